@@ -1,0 +1,22 @@
+namespace HibpIngest.Accounts;
+
+/// <summary>How many candidates broke each rule, and how many accounts were seen before (duplicates).</summary>
+public sealed record RejectionCounts
+{
+    /// <summary>Candidates by the first rule they broke, indexed by <see cref="AccountRule"/>.</summary>
+    public long[] ByRule { get; init; } = new long[Enum.GetValues<AccountRule>().Length];
+
+    /// <summary>Accounts that kept every rule and had been seen in this load before.</summary>
+    public long Duplicates { get; set; }
+
+    /// <summary>All candidates that broke a rule; duplicates are not among them.</summary>
+    public long Total => ByRule.Sum();
+
+    /// <summary>A copy that no longer changes with this one.</summary>
+    public RejectionCounts Copy() => new() { ByRule = [.. ByRule], Duplicates = Duplicates };
+
+    /// <summary>The counts as name and number, rules that nothing broke left out.</summary>
+    public IReadOnlyDictionary<string, long> Named() => Enum.GetValues<AccountRule>()
+        .Where(rule => ByRule[(int)rule] > 0)
+        .ToDictionary(rule => rule.ToString(), rule => ByRule[(int)rule]);
+}

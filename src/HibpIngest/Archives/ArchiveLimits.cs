@@ -1,0 +1,23 @@
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// What an archive may ask of us. Everything is counted while reading and never believed from headers; the first limit passed fails the load.
+/// </summary>
+public sealed record ArchiveLimits
+{
+    /// <summary>Most entries, those of nested archives included. The largest published stealer-log corpora hold some hundred thousand files.</summary>
+    public int MaxEntries { get; init; } = 1_000_000;
+
+    /// <summary>How many archives deep text may lie below the outer zip; 0 opens none.</summary>
+    public int MaxNesting { get; init; } = 3;
+
+    /// <summary>Most bytes inflated, all levels together (1 TiB: some twenty billion addresses).</summary>
+    public long MaxInflatedBytes { get; init; } = 1L << 40;
+
+    /// <summary>Most bytes inflated for each byte of the outer archive, once past <see cref="RatioGraceBytes"/>. Deflate can't pass 1,032 in one
+    /// level; real dumps stay below 40.</summary>
+    public int MaxInflationRatio { get; init; } = 200;
+
+    /// <summary>Bytes that may be inflated before the ratio is looked at, so that a tiny file of one repeated line is no bomb.</summary>
+    public long RatioGraceBytes { get; init; } = 64L << 20;
+}

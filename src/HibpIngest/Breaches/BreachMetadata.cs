@@ -1,0 +1,138 @@
+using System.Text.Json;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Breaches;
+
+/// <summary>
+/// What is known of a breach, from <c>breach/{name}.json</c> beside its zip or from the options of <c>hibp drop</c>, in the words of Have I Been
+/// Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
+/// </summary>
+public sealed record BreachMetadata
+{
+    /// <summary>Largest metadata blob, in bytes.</summary>
+    public const int MaxBytes = 1 << 20;
+
+    /// <summary>Name of the breach, where it is not the file's.</summary>
+    public string? Name { get; init; }
+
+    /// <summary>Shown to people; the name where there is none.</summary>
+    public string? Title { get; init; }
+
+    /// <summary>Domain of the site that was breached.</summary>
+    public string? Domain { get; init; }
+
+    public DateOnly? BreachDate { get; init; }
+
+    /// <summary>Plain text or HIBP's HTML; shown as text.</summary>
+    public string? Description { get; init; }
+
+    /// <summary>"Email addresses", "Passwords", ...</summary>
+    public IReadOnlyList<string> DataClasses { get; init; } = [];
+
+    public BreachFlags Flags { get; init; }
+
+    public NotifyMode Notify { get; init; }
+
+    /// <summary>
+    /// Reads a JSON object; property names without regard to case: Name, Title, Domain, BreachDate (yyyy-MM-dd), Description, DataClasses (array), IsVerified,
+    /// IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold").
+    /// Others of the breach model are passed over.
+    /// </summary>
+    /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind; the message names the property.</exception>
+    public static BreachMetadata Parse(ReadOnlyMemory<byte> json)
+    {
+        if (json.Span.StartsWith("\uFEFF"u8))
+            json = json[3..];
+        try
+        {
+            using var document = JsonDocument.Parse(json, new JsonDocumentOptions { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip });
+            return Read(document.RootElement);
+        }
+        catch (JsonException e)
+        {
+            throw new BadInputException($"the breach's metadata is not JSON (line {(e.LineNumber ?? 0) + 1}, byte {(e.BytePositionInLine ?? 0) + 1} of it); mend the file and resume the load", e);
+        }
+    }
+
+    /// <summary>The same as JSON, the form that <see cref="Parse"/> reads; what is not known is left out.</summary>
+    public byte[] ToJson()
+    {
+        var values = new Dictionary<string, object?>();
+        if (Name is not null) values["Name"] = Name;
+        if (Title is not null) values["Title"] = Title;
+        if (Domain is not null) values["Domain"] = Domain;
+        if (BreachDate is { } date) values["BreachDate"] = date.ToString("yyyy-MM-dd");
+        if (Description is not null) values["Description"] = Description;
+        if (DataClasses.Count > 0) values["DataClasses"] = DataClasses;
+        foreach (var flag in Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && Flags.HasFlag(flag)))
+            values["Is" + flag] = true;
+        if (Notify == NotifyMode.Hold) values["Notify"] = "hold";
+        return JsonSerializer.SerializeToUtf8Bytes(values);
+    }
+
+    private static BreachMetadata Read(JsonElement root)
+    {
+        if (root.ValueKind != JsonValueKind.Object)
+            throw new BadInputException($"the breach's metadata is a JSON object, found {root.ValueKind}");
+        var metadata = new BreachMetadata();
+        foreach (var property in root.EnumerateObject())
+            metadata = Apply(metadata, property.Name.ToLowerInvariant(), property.Value);
+        return metadata;
+    }
+
+    private static BreachMetadata Apply(BreachMetadata metadata, string property, JsonElement value)
+    {
+        switch (property)
+        {
+            case "name":
+                var name = Text();
+                if (name is not null)
+                    BreachName.Check(name);
+                return metadata with { Name = name };
+            case "title": return metadata with { Title = Text() };
+            case "domain": return metadata with { Domain = Text()?.ToLowerInvariant() };
+            case "description": return metadata with { Description = Text() };
+            case "breachdate":
+                return Text() is not { } text ? metadata : DateOnly.TryParseExact(text, "yyyy-MM-dd", out var date)
+                    ? metadata with { BreachDate = date }
+                    : throw Wrong("a date as yyyy-MM-dd");
+            case "dataclasses":
+                if (value.ValueKind == JsonValueKind.Null)
+                    return metadata;
+                if (value.ValueKind != JsonValueKind.Array || value.EnumerateArray().Any(item => item.ValueKind != JsonValueKind.String))
+                    throw Wrong("an array of strings");
+                return metadata with { DataClasses = [.. value.EnumerateArray().Select(item => item.GetString()!)] };
+            case "notify":
+                return Text()?.ToLowerInvariant() switch
+                {
+                    null or "send" => metadata with { Notify = NotifyMode.Send },
+                    "hold" => metadata with { Notify = NotifyMode.Hold },
+                    _ => throw Wrong("\"send\" or \"hold\""),
+                };
+        }
+        var flagName = property.StartsWith("is", StringComparison.Ordinal) ? property[2..] : property;
+        foreach (var flag in Enum.GetValues<BreachFlags>())
+        {
+            if (flag == BreachFlags.None || !flag.ToString().Equals(flagName, StringComparison.OrdinalIgnoreCase))
+                continue;
+            return value.ValueKind switch
+            {
+                JsonValueKind.True => metadata with { Flags = metadata.Flags | flag },
+                JsonValueKind.False or JsonValueKind.Null => metadata with { Flags = metadata.Flags & ~flag },
+                _ => throw Wrong("true or false"),
+            };
+        }
+        return metadata;
+
+        string? Text() => value.ValueKind switch
+        {
+            JsonValueKind.String when string.IsNullOrWhiteSpace(value.GetString()) => null,
+            JsonValueKind.String => value.GetString()!.Trim(),
+            JsonValueKind.Null => null,
+            _ => throw Wrong("a string"),
+        };
+
+        BadInputException Wrong(string expected) =>
+            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; mend the file and resume the load");
+    }
+}

@@ -1,0 +1,54 @@
+using System.Text.RegularExpressions;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Breaches;
+
+/// <summary>How a blob's name says which breach it belongs to.</summary>
+public static partial class BreachName
+{
+    /// <summary>What a breach blob's name ends with, in any case.</summary>
+    public const string Extension = ".zip";
+
+    /// <summary>Longest name of a breach, in characters; it is a key in SQL.</summary>
+    public const int MaxLength = 100;
+
+    /// <summary>The last path segment, without <c>.zip</c> and without a trailing <c>.N</c>: <c>2013/Adobe.2.zip</c> is of the breach Adobe.</summary>
+    /// <exception cref="BadInputException">The name yields no breach.</exception>
+    public static string FromBlob(string blob)
+    {
+        var name = TrailingNumber().Replace(Stem(blob), "");
+        Check(name);
+        return name;
+    }
+
+    /// <summary>Names of the metadata blobs of a zip, the one that counts first: <c>Adobe.2.json</c>, then <c>Adobe.json</c>, in the zip's folder.</summary>
+    public static IReadOnlyList<string> MetadataBlobs(string blob)
+    {
+        var folder = blob[..(blob.LastIndexOf('/') + 1)];
+        var stem = Stem(blob);
+        return TrailingNumber().IsMatch(stem)
+            ? [$"{folder}{stem}.json", $"{folder}{TrailingNumber().Replace(stem, "")}.json"]
+            : [$"{folder}{stem}.json"];
+    }
+
+    /// <exception cref="BadInputException">It is empty, too long, or holds a character that is not allowed.</exception>
+    public static void Check(string name)
+    {
+        if (name.Length is 0 or > MaxLength)
+            throw new BadInputException($"a breach's name has 1 to {MaxLength} characters, this one has {name.Length}");
+        // An @ could make the name an address, and names are logged.
+        if (name.AsSpan().IndexOfAny("@/\\\"'<>") >= 0 || name.Any(char.IsControl))
+            throw new BadInputException("a breach's name holds none of @ / \\ \" ' < > and no control character; rename the file or the breach");
+    }
+
+    private static string Stem(string blob)
+    {
+        var file = blob[(blob.LastIndexOf('/') + 1)..];
+        return file.EndsWith(Extension, StringComparison.OrdinalIgnoreCase)
+            ? file[..^Extension.Length]
+            : throw new BadInputException($"a breach is a blob whose name ends in {Extension}");
+    }
+
+    [GeneratedRegex(@"(?<=.)\.[0-9]+\z", RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex TrailingNumber();
+}

@@ -1,0 +1,85 @@
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Breaches;
+
+/// <summary>One run of one blob version of a breach through the pipeline.</summary>
+public sealed record Load
+{
+    public required long Id { get; init; }
+
+    /// <summary>Name of the breach it belongs to.</summary>
+    public required string Breach { get; init; }
+
+    /// <summary>Id of the breach; 0 until its first batch has committed.</summary>
+    public int BreachId { get; init; }
+
+    /// <summary>Blob name within the container, and the ETag of the version.</summary>
+    public required BlobVersion Blob { get; init; }
+
+    public required LoadState State { get; init; }
+
+    /// <summary>What its positions depend on; a rerun uses these, not today's.</summary>
+    public required LoadSettings Settings { get; init; }
+
+    /// <summary>Where a rerun starts.</summary>
+    public required LoadCheckpoint Checkpoint { get; init; }
+
+    /// <summary>Accounts copied so far (the last committed position); taken exactly by SQL at matching where duplicates may have passed.</summary>
+    public long Accounts { get; init; }
+
+    /// <summary>The last committed position.</summary>
+    public long LastPosition { get; init; }
+
+    /// <summary>Positions up to here have been matched.</summary>
+    public long MatchedPosition { get; init; }
+
+    /// <summary>Batches committed.</summary>
+    public int Batches { get; init; }
+
+    /// <summary>All entries have been read and every row is committed.</summary>
+    public bool IngestComplete { get; init; }
+
+    /// <summary>The dedupe cap was reached: duplicates may have passed since.</summary>
+    public bool DuplicatesPossible { get; init; }
+
+    /// <summary>Its rows have been purged.</summary>
+    public bool Purged { get; init; }
+
+    /// <summary>One line: why it failed.</summary>
+    public string? Error { get; init; }
+
+    public required DateTimeOffset StartedAt { get; init; }
+
+    /// <summary>When the last batch had committed.</summary>
+    public DateTimeOffset? IngestedAt { get; init; }
+
+    /// <summary>When the last slice was done.</summary>
+    public DateTimeOffset? UpsertedAt { get; init; }
+
+    /// <summary>When it was done or failed.</summary>
+    public DateTimeOffset? FinishedAt { get; init; }
+
+    /// <summary>Expiry of the ingester's lease; null when nobody holds it.</summary>
+    public DateTimeOffset? LeaseExpiresAt { get; init; }
+
+    /// <summary>Slices by state.</summary>
+    public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
+
+    /// <summary>Entities upserted, as the done slices recorded them.</summary>
+    public long Entities { get; init; }
+
+    /// <summary>Notifications by state.</summary>
+    public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
+}
+
+/// <summary>Slices of a load by state.</summary>
+public sealed record SliceCounts(int Pending, int Queued, int Done, int Failed)
+{
+    public int Total => Pending + Queued + Done + Failed;
+}
+
+/// <summary>Notifications of a load by state.</summary>
+public sealed record NotificationCounts(int Open, int Sent, int Failed)
+{
+    public int Total => Open + Sent + Failed;
+}

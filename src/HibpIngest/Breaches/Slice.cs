@@ -1,0 +1,30 @@
+namespace HibpIngest.Breaches;
+
+/// <summary>10,000 (by default) consecutive positions of a load, within one batch, upserted by one message.</summary>
+public sealed record Slice
+{
+    public required long Load { get; init; }
+
+    /// <summary>1-based, gapless within the load.</summary>
+    public required int Number { get; init; }
+
+    public required long First { get; init; }
+
+    public required long Last { get; init; }
+
+    /// <summary>Rows it has to hold: Last - First + 1, recorded.</summary>
+    public required int Count { get; init; }
+
+    public required SliceState State { get; init; }
+
+    /// <summary>Tries begun since it was last requeued.</summary>
+    public int Attempts { get; init; }
+
+    /// <summary>One line; why the last try failed.</summary>
+    public string? Error { get; init; }
+
+    /// <summary>When its message was last recorded as sent.</summary>
+    public DateTimeOffset? QueuedAt { get; init; }
+
+    public DateTimeOffset? DoneAt { get; init; }
+}

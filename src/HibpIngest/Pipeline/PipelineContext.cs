@@ -1,0 +1,32 @@
+using HibpIngest.Ports;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What the stages work with: the stores behind their ports, the options, the clock.</summary>
+public sealed record PipelineContext
+{
+    public required IBreachDatabase Database { get; init; }
+
+    public required IAccountTable Table { get; init; }
+
+    public required IStoreRegister Register { get; init; }
+
+    public required IBreachBlobs Blobs { get; init; }
+
+    public required IMessageQueues Queues { get; init; }
+
+    public required INotificationSender Sender { get; init; }
+
+    public required PipelineOptions Options { get; init; }
+
+    /// <summary>Seals archive passwords; without a key it holds them for this process only.</summary>
+    public required ArchivePasswords Passwords { get; init; }
+
+    public TimeProvider Time { get; init; } = TimeProvider.System;
+
+    public required ILoggerFactory Logs { get; init; }
+
+    /// <summary>Names this process as owner of leases and claims.</summary>
+    public string Owner { get; init; } = $"{Environment.MachineName}/{Environment.ProcessId}/{Guid.NewGuid():N}";
+}

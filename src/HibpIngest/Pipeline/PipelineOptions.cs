@@ -1,0 +1,68 @@
+using System.ComponentModel.DataAnnotations;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>How the pipeline works; read from environment variables with the prefix HIBP_ (HIBP_BATCHROWS=10000).</summary>
+public sealed class PipelineOptions
+{
+    /// <summary>Prefix of the environment variables.</summary>
+    public const string SectionName = "HIBP_";
+
+    /// <summary>Rows copied in one transaction, for loads that start from now on.</summary>
+    [Range(1, 1_000_000)]
+    public int BatchRows { get; set; } = LoadSettings.DefaultBatchRows;
+
+    /// <summary>Rows one message upserts, for loads that start from now on.</summary>
+    [Range(1, 100_000)]
+    public int SliceRows { get; set; } = LoadSettings.DefaultSliceRows;
+
+    /// <summary>Most accounts remembered for dedupe; 0: 50 million, or what fits into 40% of the process's memory limit at 24 bytes each, whichever is less.</summary>
+    [Range(0, long.MaxValue)]
+    public long DedupeCap { get; set; }
+
+    /// <summary>What an archive may ask of us, for loads that start from now on.</summary>
+    public ArchiveLimits Limits { get; set; } = new();
+
+    /// <summary>How long an ingest may run from its first commit before it hands over to a continuation; zero: to the end. Functions set it below their own limit.</summary>
+    public TimeSpan TimeBudget { get; set; } = TimeSpan.Zero;
+
+    /// <summary>How long a load stays with an ingester that gives no sign: some batches' worth, and short enough that a crash costs minutes.</summary>
+    public TimeSpan LoadLease { get; set; } = TimeSpan.FromMinutes(2);
+
+    /// <summary>Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains nothing there; Azure's own gain goes on to 64.</summary>
+    [Range(1, 512)]
+    public int TransactionsInFlight { get; set; } = 16;
+
+    /// <summary>Tries of a slice, a match or a mail message that fails in itself; the host's maxDequeueCount is the same.</summary>
+    [Range(1, 100)]
+    public int MaxTries { get; set; } = 5;
+
+    /// <summary>Positions matched in one statement.</summary>
+    [Range(1, 100_000_000)]
+    public int MatchRows { get; set; } = 1_000_000;
+
+    /// <summary>Notifications sent by one message.</summary>
+    [Range(1, 10_000)]
+    public int MailsPerMessage { get; set; } = 100;
+
+    /// <summary>Mails a second for the whole system: the k-th message of a load becomes visible when its place has come. Ten is what a small relay takes without throttling.</summary>
+    [Range(0.01, 10_000)]
+    public double MailsPerSecond { get; set; } = 10;
+
+    /// <summary>How long a claimed notification stays with a sender that gives no sign.</summary>
+    public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);
+
+    /// <summary>Sender of the mails (HIBP_MAIL_FROM).</summary>
+    public string MailFrom { get; set; } = "notifications@localhost";
+
+    /// <summary>Sweep sends slices that have been pending for so long.</summary>
+    public TimeSpan SweepPendingAge { get; set; } = TimeSpan.FromMinutes(2);
+
+    /// <summary>Sweep sends queued messages again that are this old when their queue is empty: longer than a message can stay hidden (10 minutes' delay or visibility each).</summary>
+    public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(25);
+
+    /// <summary>Sweep starts zips of this age that have no load: events do get lost.</summary>
+    public TimeSpan SweepBlobAge { get; set; } = TimeSpan.FromMinutes(2);
+}

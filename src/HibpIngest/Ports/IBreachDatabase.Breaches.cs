@@ -1,0 +1,30 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Ports;
+
+public partial interface IBreachDatabase
+{
+    /// <summary>By name, without regard to case; null where there is none.</summary>
+    Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken);
+
+    /// <summary>All breaches, by name.</summary>
+    Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken);
+
+    /// <summary>Replaces a breach's metadata.</summary>
+    Task UpdateBreachAsync(string name, BreachMetadata metadata, CancellationToken cancellationToken);
+
+    /// <summary>Takes a breach out of every lookup, or puts it back. False: no such breach.</summary>
+    Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Takes away a breach, its loads, slices, rows and notifications. Its id is never given again.
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open.</exception>
+    Task RemoveBreachAsync(string name, CancellationToken cancellationToken);
+
+    /// <summary>Adds those that are new (email and domain unique after trimming and lower-casing); returns how many were.</summary>
+    Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken);
+
+    /// <summary>All subscriptions, by email and domain.</summary>
+    IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken);
+}

@@ -1,0 +1,17 @@
+namespace HibpIngest.Ports;
+
+/// <summary>Hands a composed mail on. A mail that is handed on twice carries the same Message-ID, and in a pickup folder replaces its file.</summary>
+public interface INotificationSender : IAsyncDisposable
+{
+    /// <summary>Sends one mail.</summary>
+    /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the message holds codes, never an address.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">Not now: connection, 4xx, disk full.</exception>
+    Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
+}
+
+/// <summary>A mail ready to be sent.</summary>
+/// <param name="NotificationId">Names the pickup file.</param>
+/// <param name="From">Envelope sender, an address.</param>
+/// <param name="To">Envelope recipient, an address.</param>
+/// <param name="Content">The whole RFC 5322 message, CRLF line ends, 7-bit.</param>
+public sealed record OutgoingMail(long NotificationId, string From, string To, ReadOnlyMemory<byte> Content);
