@@ -1,3 +1,4 @@
+using HibpIngest.Errors;
 using HibpIngest.Ports;
 using Microsoft.Extensions.Logging;
 
@@ -26,6 +27,9 @@ public sealed record PipelineContext
     public TimeProvider Time { get; init; } = TimeProvider.System;
 
     public required ILoggerFactory Logs { get; init; }
+
+    /// <summary>Told of every message that the dispatcher puts off because a store is down, so that a one-off run can stop where waiting is no use (<see cref="StoreFullException"/>).</summary>
+    public Action<StoreUnavailableException>? OnPutOff { get; init; }
 
     /// <summary>Names this process as owner of leases and claims.</summary>
     public string Owner { get; init; } = $"{Environment.MachineName}/{Environment.ProcessId}/{Guid.NewGuid():N}";
