@@ -3,8 +3,17 @@ namespace HibpIngest.Ports;
 /// <summary>Hands a composed mail on. A mail that is handed on twice carries the same Message-ID, and in a pickup folder replaces its file.</summary>
 public interface INotificationSender : IAsyncDisposable
 {
+    /// <summary>What the operator knows it by (folder, or host and port), without secrets.</summary>
+    string DisplayName { get; }
+
+    /// <summary>Finds out whether mails could be sent now, without sending one.</summary>
+    /// <exception cref="Errors.StoreRefusedException">The set-up must be mended.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">Not now.</exception>
+    Task CheckAsync(CancellationToken cancellationToken);
+
     /// <summary>Sends one mail.</summary>
     /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the message holds codes, never an address.</exception>
+    /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender, certificate): no notification's fault.</exception>
     /// <exception cref="Errors.StoreUnavailableException">Not now: connection, 4xx, disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
