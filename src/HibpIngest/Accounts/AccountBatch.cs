@@ -69,6 +69,23 @@ public sealed class AccountBatch
         return _bytes.AsSpan(start, _ends[index] - start);
     }
 
+    /// <summary>The bytes behind it, for <see cref="AliasRange"/>; until the next <see cref="Add"/>.</summary>
+    public ReadOnlyMemory<byte> Memory => _bytes.AsMemory(0, _used);
+
+    /// <summary>Where in <see cref="Memory"/> the alias of account <paramref name="index"/> lies.</summary>
+    public Range AliasRange(int index)
+    {
+        var start = Start(index);
+        return start..(start + _aliasLengths[index]);
+    }
+
+    /// <summary>The domain of account <paramref name="index"/> as memory; until the next <see cref="Add"/>.</summary>
+    public ReadOnlyMemory<byte> DomainMemory(int index)
+    {
+        var start = Start(index) + _aliasLengths[index];
+        return _bytes.AsMemory(start, _ends[index] - start);
+    }
+
     /// <summary>Empties it, keeping its buffers.</summary>
     public void Clear()
     {

@@ -19,7 +19,7 @@ public partial interface IBreachDatabase
     /// <summary>
     /// Takes away a breach, its loads, slices, rows and notifications. Its id is never given again.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open (neither done, failed nor held).</exception>
     Task RemoveBreachAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Adds those that are new (email and domain unique after trimming and lower-casing); returns how many were.</summary>

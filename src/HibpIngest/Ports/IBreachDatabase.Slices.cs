@@ -5,12 +5,15 @@ namespace HibpIngest.Ports;
 public partial interface IBreachDatabase
 {
     /// <summary>
-    /// Starts a try: counts it, and returns the slice with what it needs. A done slice is returned as it is, no try counted; so is one whose tries are used up
+    /// Starts a try: counts it, and returns the slice with what it needs. A done or failed slice is returned as it is, no try counted; so is one whose tries are used up
     /// (Attempts is then <paramref name="maxTries"/> + 1 on return, recorded or not). Null: no such load or slice, or the rows are purged.
     /// </summary>
     Task<SliceWork?> BeginSliceAsync(long load, int slice, int maxTries, CancellationToken cancellationToken);
 
-    /// <summary>The slice is in the table; idempotent.</summary>
+    /// <summary>
+    /// The slice is in the table; idempotent. A failed slice that was tried again (its message requeued from the poison queue or by hand) becomes done too; where it was its failed load's last
+    /// failed slice and the load's ingest is complete, the load returns to upserting, error and FinishedAt cleared.
+    /// </summary>
     Task CompleteSliceAsync(long load, int slice, int entities, CancellationToken cancellationToken);
 
     /// <summary>Gives the try back: a store was down, which costs none. Records the reason.</summary>
