@@ -1,0 +1,89 @@
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+
+namespace HibpIngest.Accounts;
+
+/// <summary>
+/// IANA's list of top-level domains, punycode names included, embedded as <c>tlds-alpha-by-domain.txt</c>; <c>refresh-top-level-domains.sh</c> beside it takes the
+/// current one. Lookups allocate nothing.
+/// </summary>
+public static class TopLevelDomains
+{
+    private const string Resource = "tlds-alpha-by-domain.txt";
+    private const string VersionPrefix = "# Version ";
+
+    // Open addressing: a slot holds 1 + index of a name, 0 when empty. Four slots a name keep chains short.
+    private static readonly ushort[] Slots;
+    private static readonly byte[][] Names;
+
+#pragma warning disable CA1810, MA0069 // one pass over the resource sets everything
+    static TopLevelDomains()
+    {
+        using var stream = typeof(TopLevelDomains).Assembly.GetManifestResourceStream(Resource)
+            ?? throw new InvalidOperationException($"the assembly lacks its resource {Resource}");
+        using var reader = new StreamReader(stream, Encoding.ASCII);
+        // The first line is "# Version 2025100500, Last Updated Sun Oct  5 07:07:01 2025 UTC"; the version begins with the day.
+        var header = reader.ReadLine() ?? "";
+        if (!header.StartsWith(VersionPrefix, StringComparison.Ordinal) || header.IndexOf(',') < VersionPrefix.Length + 8)
+            throw new InvalidOperationException($"{Resource} begins with IANA's version line, found '{header}'");
+        ListVersion = header[VersionPrefix.Length..header.IndexOf(',')];
+        ListDate = DateOnly.ParseExact(ListVersion.AsSpan(0, 8), "yyyyMMdd", CultureInfo.InvariantCulture);
+
+        var names = new List<string>(1500);
+        while (reader.ReadLine() is { } line)
+        {
+            if (line.Length > 0 && line[0] != '#')
+                names.Add(line.Trim().ToLowerInvariant());
+        }
+        names.Sort(StringComparer.Ordinal);
+        All = names;
+        Hash = Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(string.Join('\n', names))));
+
+        Names = [.. names.Select(Encoding.ASCII.GetBytes)];
+        Slots = new ushort[(int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)names.Count * 4)];
+        for (var index = 0; index < Names.Length; index++)
+        {
+            var slot = HashOf(Names[index]);
+            while (Slots[slot & (Slots.Length - 1)] != 0)
+                slot++;
+            Slots[slot & (Slots.Length - 1)] = checked((ushort)(index + 1));
+        }
+    }
+#pragma warning restore CA1810, MA0069
+
+    /// <summary>IANA's version of the list, e.g. <c>2025100500</c>.</summary>
+    public static string ListVersion { get; }
+
+    /// <summary>The day of that version (UTC).</summary>
+    public static DateOnly ListDate { get; }
+
+    /// <summary>SHA-256 of the names (lower-case, sorted, joined by line feeds), lower-case hex; comments in the file don't change it.</summary>
+    public static string Hash { get; }
+
+    /// <summary>The names, lower-case, sorted.</summary>
+    public static IReadOnlyList<string> All { get; }
+
+    /// <summary>Whether this label, lower-case ASCII, is a top-level domain.</summary>
+    public static bool Contains(ReadOnlySpan<byte> label)
+    {
+        var slots = Slots;
+        for (var slot = HashOf(label); ; slot++)
+        {
+            var entry = slots[slot & (slots.Length - 1)];
+            if (entry == 0)
+                return false;
+            if (label.SequenceEqual(Names[entry - 1]))
+                return true;
+        }
+    }
+
+    // FNV-1a: labels have two to four bytes, mostly.
+    private static int HashOf(ReadOnlySpan<byte> label)
+    {
+        var hash = 2166136261u;
+        foreach (var b in label)
+            hash = (hash ^ b) * 16777619u;
+        return (int)((hash ^ (hash >> 15)) & 0x7FFFFFF);
+    }
+}

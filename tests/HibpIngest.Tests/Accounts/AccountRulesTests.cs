@@ -1,0 +1,81 @@
+using System.Text;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Tests.Accounts;
+
+public sealed class AccountRulesTests
+{
+    [Theory]
+    [InlineData("bob@example.com", "bob", "example.com")]
+    [InlineData(" Bob.Smith+x@EXAMPLE.co.UK\r\n", "bob.smith+x", "example.co.uk")]
+    [InlineData("a@b.de", "a", "b.de")]
+    public void Parses_one_account(string text, string alias, string domain)
+    {
+        Assert.True(AccountRules.TryParse(text, out var foundAlias, out var foundDomain, out var broken));
+        Assert.Equal((alias, domain, null), (foundAlias, foundDomain, broken));
+        Assert.True(AccountRules.TryParse(Encoding.UTF8.GetBytes(text), out foundAlias, out foundDomain, out broken));
+        Assert.Equal((alias, domain, null), (foundAlias, foundDomain, broken));
+    }
+
+    [Theory]
+    [InlineData("", null)]
+    [InlineData("bob", null)]
+    [InlineData("bob@example.com alice@example.com", null)]
+    [InlineData("bob@exam ple.com", null)]
+    [InlineData("bob@b@example.com", null)]
+    [InlineData("Bob <bob@example.com>", null)]
+    [InlineData("jörg@example.com", null)]
+    [InlineData(@"\nbob@example.com", null)]
+    [InlineData("@example.com", AccountRule.AliasLength)]
+    [InlineData(".bob@example.com", AccountRule.AliasPeriod)]
+    [InlineData("bob@", AccountRule.DomainLength)]
+    [InlineData("bob@localhost", AccountRule.DomainShape)]
+    [InlineData("bob@10.0.0.1", AccountRule.DomainIsAddress)]
+    [InlineData("bob@example.invalid", AccountRule.TopLevelDomain)]
+    public void Says_what_is_wrong_with_a_single_address(string text, AccountRule? expected)
+    {
+        Assert.False(AccountRules.TryParse(text, out var alias, out var domain, out var broken));
+        Assert.Equal(("", "", expected), (alias, domain, broken));
+    }
+
+    [Theory]
+    [InlineData(400, 3, AccountRule.AliasLength)]
+    [InlineData(1, 400_000, AccountRule.DomainLength)]
+    public void Refuses_what_is_far_too_long(int alias, int domain, AccountRule expected)
+    {
+        Assert.False(AccountRules.TryParse(new string('a', alias) + "@" + new string('b', domain), out _, out _, out var broken));
+        Assert.Equal(expected, broken);
+    }
+
+    [Theory]
+    [InlineData(" Example.COM ", "example.com")]
+    [InlineData("example.invalid", "")]
+    [InlineData("x@example.com", "")]
+    [InlineData("", "")]
+    public void Parses_one_domain(string text, string expected)
+    {
+        Assert.Equal(expected.Length > 0, AccountRules.TryParseDomain(text, out var domain, out _));
+        Assert.Equal(expected, domain);
+    }
+
+    [Fact]
+    public void Knows_the_top_level_domains_of_the_list_and_no_other()
+    {
+        Assert.InRange(TopLevelDomains.All.Count, 1_400, 2_000);
+        Assert.All(TopLevelDomains.All, name => Assert.True(TopLevelDomains.Contains(Encoding.ASCII.GetBytes(name))));
+        Assert.All(TopLevelDomains.All, name => Assert.Equal(name.Length == 2 && TopLevelDomains.All.Contains(name[1..] + name[0]),
+            name.Length == 2 && TopLevelDomains.Contains(Encoding.ASCII.GetBytes(name[1..] + name[0]))));
+        string[] others = ["", "c", "coms", "co-m", "example", "invalid", "local", "png", "xn--", "xn--p1a", new('x', 255)];
+        Assert.All(others, name => Assert.False(TopLevelDomains.Contains(Encoding.ASCII.GetBytes(name))));
+        string[] some = ["com", "net", "org", "de", "uk", "jp", "museum", "xn--p1ai", "xn--vermgensberatung-pwb"];
+        Assert.All(some, name => Assert.Contains(name, TopLevelDomains.All));
+    }
+
+    [Fact]
+    public void States_the_version_of_the_list()
+    {
+        Assert.StartsWith(TopLevelDomains.ListDate.ToString("yyyyMMdd"), TopLevelDomains.ListVersion);
+        Assert.Equal(10, TopLevelDomains.ListVersion.Length);
+        Assert.Matches("^[0-9a-f]{64}$", TopLevelDomains.Hash);
+    }
+}

@@ -1,0 +1,293 @@
+using System.Text;
+using FsCheck;
+using FsCheck.Fluent;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Tests.Accounts;
+
+public sealed class AccountScannerTests
+{
+    private const int Seed = 20251005;
+
+    private static readonly string Alias64 = new('a', 64);
+    private static readonly string Label63 = new('b', 63);
+
+    /// <summary>Text, and what is found in it, blank between: accounts, or the name of the rule that is broken.</summary>
+    public static TheoryData<string, string> Cases() => new()
+    {
+        { "", "" },
+        { "no account here", "" },
+        { "bob@example.com", "bob@example.com" },
+        { "  Bob.Smith+Tag_1-2@Mail.Example.COM\n", "bob.smith+tag_1-2@mail.example.com" },
+        { "1;bob@example.com:5f4dcc3b", "bob@example.com" },
+        { "a@b.com,c@d.org\tE@F.net", "a@b.com c@d.org e@f.net" },
+        { "<a@b.com>'c@d.org'\"e@f.net\"", "a@b.com c@d.org e@f.net" },
+        { "bob@example.com.", "DomainShape" },
+        // Left to right, not overlapping.
+        { "a@b@c.com", "b@c.com" },
+        { "a@bc@def.com", "bc@def.com" },
+        { "a@bcd@efg.com", "DomainLength" },
+        { "a@bcd@efg@hij.com", "DomainLength efg@hij.com" },
+        { "a@b.com@c.com@d.org", "a@b.com c.com@d.org" },
+        { "a@b.com_x@y.com", "a@b.com _x@y.com" },
+        { "a@b.com+x@y.com", "a@b.com +x@y.com" },
+        { "a@b_c@d.com", "b_c@d.com" },
+        { "@@a@@b.com@@c@d.org", "c@d.org" },
+        { "@b.com", "" },
+        { "a@", "" },
+        { "a@b", "" },
+        { "a@bc", "" },
+        { "a@bcd", "DomainLength" },
+        // Escapes.
+        { @"\nfoo@example.com", "foo@example.com" },
+        { @"\tfoo@example.com\rbar@example.com", "foo@example.com bar@example.com" },
+        { @"\r\nfoo@example.com", "foo@example.com" },
+        { @"\n@example.com", "" },
+        { @"\n@example.com@example.org", "example.com@example.org" },
+        { @"\nn@example.com", "n@example.com" },
+        { @"\Nfoo@example.com \bar@example.com", "nfoo@example.com bar@example.com" },
+        { @"\\nfoo@example.com", "foo@example.com" },
+        { @"nfoo@example.com", "nfoo@example.com" },
+        { @"a@b.com\nc@d.org", "a@b.com c@d.org" },
+        { @"\n.foo@example.com", "AliasPeriod" },
+        { @"\n" + new string('a', 64) + "@b.com", new string('a', 64) + "@b.com" },
+        { @"\n" + new string('a', 65) + "@b.com", "AliasLength" },
+        // Alias.
+        { Alias64 + "@b.com", Alias64 + "@b.com" },
+        { Alias64 + "a@b.com", "AliasLength" },
+        { ".a@b.com", "AliasPeriod" },
+        { "a.@b.com", "AliasPeriod" },
+        { "a..b@c.com", "AliasPeriod" },
+        { ".@b.com", "AliasPeriod" },
+        { "-_+@b.com", "-_+@b.com" },
+        // Domain.
+        { "a@b.de", "a@b.de" },
+        { "a@.de", "DomainLength" },
+        { "a@.com", "DomainShape" },
+        { "a@" + Domain(255) + " ", "AccountLength" },
+        { "a@" + Domain(256), "DomainLength" },
+        { "a@" + Domain(253), "a@" + Domain(253) },
+        { "a@" + Domain(254), "AccountLength" },
+        { Alias64 + "@" + Domain(190), Alias64 + "@" + Domain(190) },
+        { Alias64 + "@" + Domain(191), "AccountLength" },
+        { "a@localhost", "DomainShape" },
+        { "a@b.com.", "DomainShape" },
+        { "a@b..com", "DomainShape" },
+        { "a@-b.com", "DomainShape" },
+        { "a@b.com-", "DomainShape" },
+        { "a@b-.com", "DomainShape" },
+        { "a@b.-com", "DomainShape" },
+        { "a@b--c.com", "a@b--c.com" },
+        { "a@" + Label63 + ".com", "a@" + Label63 + ".com" },
+        { "a@" + Label63 + "b.com", "LabelLength" },
+        { "a@b." + Label63, "TopLevelDomain" },
+        { "a@b." + Label63 + "b", "LabelLength" },
+        { "a@192.168.0.1", "DomainIsAddress" },
+        { "a@255.255.255.255", "DomainIsAddress" },
+        { "a@256.255.255.255", "TopLevelDomain" },
+        { "a@1.2.3", "TopLevelDomain" },
+        { "a@1.2.3.4.5", "TopLevelDomain" },
+        { "a@1.2.3.4.com", "a@1.2.3.4.com" },
+        { "logo@2x.png", "TopLevelDomain" },
+        { "a@b.invalid", "TopLevelDomain" },
+        { "a@b.c", "DomainLength" },
+        { "a@b.cc", "a@b.cc" },
+        { "a@bb.c", "TopLevelDomain" },
+        { "a@b.xn--p1ai", "a@b.xn--p1ai" },
+        { "a@b.XN--VERMGENSBERATUNG-PWB", "a@b.xn--vermgensberatung-pwb" },
+        { "a@b.museum", "a@b.museum" },
+        // The first broken rule counts.
+        { Alias64 + ".@b", "" },
+        { Alias64 + ".@-b.c-", "AliasLength" },
+        { ".a@-b.invalid", "AliasPeriod" },
+        { "a@-b.invalid", "DomainShape" },
+        { "a@" + Label63 + "b.invalid", "LabelLength" },
+        // Outside ASCII.
+        { "jörg@example.com", "rg@example.com" },
+        { "é@example.com", "" },
+        { "a@exämple.com", "" },
+        { "a@example.comé b@c.de", "a@example.com b@c.de" },
+    };
+
+    [Theory, MemberData(nameof(Cases))]
+    public void Finds_accounts_and_names_the_rule_broken(string text, string found)
+    {
+        var expected = found.Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        foreach (var bytes in Encodings(text))
+        {
+            var (accounts, broken) = CollectingSink.Scan(bytes);
+            Assert.Equal(expected.Where(word => word.Contains('@')), accounts);
+            Assert.Equal(expected.Where(word => !word.Contains('@')).Order(), Names(broken).Order());
+            AssertEverySplit(bytes, (accounts, broken));
+        }
+        Assert.Equal(ReferenceExtractor.Extract(text).Accounts, expected.Where(word => word.Contains('@')));
+    }
+
+    [Fact]
+    public void Finds_the_same_as_the_reference_however_the_text_is_cut()
+    {
+        var random = new System.Random(Seed);
+        Check(HostileText(40), 400, text =>
+        {
+            foreach (var bytes in Encodings(text))
+            {
+                var expected = ReferenceExtractor.Extract(text);
+                AssertSame(expected, CollectingSink.Scan(bytes));
+                AssertEverySplit(bytes, expected);
+            }
+        });
+        Check(HostileText(2000), 150, text =>
+        {
+            foreach (var bytes in Encodings(text))
+            {
+                var expected = ReferenceExtractor.Extract(text);
+                AssertSame(expected, CollectingSink.Scan(bytes));
+                for (var cut = 0; cut < 5; cut++)
+                    AssertSame(expected, CollectingSink.Scan(Cut(bytes, random, 1 + random.Next(random.Next(2) == 0 ? 5 : 300))));
+            }
+        });
+    }
+
+    [Fact]
+    public void Takes_any_bytes_as_text()
+    {
+        var random = new System.Random(Seed);
+        for (var run = 0; run < 300; run++)
+        {
+            var bytes = new byte[random.Next(400)];
+            random.NextBytes(bytes);
+            for (var i = 0; i < bytes.Length; i++)
+            {
+                if (random.Next(3) > 0)
+                    bytes[i] = (byte)"ab.-@@com+_\\n"[random.Next(13)];
+            }
+            var expected = bytes is [0xFF, 0xFE, ..] or [0xFE, 0xFF, ..]
+                ? ReferenceExtractor.Extract((bytes[0] == 0xFF ? Encoding.Unicode : Encoding.BigEndianUnicode).GetString(bytes))
+                : ReferenceExtractor.Extract(ReferenceExtractor.FromLatin1(bytes));
+            AssertSame(expected, CollectingSink.Scan(bytes));
+            AssertSame(expected, CollectingSink.Scan(Cut(bytes, random, 7)));
+        }
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(4096)]
+    [InlineData(100_000)]
+    public void Decides_on_runs_longer_than_any_buffer(int chunk)
+    {
+        var text = new string('a', 300_000) + "@b.com " + "a@" + new string('b', 300_000) + ".com " + "x@y.com" + new string('_', 300_000) + "z@y.com " + new string('@', 300_000) + "q@r.de";
+        var bytes = Encoding.ASCII.GetBytes(text);
+        var (accounts, broken) = CollectingSink.Scan(bytes.Chunk(chunk));
+        Assert.Equal(["x@y.com", "q@r.de"], accounts);
+        Assert.Equal(2, broken[(int)AccountRule.AliasLength]);
+        Assert.Equal(1, broken[(int)AccountRule.DomainLength]);
+    }
+
+    [Fact]
+    public void Allocates_nothing_per_account()
+    {
+        var bytes = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 10_000).Select(i => $"{i};First.Last{i}@mail{i % 97}.example.com:hash\n")));
+        var sink = new CountingSink();
+        var scanner = new AccountScanner(sink, new RejectionCounts());
+        ScanInPieces(); // loads types, sets statics
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        ScanInPieces();
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+        Assert.Equal(20_000, sink.Count);
+
+        void ScanInPieces()
+        {
+            for (var at = 0; at < bytes.Length; at += 1000)
+                scanner.Scan(bytes.AsSpan(at, Math.Min(1000, bytes.Length - at)));
+            scanner.EndOfText();
+        }
+    }
+
+    [Fact]
+    public void Ends_an_account_with_its_text_and_tells_each_text_s_encoding_anew()
+    {
+        var sink = new CollectingSink();
+        var scanner = new AccountScanner(sink, new RejectionCounts());
+        byte[][] texts =
+        [
+            Encoding.ASCII.GetBytes("a@b.com"), Encoding.ASCII.GetBytes(".de@f.org"), [0xFF],
+            [.. Encoding.Unicode.Preamble, .. Encoding.Unicode.GetBytes("g@h.net"), (byte)'x'], Encoding.ASCII.GetBytes("i@"), Encoding.ASCII.GetBytes("jkl.com m@n.de\\"),
+            [.. Encoding.BigEndianUnicode.Preamble, .. Encoding.BigEndianUnicode.GetBytes("no@p.com")], Encoding.ASCII.GetBytes("q"), Encoding.ASCII.GetBytes("@r.com"),
+        ];
+        foreach (var text in texts)
+        {
+            scanner.Scan(text);
+            scanner.EndOfText();
+        }
+        Assert.Equal(["a@b.com", "g@h.net", "m@n.de", "no@p.com"], sink.Accounts);
+    }
+
+    private static string Domain(int length)
+    {
+        var domain = "com";
+        while (domain.Length < length)
+            domain = new string('d', Math.Min(length - domain.Length - 1, domain.Length + 64 == length - 1 ? 62 : 63)) + "." + domain;
+        return domain;
+    }
+
+    private static IEnumerable<string> Names(long[] broken) =>
+        Enum.GetValues<AccountRule>().SelectMany(rule => Enumerable.Repeat(rule.ToString(), (int)broken[(int)rule]));
+
+    private static IEnumerable<byte[]> Encodings(string text)
+    {
+        yield return Encoding.UTF8.GetBytes(text);
+        yield return [.. Encoding.UTF8.Preamble, .. Encoding.UTF8.GetBytes(text)];
+        yield return [.. Encoding.Unicode.Preamble, .. Encoding.Unicode.GetBytes(text)];
+        yield return [.. Encoding.BigEndianUnicode.Preamble, .. Encoding.BigEndianUnicode.GetBytes(text)];
+        if (text.All(c => c < 256) && !text.StartsWith('\u00FF') && !text.StartsWith('\u00FE'))
+            yield return Encoding.Latin1.GetBytes(text);
+    }
+
+    private static void AssertEverySplit(byte[] bytes, (List<string>, long[]) expected)
+    {
+        for (var split = 0; split <= bytes.Length; split++)
+            AssertSame(expected, CollectingSink.Scan(bytes[..split], bytes[split..]));
+        AssertSame(expected, CollectingSink.Scan(bytes.Select(b => new[] { b })));
+    }
+
+    private static void AssertSame((List<string> Accounts, long[] Broken) expected, (List<string> Accounts, long[] Broken) actual)
+    {
+        Assert.Equal(expected.Accounts, actual.Accounts);
+        Assert.Equal(expected.Broken, actual.Broken);
+    }
+
+    private static IEnumerable<byte[]> Cut(byte[] bytes, System.Random random, int most)
+    {
+        for (var at = 0; at < bytes.Length;)
+        {
+            var length = Math.Min(bytes.Length - at, random.Next(most + 1));
+            yield return bytes[at..(at + length)];
+            at += length;
+        }
+    }
+
+    private static Gen<string> HostileText(int most)
+    {
+        var piece = Gen.Frequency(
+            (6, Gen.Elements("a", "b", "Z", "0", "9", "n", "t", "r", "x")),
+            (4, Gen.Elements("@", "@", "@@", ".", "-", "..", ".-", "+", "_")),
+            (3, Gen.Elements(".com", ".de", ".co.uk", ".CoM", ".invalid", ".xn--p1ai", "gmail.com", "bob@example.com", "1.2.3.4")),
+            (3, Gen.Elements(@"\n", @"\t", @"\r", @"\", "\n", " ", ":", ",", "'", "\"", "\0", "/", "`", "[", "{", "^")),
+            (1, Gen.Elements("é", "ÿ", "þ", "\u0100", "\u0140", "\u4e00", "\u2640", "\U0001F600", "\uFEFF")),
+            (1, Gen.Choose(1, 70).SelectMany(n => Gen.Elements('a', '.', 'B', '-', '_', '@').Select(c => new string(c, n)))),
+            (1, Gen.Choose(28, 36).SelectMany(n => Gen.Elements("", "@", "@x.com", ".com").Select(s => new string('q', n) + s))),
+            (1, Gen.Elements(64, 65, 63, 62).Select(n => new string('c', n))),
+            (1, Gen.Choose(180, 260).Select(n => string.Concat(Enumerable.Repeat(new string('l', 50) + ".", n / 51)) + new string('m', n % 51))));
+        return Gen.Choose(0, most / 2).SelectMany(count => Gen.ListOf(piece, count)).Select(pieces => string.Concat(pieces)).Select(text => text.Length > most * 4 ? text[..(most * 4)] : text);
+    }
+
+    private static void Check(Gen<string> texts, int runs, Action<string> property) =>
+        Prop.ForAll(texts.ToArbitrary(), property).Check(Config.QuickThrowOnFailure.WithMaxTest(runs).WithReplay(Seed, 1));
+
+    private sealed class CountingSink : IAccountSink
+    {
+        public int Count { get; private set; }
+
+        public void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Count++;
+    }
+}

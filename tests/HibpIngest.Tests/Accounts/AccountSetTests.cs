@@ -1,0 +1,117 @@
+using System.Text;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Tests.Accounts;
+
+public sealed class AccountSetTests
+{
+    private const int Seed = 4711;
+
+    [Fact]
+    public void Tells_new_accounts_from_known_ones_exactly()
+    {
+        var random = new Random(Seed);
+        var set = new AccountSet(long.MaxValue);
+        var reference = new HashSet<string>();
+        for (var i = 0; i < 300_000; i++)
+        {
+            var alias = $"a{random.Next(400)}";
+            var domain = $"d{random.Next(400)}.com";
+            Assert.Equal(reference.Add(alias + "@" + domain), Add(set, alias, domain));
+        }
+        Assert.Equal(reference.Count, set.Count);
+        Assert.False(set.CapReached);
+    }
+
+    [Fact]
+    public void Does_not_take_one_split_for_another()
+    {
+        var set = new AccountSet(100);
+        Assert.True(Add(set, "ab", "c.com"));
+        Assert.True(Add(set, "a", "bc.com"));
+        Assert.True(Add(set, "abc", ".com"));
+        Assert.False(Add(set, "ab", "c.com"));
+    }
+
+    [Fact]
+    public void Takes_the_longest_account()
+    {
+        var set = new AccountSet(100);
+        Assert.True(Add(set, new string('a', 64), new string('b', 255)));
+        Assert.False(Add(set, new string('a', 64), new string('b', 255)));
+    }
+
+    [Fact]
+    public void Keeps_to_24_bytes_an_account_while_it_grows()
+    {
+        var set = new AccountSet(long.MaxValue);
+        var allocated = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 1_500_000; i++)
+        {
+            Add(set, (uint)i);
+            if (i > 5_000 && set.MemoryBytes > 24 * set.Count)
+                Assert.Fail($"{set.MemoryBytes} bytes for {set.Count} accounts");
+        }
+        Assert.Equal(1_500_000, set.Count);
+        // Growth in place: all that was ever allocated is what is held, but for the outgrown lists of pages.
+        allocated = GC.GetAllocatedBytesForCurrentThread() - allocated;
+        Assert.InRange(allocated, set.MemoryBytes * 0.9, set.MemoryBytes * 1.02);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(760)]
+    [InlineData(5_000)]
+    [InlineData(50_001)]
+    public void Past_the_cap_remembers_nothing_more(int cap)
+    {
+        var set = new AccountSet(cap);
+        for (var i = 0; i < cap; i++)
+        {
+            Assert.False(set.CapReached);
+            Assert.True(Add(set, (uint)i));
+        }
+        Assert.True(set.CapReached);
+        var memory = set.MemoryBytes;
+        for (var i = 0; i < 100_000; i++)
+            Assert.Equal(i >= cap, Add(set, (uint)i));
+        Assert.Equal(cap, set.Count);
+        Assert.Equal(memory, set.MemoryBytes);
+    }
+
+    [Fact]
+    public void Finds_hashes_at_the_very_ends_of_the_table()
+    {
+        var set = new AccountSet(long.MaxValue);
+        var reference = new HashSet<UInt128>();
+        var random = new Random(Seed);
+        for (var i = 0; i < 4_000; i++)
+        {
+            // Crowded at both ends: up to a hundred near each.
+            var hash = (i % 3, i < 300) switch
+            {
+                (0, true) => (UInt128)(uint)i,
+                (1, true) => UInt128.MaxValue - (uint)i,
+                _ => new UInt128((ulong)random.NextInt64() << 1, (ulong)random.NextInt64()),
+            };
+            Assert.Equal(reference.Add(hash == 0 ? 1 : hash), set.Add(hash));
+            Assert.False(set.Add(hash));
+        }
+        Assert.All(reference, hash => Assert.False(set.Add(hash)));
+        Assert.Equal(reference.Count, set.Count);
+    }
+
+    [Fact]
+    public void Takes_its_default_cap_from_the_memory_limit() =>
+        Assert.InRange(AccountSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));
+
+    private static bool Add(AccountSet set, string alias, string domain) => set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+
+    private static bool Add(AccountSet set, uint number)
+    {
+        Span<byte> alias = stackalloc byte[4];
+        System.Buffers.Binary.BinaryPrimitives.WriteUInt32LittleEndian(alias, number);
+        return set.Add(alias, "example.com"u8);
+    }
+}

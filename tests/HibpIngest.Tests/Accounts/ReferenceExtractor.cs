@@ -1,0 +1,79 @@
+using System.Text;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Tests.Accounts;
+
+/// <summary>
+/// What the scanner must find, written for plainness: the whole text as one string in which every character that isn't ASCII is a separator, and one loop over
+/// it. Shares nothing with the scanner but the list of top-level domains.
+/// </summary>
+internal static class ReferenceExtractor
+{
+    private const string Letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    private const string AliasCharacters = Letters + "0123456789.-+_";
+    private const string DomainCharacters = Letters + "0123456789.-";
+
+    public static (List<string> Accounts, long[] Broken) Extract(string text)
+    {
+        var accounts = new List<string>();
+        var broken = new long[Enum.GetValues<AccountRule>().Length];
+        var i = 0;
+        var floor = 0;
+        while (i < text.Length)
+        {
+            if (text[i] != '@')
+            {
+                i++;
+                continue;
+            }
+            var start = i;
+            while (start > floor && AliasCharacters.Contains(text[start - 1]))
+                start--;
+            if (start < i && start > floor && text[start - 1] == '\\' && "trn".Contains(text[start]))
+                start++;
+            var end = i + 1;
+            while (end < text.Length && DomainCharacters.Contains(text[end]))
+                end++;
+            if (start == i || end - (i + 1) < 3)
+            {
+                i++;
+                floor = i;
+                continue;
+            }
+            var alias = text[start..i].ToLowerInvariant();
+            var domain = text[(i + 1)..end].ToLowerInvariant();
+            if (FirstBroken(alias, domain) is { } rule)
+                broken[(int)rule]++;
+            else
+                accounts.Add(alias + "@" + domain);
+            i = floor = end;
+        }
+        return (accounts, broken);
+    }
+
+    public static AccountRule? FirstBroken(string alias, string domain)
+    {
+        if (alias.Length < 1 || alias.Length > 64)
+            return AccountRule.AliasLength;
+        if (alias.StartsWith('.') || alias.EndsWith('.') || alias.Contains(".."))
+            return AccountRule.AliasPeriod;
+        if (domain.Length < 4 || domain.Length > 255)
+            return AccountRule.DomainLength;
+        if (!domain.Contains('.') || domain.StartsWith('.') || domain.EndsWith('.') || domain.Contains("..")
+            || domain.StartsWith('-') || domain.EndsWith('-') || domain.Contains(".-") || domain.Contains("-."))
+            return AccountRule.DomainShape;
+        var labels = domain.Split('.');
+        if (labels.Any(label => label.Length > 63))
+            return AccountRule.LabelLength;
+        if (labels.Length == 4 && labels.All(label => label.Length <= 3 && label.All(char.IsAsciiDigit) && int.Parse(label) <= 255))
+            return AccountRule.DomainIsAddress;
+        if (!TopLevelDomains.All.Contains(labels[^1]))
+            return AccountRule.TopLevelDomain;
+        if ((alias + "@" + domain).Length > 255)
+            return AccountRule.AccountLength;
+        return null;
+    }
+
+    /// <summary>Bytes as the reference sees them: one character a byte.</summary>
+    public static string FromLatin1(byte[] bytes) => Encoding.Latin1.GetString(bytes);
+}
