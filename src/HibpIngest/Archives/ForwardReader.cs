@@ -1,0 +1,70 @@
+using System.Buffers;
+
+namespace HibpIngest.Archives;
+
+/// <summary>Reads a stream forward through a buffer that can be looked into, and stepped back in by a few bytes.</summary>
+internal sealed class ForwardReader : DecoderStream
+{
+    /// <summary>The inflater keeps up to four bytes of what it was given in its bit buffer, and says at its end that it had not needed them.</summary>
+    private const int StepBackBytes = 8;
+
+    /// <summary>More than the longest local header (131,100 bytes).</summary>
+    private const int BufferBytes = 1 << 18;
+
+    private readonly Stream _source;
+    private byte[] _buffer = ArrayPool<byte>.Shared.Rent(BufferBytes);
+    private int _start;
+    private int _end;
+
+    /// <param name="source">Stays open.</param>
+    public ForwardReader(Stream source) => _source = source;
+
+    /// <summary>The bytes after those taken, at least so many unless the stream ends before.</summary>
+    public ArraySegment<byte> Peek(int bytes)
+    {
+        while (_end - _start < bytes)
+        {
+            if (_buffer.Length - _start < bytes || _start > BufferBytes / 2)
+            {
+                int kept = Math.Max(0, _start - StepBackBytes);
+                _buffer.AsSpan(kept, _end - kept).CopyTo(_buffer);
+                _start -= kept;
+                _end -= kept;
+            }
+            int read = _source.Read(_buffer, _end, _buffer.Length - _end);
+            if (read == 0)
+                break;
+            _end += read;
+        }
+        return new ArraySegment<byte>(_buffer, _start, _end - _start);
+    }
+
+    /// <summary>Takes bytes that were peeked; a negative number gives some back.</summary>
+    public void Take(int bytes)
+    {
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(bytes, _end - _start);
+        ArgumentOutOfRangeException.ThrowIfLessThan(_start + bytes, 0, nameof(bytes));
+        _start += bytes;
+    }
+
+    public override int Read(Span<byte> buffer)
+    {
+        int read = Math.Min(buffer.Length, _end - _start);
+        if (read == 0)
+            return _source.Read(buffer);
+        _buffer.AsSpan(_start, read).CopyTo(buffer);
+        _start += read;
+        return read;
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing && _buffer.Length > 0)
+        {
+            ArrayPool<byte>.Shared.Return(_buffer);
+            _buffer = [];
+            _start = _end = 0;
+        }
+        base.Dispose(disposing);
+    }
+}

@@ -1,0 +1,150 @@
+using System.Buffers.Binary;
+using System.IO.Hashing;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// A gzip file (RFC 1952) of one or several members. GZipStream takes a file that was cut off for one that ended, so this reads it itself, and
+/// checks each member's CRC-32 and size. After the last member there may be zero bytes (tape padding); anything else is refused, where gunzip warns:
+/// it may be a member whose header was damaged.
+/// </summary>
+internal sealed class GzipDecoder : DecoderStream
+{
+    private const int FixedHeaderBytes = 10;
+    private const int TrailerBytes = 8;
+
+    private const byte HasHeaderCrc = 2;
+    private const byte HasExtra = 4;
+    private const byte HasName = 8;
+    private const byte HasComment = 16;
+    private const byte ReservedFlags = 0xE0;
+
+    private readonly ForwardReader _reader;
+    private readonly ForwardInflater _inflater;
+    private readonly Crc32 _crc = new();
+    private uint _size;
+    private bool _inMember;
+    private bool _ended;
+
+    /// <param name="source">Stays open.</param>
+    public GzipDecoder(Stream source)
+    {
+        _reader = new ForwardReader(source);
+        _inflater = new ForwardInflater(_reader);
+    }
+
+    public override int Read(Span<byte> buffer)
+    {
+        if (buffer.IsEmpty)
+            return 0;
+        while (!_ended)
+        {
+            if (!_inMember)
+            {
+                ReadHeader();
+                _inMember = true;
+            }
+            int read = _inflater.Read(buffer);
+            if (read > 0)
+            {
+                _crc.Append(buffer[..read]);
+                _size += (uint)read;
+                return read;
+            }
+            ReadTrailer();
+            _inMember = false;
+            _ended = !HasNextMember();
+        }
+        return 0;
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing)
+        {
+            _inflater.Dispose();
+            _reader.Dispose();
+        }
+        base.Dispose(disposing);
+    }
+
+    private void ReadHeader()
+    {
+        var header = Peek(FixedHeaderBytes);
+        if (header is not [0x1F, 0x8B, var method, var flags, ..])
+            throw new DamagedDataException("its gzip header is damaged");
+        if (method != 8)
+            throw new DamagedDataException($"its gzip header names the unknown method {method}");
+        if ((flags & ReservedFlags) != 0)
+            throw new DamagedDataException("its gzip header has flags that are not defined");
+        _reader.Take(FixedHeaderBytes);
+        if ((flags & HasExtra) != 0)
+        {
+            int extra = BinaryPrimitives.ReadUInt16LittleEndian(Peek(2));
+            _reader.Take(2);
+            Peek(extra);
+            _reader.Take(extra);
+        }
+        if ((flags & HasName) != 0)
+            SkipText();
+        if ((flags & HasComment) != 0)
+            SkipText();
+        if ((flags & HasHeaderCrc) != 0)
+        {
+            Peek(2);
+            _reader.Take(2);
+        }
+        _inflater.Reset();
+        _crc.Reset();
+        _size = 0;
+    }
+
+    private void ReadTrailer()
+    {
+        var trailer = Peek(TrailerBytes);
+        uint crc = BinaryPrimitives.ReadUInt32LittleEndian(trailer);
+        uint size = BinaryPrimitives.ReadUInt32LittleEndian(trailer[4..]);
+        uint found = _crc.GetCurrentHashAsUInt32();
+        if (crc != found)
+            throw new DamagedDataException($"its gzip CRC-32 should be {crc:X8} and is {found:X8}");
+        if (size != _size)
+            throw new DamagedDataException("its gzip size does not match its data");
+        _reader.Take(TrailerBytes);
+    }
+
+    private bool HasNextMember()
+    {
+        while (true)
+        {
+            ReadOnlySpan<byte> rest = _reader.Peek(2);
+            if (rest.IsEmpty)
+                return false;
+            if (rest is [0x1F, 0x8B, ..])
+                return true;
+            int zeros = rest.IndexOfAnyExcept((byte)0);
+            if (zeros < 0)
+                zeros = rest.Length;
+            else if (zeros == 0)
+                throw new DamagedDataException("after its last gzip member comes something that is not gzip; cut that off, or gunzip it before zipping");
+            _reader.Take(zeros);
+        }
+    }
+
+    private void SkipText()
+    {
+        while (true)
+        {
+            var text = Peek(1);
+            int end = text.IndexOf((byte)0);
+            _reader.Take(end < 0 ? text.Length : end + 1);
+            if (end >= 0)
+                return;
+        }
+    }
+
+    private ReadOnlySpan<byte> Peek(int bytes)
+    {
+        ReadOnlySpan<byte> peeked = _reader.Peek(bytes);
+        return peeked.Length >= bytes ? peeked : throw new DamagedDataException("cut off within a gzip header or trailer");
+    }
+}

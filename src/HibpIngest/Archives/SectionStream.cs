@@ -1,0 +1,21 @@
+namespace HibpIngest.Archives;
+
+/// <summary>The next <paramref name="length"/> bytes of a stream, which stays open and must not end before them.</summary>
+internal sealed class SectionStream(Stream source, long length) : DecoderStream
+{
+    /// <summary>Bytes not read yet.</summary>
+    public long Remaining { get; private set; } = length;
+
+    public override int Read(Span<byte> buffer)
+    {
+        if (buffer.Length > Remaining)
+            buffer = buffer[..(int)Remaining];
+        if (buffer.IsEmpty)
+            return 0;
+        int read = source.Read(buffer);
+        if (read == 0)
+            throw new DamagedDataException($"cut off: {Remaining:N0} bytes of its compressed data are missing");
+        Remaining -= read;
+        return read;
+    }
+}

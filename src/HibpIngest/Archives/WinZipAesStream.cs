@@ -1,0 +1,133 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Runtime.InteropServices;
+using System.Security.Cryptography;
+using System.Text;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// WinZip's AES encryption (AE-1 and AE-2): salt, two bytes that tell a wrong password, data in counter mode, ten bytes of authentication code, which is
+/// checked when the data has been read. Counter mode needs only AES itself, so that a nested entry, read forward, can be decrypted like any other.
+/// </summary>
+internal sealed class WinZipAesStream : DecoderStream
+{
+    private const int BlockBytes = 16;
+    private const int VerifierBytes = 2;
+    private const int CodeBytes = 10;
+    private const int Iterations = 1000;
+    private const int KeyStreamBytes = 1024 * BlockBytes;
+
+    private readonly SectionStream _section;
+    private readonly Aes _aes;
+    private readonly ICryptoTransform _encryptor;
+    private readonly IncrementalHash _hmac;
+    private readonly byte[] _counters;
+    private readonly byte[] _keyStream;
+    private long _counter;
+    private int _keyStreamRead = KeyStreamBytes;
+    private bool _verified;
+    private bool _disposed;
+
+    /// <exception cref="DamagedDataException">The password is wrong, or the section too short.</exception>
+    public WinZipAesStream(SectionStream section, string password, byte strength)
+    {
+        _section = section;
+        int keyBytes = 8 * (strength + 1);
+        int saltBytes = keyBytes / 2;
+        if (section.Remaining < saltBytes + VerifierBytes + CodeBytes)
+            throw new DamagedDataException("it is too short for what AES encryption adds; the archive is damaged");
+        Span<byte> salt = stackalloc byte[saltBytes];
+        section.ReadExactly(salt);
+        Span<byte> verifier = stackalloc byte[VerifierBytes];
+        section.ReadExactly(verifier);
+
+        byte[] secret = Encoding.UTF8.GetBytes(password);
+        byte[] keys = new byte[(2 * keyBytes) + VerifierBytes];
+        try
+        {
+            Rfc2898DeriveBytes.Pbkdf2(secret, salt, keys, Iterations, HashAlgorithmName.SHA1);
+            if (!verifier.SequenceEqual(keys.AsSpan(2 * keyBytes)))
+                throw new DamagedDataException(ZipCryptoStream.WrongPassword);
+            _aes = Aes.Create();
+            _aes.Mode = CipherMode.ECB; // one block a counter: this makes the key stream, no text goes through it
+            _aes.Padding = PaddingMode.None;
+            _aes.Key = keys[..keyBytes];
+            _encryptor = _aes.CreateEncryptor();
+            _hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA1, keys.AsSpan(keyBytes, keyBytes));
+        }
+        finally
+        {
+            CryptographicOperations.ZeroMemory(secret);
+            CryptographicOperations.ZeroMemory(keys);
+        }
+        _counters = ArrayPool<byte>.Shared.Rent(KeyStreamBytes);
+        _keyStream = ArrayPool<byte>.Shared.Rent(KeyStreamBytes);
+        _counters.AsSpan(0, KeyStreamBytes).Clear();
+    }
+
+    public override int Read(Span<byte> buffer)
+    {
+        ObjectDisposedException.ThrowIf(_disposed, this);
+        if (buffer.IsEmpty)
+            return 0;
+        long left = _section.Remaining - CodeBytes;
+        if (left <= 0)
+        {
+            Verify();
+            return 0;
+        }
+        if (_keyStreamRead == KeyStreamBytes)
+            MakeKeyStream();
+        int wanted = (int)Math.Min(Math.Min(left, buffer.Length), KeyStreamBytes - _keyStreamRead);
+        int read = _section.Read(buffer[..wanted]);
+        var data = buffer[..read];
+        _hmac.AppendData(data);
+        Xor(data, _keyStream.AsSpan(_keyStreamRead, read));
+        _keyStreamRead += read;
+        return read;
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing && !_disposed)
+        {
+            _disposed = true;
+            _encryptor.Dispose();
+            _aes.Dispose();
+            _hmac.Dispose();
+            ArrayPool<byte>.Shared.Return(_counters);
+            ArrayPool<byte>.Shared.Return(_keyStream, clearArray: true);
+        }
+        base.Dispose(disposing);
+    }
+
+    private void MakeKeyStream()
+    {
+        for (int at = 0; at < KeyStreamBytes; at += BlockBytes)
+            BinaryPrimitives.WriteInt64LittleEndian(_counters.AsSpan(at), ++_counter); // counts from 1, little-endian, unlike other counter modes
+        _encryptor.TransformBlock(_counters, 0, KeyStreamBytes, _keyStream, 0);
+        _keyStreamRead = 0;
+    }
+
+    private static void Xor(Span<byte> data, ReadOnlySpan<byte> mask)
+    {
+        var words = MemoryMarshal.Cast<byte, ulong>(data);
+        var masks = MemoryMarshal.Cast<byte, ulong>(mask);
+        for (int i = 0; i < words.Length; i++)
+            words[i] ^= masks[i];
+        for (int i = words.Length * sizeof(ulong); i < data.Length; i++)
+            data[i] ^= mask[i];
+    }
+
+    private void Verify()
+    {
+        if (_verified)
+            return;
+        _verified = true;
+        Span<byte> code = stackalloc byte[CodeBytes];
+        _section.ReadExactly(code);
+        if (!CryptographicOperations.FixedTimeEquals(code, _hmac.GetHashAndReset().AsSpan(0, CodeBytes)))
+            throw new DamagedDataException("its AES authentication code does not match its data");
+    }
+}

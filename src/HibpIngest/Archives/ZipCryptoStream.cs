@@ -1,0 +1,77 @@
+using System.Security.Cryptography;
+using System.Text;
+
+namespace HibpIngest.Archives;
+
+/// <summary>PKWARE's traditional encryption (APPNOTE 6.1): weak, and still what `zip -e` makes.</summary>
+internal sealed class ZipCryptoStream : DecoderStream
+{
+    /// <summary>Said where the password is surely wrong.</summary>
+    public const string WrongPassword = "it is encrypted and the password does not open it; give the right one with `hibp resume LOAD --password ...`";
+
+    private const int HeaderBytes = 12;
+
+    private static readonly uint[] CrcTable = MakeCrcTable();
+
+    private readonly SectionStream _section;
+    private uint _key0 = 0x12345678;
+    private uint _key1 = 0x23456789;
+    private uint _key2 = 0x34567890;
+
+    /// <exception cref="DamagedDataException">The password is wrong: one byte in the header tells all but one in 256.</exception>
+    public ZipCryptoStream(SectionStream section, string password, ZipHeader entry)
+    {
+        _section = section;
+        byte[] secret = Encoding.UTF8.GetBytes(password);
+        foreach (byte value in secret)
+            Update(value);
+        CryptographicOperations.ZeroMemory(secret);
+
+        if (section.Remaining < HeaderBytes)
+            throw new DamagedDataException("it is too short for what encryption adds; the archive is damaged");
+        Span<byte> header = stackalloc byte[HeaderBytes];
+        section.ReadExactly(header);
+        Decrypt(header);
+        // A writer that did not know the CRC-32 yet put the time there instead; some do either way.
+        byte check = header[HeaderBytes - 1];
+        if (check != entry.Crc >> 24 && !(entry.HasDescriptor && check == entry.ModifiedTime >> 8))
+            throw new DamagedDataException(WrongPassword);
+    }
+
+    public override int Read(Span<byte> buffer)
+    {
+        int read = _section.Read(buffer);
+        Decrypt(buffer[..read]);
+        return read;
+    }
+
+    private void Decrypt(Span<byte> data)
+    {
+        for (int i = 0; i < data.Length; i++)
+        {
+            uint mask = (_key2 | 2) & 0xFFFF;
+            data[i] ^= (byte)((mask * (mask ^ 1)) >> 8);
+            Update(data[i]);
+        }
+    }
+
+    private void Update(byte plain)
+    {
+        _key0 = CrcTable[(byte)(_key0 ^ plain)] ^ (_key0 >> 8);
+        _key1 = ((_key1 + (byte)_key0) * 134775813) + 1;
+        _key2 = CrcTable[(byte)(_key2 ^ (_key1 >> 24))] ^ (_key2 >> 8);
+    }
+
+    private static uint[] MakeCrcTable()
+    {
+        var table = new uint[256];
+        for (uint i = 0; i < table.Length; i++)
+        {
+            uint value = i;
+            for (int bit = 0; bit < 8; bit++)
+                value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320 : value >> 1;
+            table[i] = value;
+        }
+        return table;
+    }
+}

@@ -1,0 +1,69 @@
+using System.IO.Compression;
+
+namespace HibpIngest.Archives;
+
+/// <summary>Opens an entry whose compressed size is known, be it in the outer archive or in a nested one.</summary>
+internal static class ZipEntries
+{
+    /// <summary>Refuses what can't be read at all: unknown methods and encryptions, and encrypted entries without a password.</summary>
+    public static void CheckReadable(ZipHeader header, EntryName entry, string? password)
+    {
+        if (header.IsStronglyEncrypted || (header.IsEncrypted && header.AesVersion != 0 && (header.AesVersion > 2 || header.AesStrength is 0 or > 3)))
+        {
+            throw new BadArchiveException(
+                $"{entry}: encrypted in a way that is not supported (expected ZipCrypto or WinZip AES); unpack it and zip it again");
+        }
+        if (header.IsEncrypted && string.IsNullOrEmpty(password))
+        {
+            throw new BadArchiveException(
+                $"{entry}: the archive is encrypted and no password was given; give it with `hibp drop --password ...`, or `hibp resume LOAD --password ...`");
+        }
+        if (header.Method is not (ZipHeader.Stored or ZipHeader.Deflated))
+        {
+            throw new BadArchiveException(
+                $"{entry}: unknown method {ZipHeader.NameOfMethod(header.Method)}, expected stored or deflate; unpack it and zip it again");
+        }
+    }
+
+    /// <param name="source">Stands at the entry's data and stays open.</param>
+    /// <param name="header">Checked with <see cref="CheckReadable"/>.</param>
+    /// <param name="atEnd">Called with CRC-32, size and compressed size when all has been read; null: they are checked against the header.</param>
+    public static EntryContent Open(
+        Stream source, ZipHeader header, EntryName entry, string? password, InflationMeter meter, Action<uint, long>? atEnd)
+    {
+        var section = new SectionStream(source, header.CompressedBytes);
+        Stream data;
+        try
+        {
+            data = !header.IsEncrypted ? section
+                : header.AesVersion == 0 ? new ZipCryptoStream(section, password!, header)
+                : new WinZipAesStream(section, password!, header.AesStrength);
+        }
+        catch (DamagedDataException e)
+        {
+            throw new BadArchiveException($"{entry}: {e.Message}", e);
+        }
+        var decoder = header.Method == ZipHeader.Stored ? data : new DeflateStream(data, CompressionMode.Decompress);
+        return new EntryContent(entry, decoder, meter, atEnd is null ? header.Bytes : null, CheckEnd, header.IsEncrypted);
+
+        void CheckEnd(uint crc, long bytes)
+        {
+            // AES checks its authentication code when it is asked for more than it has.
+            Span<byte> more = stackalloc byte[1];
+            bool goesOn = data.Read(more) > 0;
+            if (atEnd is not null)
+            {
+                if (goesOn)
+                    throw new DamagedDataException("its compressed data goes on after its end");
+                atEnd(crc, bytes);
+                return;
+            }
+            if (bytes != header.Bytes)
+                throw new DamagedDataException($"it inflates to {bytes:N0} bytes, its header says {header.Bytes:N0}");
+            if (header.HasCrc && crc != header.Crc)
+                throw new DamagedDataException($"its CRC-32 should be {header.Crc:X8} and is {crc:X8}");
+            if (goesOn)
+                throw new DamagedDataException("its compressed data goes on after its end");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+using HibpIngest.Archives;
+using ICSharpCode.SharpZipLib.Zip;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>What is well-formed is read whole and in order, whoever made it.</summary>
+public sealed class ReadingTests
+{
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Entries_come_whole_and_in_order(bool seekable)
+    {
+        string[] texts = [Lines(20_000, 1), "one line", Lines(10, 2)];
+        byte[] zip = Zip(seekable, ("b.csv", Bytes(texts[0])), ("folder/", []), ("empty.txt", []), ("folder/a.sql", Bytes(texts[1])), ("noext", Bytes(texts[2])));
+
+        var read = Read(zip, default, out var end);
+
+        Assert.Equal([new(0, "b.csv", texts[0]), new(3, "folder/a.sql", texts[1]), new(4, "noext", texts[2])], read);
+        Assert.Equal(new ArchivePosition(5, texts.Sum(text => text.Length), 5), end);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Zips_and_gzips_within_are_opened_by_content_not_by_name(bool seekable)
+    {
+        string text = Lines(5_000, 3);
+        byte[] inner = Zip(seekable, ("x.txt", Bytes(text)), ("void", []), ("y.dat", Gzip(Bytes("in gzip in zip"))));
+        byte[] middle = Zip(seekable, ("inner.bin", inner), ("z", Bytes("beside")));
+        byte[] zip = Zip(seekable, ("plain.zip", Bytes("a text named zip")), ("middle.txt", middle), ("g.sql", Gzip(Bytes("in gzip"))), ("last", Bytes("last")));
+
+        var read = Read(zip);
+
+        Assert.Equal(
+            [
+                new(0, "plain.zip", "a text named zip"), new(1, "middle.txt/inner.bin/x.txt", text), new(1, "middle.txt/inner.bin/y.dat", "in gzip in zip"),
+                new(1, "middle.txt/z", "beside"), new(2, "g.sql", "in gzip"), new(3, "last", "last"),
+            ],
+            read);
+    }
+
+    [Fact]
+    public void An_empty_zip_within_is_nothing() =>
+        Assert.Equal([new(1, "t", "t")], Read(Zip(true, ("empty.zip", RawZip.Of()), ("t", Bytes("t")))));
+
+    [Fact]
+    public void A_gzip_may_have_members_and_padding()
+    {
+        byte[] gzip = [.. Gzip(Bytes(Lines(2_000, 4))), .. Gzip([]), .. Gzip(Bytes("second")), .. new byte[1000]];
+        Assert.Equal([new(0, "g", Lines(2_000, 4) + "second")], Read(Zip(true, ("g", gzip))));
+    }
+
+    [Theory]
+    [InlineData(0, CompressionMethod.Deflated)]
+    [InlineData(0, CompressionMethod.Stored)]
+    [InlineData(128, CompressionMethod.Deflated)]
+    [InlineData(256, CompressionMethod.Deflated)]
+    [InlineData(256, CompressionMethod.Stored)]
+    public void Encrypted_entries_open_with_the_password(int aesBits, CompressionMethod method)
+    {
+        string text = Lines(20_000, 5);
+        byte[] zip = Encrypted("correct horse", aesBits, method, ("a.csv", Bytes(text)), ("b.csv", Bytes("short")));
+
+        Assert.Equal([new(0, "a.csv", text), new(1, "b.csv", "short")], Read(zip, "correct horse"));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Reading_from_any_entry_gives_the_same_texts_and_counts(bool seekable)
+    {
+        byte[] inner = Zip(seekable, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes(Lines(100, 7)))));
+        byte[] zip = Zip(seekable, ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", inner), ("b", Bytes("b")), ("g", Gzip(inner)), ("empty", []), ("c", Bytes("c")));
+        var all = Read(zip, default, out var end);
+        var positions = new SortedDictionary<int, ArchivePosition>();
+        using (var breach = BreachArchive.Open(new MemoryStream(zip), null, new ArchiveLimits()))
+        {
+            foreach (var text in breach.ReadFrom(default))
+                positions[text.TopLevel.Entry] = text.TopLevel;
+        }
+
+        Assert.Equal([0, 2, 3, 4, 6], positions.Keys);
+        foreach (var (entry, position) in positions)
+        {
+            Assert.Equal(all.Where(text => text.TopLevel >= entry), Read(zip, position, out var sameEnd));
+            Assert.Equal(end, sameEnd);
+        }
+    }
+
+    [Fact]
+    public void What_is_not_read_is_passed_over()
+    {
+        byte[] inner = Zip(false, ("x", Bytes(Lines(300, 6))), ("y", Bytes("y")));
+        byte[] zip = Zip(true, ("n", inner), ("b", Bytes("b")));
+        using var breach = BreachArchive.Open(new MemoryStream(zip), null, new ArchiveLimits());
+
+        Assert.Equal(["n/x", "n/y", "b"], breach.ReadFrom(default).Select(text => text.DisplayName));
+        Read(zip, default, out var end);
+        Assert.Equal(end, breach.Position);
+    }
+}
