@@ -1,0 +1,321 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class MailComposerTests
+{
+    private static readonly DateTimeOffset Date = new(2026, 3, 7, 9, 5, 3, TimeSpan.FromHours(2));
+
+    private static readonly Notification Person = new() { Id = 42, Number = 1, Email = "ann@example.com", Accounts = 1 };
+
+    private static readonly Notification Company = new() { Id = 43, Number = 2, Email = "boss@example.org", Domain = "example.org", Accounts = 3 };
+
+    private static readonly Breach Full = new()
+    {
+        Id = 1,
+        Name = "Adobe",
+        Metadata = new BreachMetadata
+        {
+            Title = "Adobe & Söhne",
+            Domain = "adobe.com",
+            BreachDate = new DateOnly(2013, 10, 4),
+            Description = "<p>In October 2013, <em>153 million</em> accounts &amp; hints leaked. See <a href=\"https://example.com/?a=1&amp;b=2\">more</a>.</p><p>Second<br/>line</p><script>alert('x')</script>",
+            DataClasses = ["Email addresses", "Passwords <hashed>"],
+            Flags = BreachFlags.Verified,
+        },
+    };
+
+    [Fact]
+    public void A_mail_to_a_person_has_its_headers_and_two_parts()
+    {
+        var mail = Compose(Person, Full);
+
+        var message = MimeMessage.Parse(mail.Content);
+        Assert.Equal(42, mail.NotificationId);
+        Assert.Equal("notices@hibp.test", mail.From);
+        Assert.Equal("ann@example.com", mail.To);
+        Assert.Equal("\"Breach \\\"notices\\\"\" <notices@hibp.test>", message.Header("From"));
+        Assert.Equal("ann@example.com", message.Header("To"));
+        Assert.Equal("Your email address is in leaked data: Adobe & Söhne", MimeMessage.DecodeWords(message.Header("Subject")));
+        Assert.Equal("Sat, 07 Mar 2026 07:05:03 +0000", message.Header("Date"));
+        Assert.Matches("^<hibp-42-[0-9a-f]{16}@hibp\\.test>$", message.Header("Message-ID"));
+        Assert.Equal("auto-generated", message.Header("Auto-Submitted"));
+        Assert.Equal("All", message.Header("X-Auto-Response-Suppress"));
+        Assert.Equal("bulk", message.Header("Precedence"));
+        Assert.Equal("1.0", message.Header("MIME-Version"));
+        Assert.Equal("multipart/alternative", message.Type);
+        Assert.Equal(["text/plain", "text/html"], message.Parts.Select(part => part.Type));
+    }
+
+    [Fact]
+    public void Text_and_html_say_what_happened()
+    {
+        var message = MimeMessage.Parse(Compose(Person, Full).Content);
+
+        var text = Unwrap(message.Parts[0].Text);
+        Assert.Contains("The address ann@example.com was found", text);
+        Assert.Contains("Adobe & Söhne\n", text);
+        Assert.Contains("Site: adobe.com\n", text);
+        Assert.Contains("Date: 4 October 2013\n", text);
+        Assert.Contains("In October 2013, 153 million accounts & hints leaked. See more.", text);
+        Assert.Contains("- Passwords <hashed>", text);
+        Assert.Contains("Change your password at Adobe & Söhne (adobe.com)", text);
+        Assert.Contains("two-step verification", text);
+        Assert.Contains("is subscribed to breach notifications", text);
+        Assert.DoesNotContain("alert", text);
+        Assert.DoesNotContain("PLEASE NOTE", text);
+        Assert.DoesNotContain("{{", text);
+
+        var html = message.Parts[1].Text;
+        Assert.Contains("<strong>ann@example.com</strong>", html);
+        Assert.Contains("Adobe &amp; S&#246;hne", html);
+        Assert.Contains("accounts &amp; hints leaked. See more.", html);
+        Assert.Contains("Passwords &lt;hashed&gt;", html);
+        Assert.DoesNotContain("alert", html);
+        Assert.DoesNotContain("Please note", html);
+        Assert.DoesNotContain("{{", html);
+        // Nothing is fetched when it is read, and nothing can be clicked.
+        Assert.DoesNotContain("http", html);
+        Assert.DoesNotContain("<img", html);
+        Assert.DoesNotContain("<a ", html);
+    }
+
+    [Theory]
+    [InlineData(BreachFlags.None, "is unverified")]
+    [InlineData(BreachFlags.Fabricated, "is fabricated")]
+    [InlineData(BreachFlags.Malware, "collected by malware")]
+    [InlineData(BreachFlags.StealerLog, "stealer logs")]
+    [InlineData(BreachFlags.SpamList, "is a spam list")]
+    public void A_flag_is_said_in_both_parts_of_both_kinds_and_only_when_it_is_set(BreachFlags flag, string words)
+    {
+        var set = flag == BreachFlags.None ? BreachFlags.None : flag | BreachFlags.Verified;
+        var unset = flag == BreachFlags.None ? BreachFlags.Verified : ~flag;
+        foreach (var notification in new[] { Person, Company })
+        {
+            var with = MimeMessage.Parse(Compose(notification, Flagged(set)).Content);
+            var without = MimeMessage.Parse(Compose(notification, Flagged(unset)).Content);
+            for (var part = 0; part < 2; part++)
+            {
+                Assert.Contains(words, Unwrap(with.Leaves[part].Text));
+                Assert.DoesNotContain(words, Unwrap(without.Leaves[part].Text));
+            }
+            Assert.Equal(flag != BreachFlags.None, !Unwrap(with.Leaves[0].Text).Contains("is unverified"));
+        }
+    }
+
+    [Theory]
+    [InlineData(BreachFlags.Sensitive)]
+    [InlineData(BreachFlags.Retired)]
+    [InlineData(BreachFlags.SubscriptionFree)]
+    public void Other_flags_add_nothing(BreachFlags flag) =>
+        Assert.Equal(Compose(Person, Full).Content.ToArray(), Compose(Person, Flagged(BreachFlags.Verified | flag)).Content.ToArray());
+
+    [Fact]
+    public void A_breach_of_which_only_the_name_is_known_makes_a_whole_mail()
+    {
+        var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata() };
+
+        var message = MimeMessage.Parse(Compose(Person, breach).Content);
+
+        var text = Unwrap(message.Parts[0].Text);
+        Assert.Equal("Your email address is in leaked data: Adobe", message.Header("Subject"));
+        Assert.Contains("data of this breach:\n\nAdobe\n\nPLEASE NOTE", text);
+        Assert.Contains("Change your password at Adobe,", text);
+        Assert.DoesNotContain("WHAT HAPPENED", text);
+        Assert.DoesNotContain("WHAT WAS EXPOSED", text);
+        Assert.DoesNotContain("Site:", text);
+        Assert.DoesNotContain("\n\n\n", text);
+    }
+
+    [Fact]
+    public void A_domain_gets_its_accounts_as_csv()
+    {
+        var message = MimeMessage.Parse(Compose(Company, Full, ["amy@example.org", "bob", "cy@example.org"]).Content);
+
+        Assert.Equal("3 email addresses of example.org in leaked data: Adobe & Söhne", MimeMessage.DecodeWords(message.Header("Subject")));
+        Assert.Equal("multipart/mixed", message.Type);
+        Assert.Equal(["multipart/alternative", "text/csv"], message.Parts.Select(part => part.Type));
+        var csv = message.Parts[1];
+        Assert.Equal("attachment; filename=\"example.org-accounts.csv\"", csv.Header("Content-Disposition"));
+        Assert.Equal("email\r\namy@example.org\r\nbob@example.org\r\ncy@example.org\r\n", csv.Text);
+        var text = Unwrap(message.Leaves[0].Text);
+        Assert.Contains("3 email addresses of example.org are in the data", text);
+        Assert.Contains("They are listed in the attached file.", text);
+        Assert.DoesNotContain("apostrophe", text);
+    }
+
+    [Fact]
+    public void A_single_account_is_said_in_the_singular()
+    {
+        var message = MimeMessage.Parse(Compose(Company with { Accounts = 1 }, Full, ["amy"]).Content);
+
+        Assert.Contains("1 email address of example.org is in the data", Unwrap(message.Leaves[0].Text));
+    }
+
+    [Theory]
+    [InlineData(10_000, true, 10_000, false)]
+    [InlineData(10_001, true, 10_000, true)]
+    [InlineData(10_000, false, 10_000, true)]
+    public void At_most_ten_thousand_accounts_are_attached_and_the_mail_says_so(int given, bool complete, int attached, bool saysFirst)
+    {
+        var accounts = Enumerable.Range(0, given).Select(i => $"user{i}@example.org").ToList();
+
+        var message = MimeMessage.Parse(Compose(Company with { Accounts = 12_345 }, Full, accounts, complete).Content);
+
+        Assert.Equal(accounts.Take(attached).Prepend("email"), message.Parts[1].Text.Split("\r\n", StringSplitOptions.RemoveEmptyEntries));
+        foreach (var part in message.Leaves.Take(2))
+        {
+            Assert.Equal(saysFirst, Unwrap(part.Text).Replace("<strong>", "").Replace("</strong>", "").Contains("lists the first 10,000 of 12,345."));
+            Assert.Equal(!saysFirst, Unwrap(part.Text).Contains("They are listed"));
+        }
+    }
+
+    [Fact]
+    public void Without_accounts_nothing_is_attached()
+    {
+        var message = MimeMessage.Parse(Compose(Company, Full, []).Content);
+
+        Assert.Equal("multipart/alternative", message.Type);
+        Assert.DoesNotContain("attached", message.Parts[0].Text);
+    }
+
+    [Fact]
+    public void An_alias_never_becomes_a_formula()
+    {
+        var message = MimeMessage.Parse(Compose(Company, Full, ["+1@example.org", "-2+3", "=cmd", "@x", "a+b@example.org"]).Content);
+
+        Assert.Equal("email\r\n'+1@example.org\r\n'-2+3@example.org\r\n'=cmd@example.org\r\n'@x\r\na+b@example.org\r\n", message.Parts[1].Text);
+        Assert.Contains("apostrophe in front", Unwrap(message.Leaves[0].Text));
+    }
+
+    [Fact]
+    public void The_same_notification_makes_the_same_bytes()
+    {
+        var accounts = new List<string> { "amy", "bob" };
+
+        Assert.Equal(Compose(Company, Full, accounts).Content.ToArray(), Compose(Company, Full, accounts).Content.ToArray());
+    }
+
+    [Fact]
+    public void The_message_id_does_not_hang_on_date_or_metadata_and_differs_between_notifications()
+    {
+        var composer = new MailComposer("notices@hibp.test");
+        var first = Id(composer.Compose(Person, Full, null, complete: true, Date));
+
+        Assert.Equal(first, Id(composer.Compose(Person, Full with { Metadata = new BreachMetadata() }, null, complete: true, Date.AddDays(1))));
+        Assert.Equal(4, new[]
+        {
+            first,
+            Id(composer.Compose(Person with { Id = 7 }, Full, null, complete: true, Date)),
+            Id(composer.Compose(Person with { Email = "bea@example.com" }, Full, null, complete: true, Date)),
+            Id(composer.Compose(Person, Full with { Name = "Other" }, null, complete: true, Date)),
+        }.Distinct().Count());
+
+        static string Id(OutgoingMail mail) => MimeMessage.Parse(mail.Content).Header("Message-ID");
+    }
+
+    [Theory]
+    [InlineData("A\r\nBcc: eve@example.com\r\n\r\nbody")]
+    [InlineData("A\nBcc: eve@example.com")]
+    [InlineData("A\rBcc: eve@example.com")]
+    [InlineData("A\u2028Bcc: eve@example.com\u0085\0\u202e")]
+    public void No_header_can_be_smuggled_in_by_a_title(string title)
+    {
+        var breach = Full with { Metadata = Full.Metadata with { Title = title, Domain = title, Description = title, DataClasses = [title] } };
+
+        var message = MimeMessage.Parse(Compose(Person, breach).Content);
+
+        Assert.Throws<InvalidDataException>(() => message.Header("Bcc"));
+        Assert.StartsWith("Your email address is in leaked data: A Bcc: eve@example.com", MimeMessage.DecodeWords(message.Header("Subject")), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("ann@example.com\r\nBcc: eve@example.com")]
+    [InlineData("ann@example.com>")]
+    [InlineData("ann")]
+    [InlineData("ann@exa mple.com")]
+    [InlineData("ånn@example.com")]
+    public void A_bad_address_is_refused_and_not_repeated(string address)
+    {
+        var refusal = Assert.Throws<BadInputException>(() => Compose(Person with { Email = address }, Full));
+
+        Assert.DoesNotContain("ann", refusal.Message);
+        Assert.Contains("notification 42", refusal.Message);
+    }
+
+    [Fact]
+    public void Long_titles_descriptions_and_lists_are_bounded()
+    {
+        var breach = Full with
+        {
+            Metadata = Full.Metadata with
+            {
+                Title = string.Concat(Enumerable.Repeat("😀", 5000)),
+                Description = new string('x', 500_000),
+                DataClasses = [.. Enumerable.Range(0, 1000).Select(i => $"Class {i}")],
+            },
+        };
+
+        var mail = Compose(Person, breach);
+
+        Assert.InRange(mail.Content.Length, 1, 100_000);
+        var subject = MimeMessage.DecodeWords(MimeMessage.Parse(mail.Content).Header("Subject"));
+        Assert.EndsWith("😀…", subject, StringComparison.Ordinal);
+        Assert.DoesNotContain("\ufffd", subject);
+    }
+
+    [Fact]
+    public void Every_mail_is_seven_bit_with_short_lines()
+    {
+        // The parser is strict about it; here is what it is given.
+        var random = new Random(20260307);
+        var characters = "abc =?_.<>&\"'\t\r\n-äß漢😀\u0301\0".EnumerateRunes().ToArray();
+        for (var i = 0; i < 300; i++)
+        {
+            var text = string.Concat(Enumerable.Range(0, random.Next(0, 400)).Select(_ => characters[random.Next(characters.Length)].ToString()));
+            var breach = Full with { Metadata = Full.Metadata with { Title = text, Domain = text, Description = text, DataClasses = [text] } };
+            var message = MimeMessage.Parse(Compose(Company, breach, ["amy"]).Content);
+            Assert.Equal(3, message.Leaves.Count);
+            Assert.DoesNotContain('\ufffd', MimeMessage.DecodeWords(message.Header("Subject")));
+        }
+    }
+
+    [Theory]
+    [InlineData("notices@localhost", null, "notices@localhost")]
+    [InlineData("<a@b.example>", null, "a@b.example")]
+    [InlineData("Breach notices <a@b.example>", "Breach notices", "a@b.example")]
+    [InlineData(" \"Notices, \\\"daily\\\"\" <a@b.example> ", "Notices, \"daily\"", "a@b.example")]
+    [InlineData("Mitteilungen für Sie <a@b.example>", "Mitteilungen für Sie", "a@b.example")]
+    public void Senders_that_are_understood(string text, string? name, string address) => Assert.Equal(new MailFrom(name, address), MailFrom.Parse(text));
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("notices")]
+    [InlineData("a@b@c")]
+    [InlineData("Name <a@b.example")]
+    [InlineData("Name a@b.example")]
+    [InlineData("a\r\nBcc: x <a@b.example>")]
+    [InlineData("<a@b.example> <c@d.example>")]
+    public void Senders_that_are_refused(string text) => Assert.StartsWith("HIBP_MAIL_FROM is expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
+
+    [Fact]
+    public void A_sender_s_name_may_be_in_any_language()
+    {
+        var message = MimeMessage.Parse(new MailComposer("Mitteilungen für Sie <a@b.example>").Compose(Person, Full, null, complete: true, Date).Content);
+
+        Assert.Equal("Mitteilungen für Sie <a@b.example>", MimeMessage.DecodeWords(message.Header("From")));
+    }
+
+    private static OutgoingMail Compose(Notification notification, Breach breach, IReadOnlyList<string>? accounts = null, bool complete = true) =>
+        new MailComposer("\"Breach \\\"notices\\\"\" <notices@hibp.test>").Compose(notification, breach, accounts, complete, Date);
+
+    private static Breach Flagged(BreachFlags flags) => Full with { Metadata = Full.Metadata with { Flags = flags } };
+
+    // Lines of a paragraph joined again: where they were broken is nobody's business.
+    private static string Unwrap(string text) =>
+        string.Join("\n\n", text.ReplaceLineEndings("\n").Split("\n\n").Select(paragraph => paragraph.Length > 70 && !paragraph.Contains("Site:") ? paragraph.Replace("\n  ", " ").Replace("\n", " ") : paragraph));
+}
