@@ -1,28 +1,176 @@
+using System.Runtime.CompilerServices;
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can ask of the pipeline; the same for every tool.</summary>
 public sealed class Operations(PipelineContext context)
 {
-    /// <summary>Sends slices of a breach again: one of its newest load, the failed ones, or all, of every load that isn't purged. Returns how many.</summary>
-    public Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken) => throw new NotImplementedException(context.Owner);
+    // Small enough that a purge never holds a transaction for long.
+    private const int PurgeChunkRows = 50_000;
+
+    /// <summary>Sends slices of a breach again: one of its newest load, or the failed ones, or all, of every load that isn't purged. Returns how many.</summary>
+    /// <exception cref="NotPossibleException">No such breach or slice, or its rows are purged.</exception>
+    public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
+    {
+        var loads = await LoadsAsync(breach, cancellationToken);
+        var chosen = slice is null ? [.. loads.Where(load => !load.Purged)] : (IReadOnlyList<Load>)[loads[^1]];
+        if (chosen.Count == 0)
+            throw new NotPossibleException($"the rows of all loads of {breach} are purged: drop the archive again to load it anew");
+        var sent = 0;
+        foreach (var load in chosen)
+        {
+            var slices = await context.Database.RequeueSlicesAsync(load.Id, slice, failedOnly, cancellationToken);
+            if (slices.Count == 0)
+                continue;
+            await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+            await context.SendSlicesAsync(slices, cancellationToken);
+            sent += slices.Count;
+        }
+        return sent;
+    }
 
     /// <summary>Carries on with a failed load; with <paramref name="restart"/> as a new load with today's settings. Returns the load that goes on.</summary>
-    public Task<Load> ResumeAsync(long load, bool restart, string? password, CancellationToken cancellationToken) => throw new NotImplementedException();
+    /// <exception cref="NotPossibleException">No such load, or it isn't failed, or its rows are purged.</exception>
+    public async Task<Load> ResumeAsync(long load, bool restart, string? password, CancellationToken cancellationToken)
+    {
+        var found = await context.Database.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
+        if (password is not null)
+            await PutPasswordAsync(found.Blob.Name, password, cancellationToken);
+        if (restart)
+        {
+            var fresh = await context.Database.RestartLoadAsync(load, IngestBreach.NewSettings(context.Options), cancellationToken);
+            await context.Register.MarkOpenAsync(fresh.Id, cancellationToken);
+            await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
+            return fresh;
+        }
+        if (found.State != LoadState.Failed)
+            throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}, only a failed load is resumed");
+        var state = await context.Database.ResumeLoadAsync(load, cancellationToken);
+        await context.Register.MarkOpenAsync(load, cancellationToken);
+        switch (state)
+        {
+            case LoadState.Ingesting:
+                await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+                break;
+            case LoadState.Matching:
+                await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+                break;
+            case LoadState.Notifying:
+                await context.SendMailMessagesAsync(load, found.Notifications.Total, cancellationToken);
+                break;
+        }
+        var pending = (await context.Database.ListSlicesAsync(load, failedOnly: false, cancellationToken)).Where(slice => slice.State == SliceState.Pending);
+        await context.SendSlicesAsync([.. pending], cancellationToken);
+        if (state == LoadState.Upserting)
+            await context.CompleteUpsertAsync(load, cancellationToken);
+        return await context.Database.GetLoadAsync(load, cancellationToken) ?? found;
+    }
+
+    /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>
+    /// <exception cref="BadInputException">Without HIBP_SECRET_KEY it would not leave this process.</exception>
+    public async Task PutPasswordAsync(string blob, string password, CancellationToken cancellationToken)
+    {
+        if (!context.Passwords.Durable)
+        {
+            throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key with 'openssl rand -base64 32' "
+                + "and set it here and where 'hibp run' runs");
+        }
+        await context.Passwords.PutAsync(blob, password, cancellationToken);
+    }
 
     /// <summary>Releases the held loads of a breach. Returns their notifications' number.</summary>
-    public Task<int> NotifyAsync(string breach, CancellationToken cancellationToken) => throw new NotImplementedException();
+    /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired.</exception>
+    public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
+    {
+        var sent = 0;
+        foreach (var load in await HeldAsync(breach, cancellationToken))
+        {
+            if (!await context.Database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken))
+                continue;
+            await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+            await context.SendMailMessagesAsync(load.Id, load.Notifications.Total, cancellationToken);
+            await context.Database.TryFinishLoadAsync(load.Id, cancellationToken);
+            sent += load.Notifications.Open;
+        }
+        return sent;
+    }
 
     /// <summary>Who would get what, of the held loads of a breach.</summary>
-    public IAsyncEnumerable<Notification> PreviewAsync(string breach, CancellationToken cancellationToken) => throw new NotImplementedException();
+    public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        const int Page = 1_000;
+        foreach (var load in await HeldAsync(breach, cancellationToken))
+        {
+            for (var first = 1; first <= load.Notifications.Total; first += Page)
+            {
+                foreach (var notification in await context.Database.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                    yield return notification;
+            }
+        }
+    }
 
-    /// <summary>Takes a breach off every account in the table, then out of the database.</summary>
-    public Task<long> RemoveBreachAsync(string breach, IProgress<long>? progress, CancellationToken cancellationToken) => throw new NotImplementedException();
+    /// <summary>Takes a breach off every account in the table, then out of the database. Hidden first, so that no lookup sees it half gone. Returns the entities changed.</summary>
+    /// <exception cref="NotPossibleException">No such breach, or one of its loads is open.</exception>
+    public async Task<long> RemoveBreachAsync(string breach, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var found = await BreachAsync(breach, cancellationToken);
+        if ((await context.Database.ListLoadsAsync(breach, cancellationToken)).FirstOrDefault(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)) is { } open)
+            throw new NotPossibleException($"load {open.Id} of {found.Name} is {open.State.ToString().ToLowerInvariant()}: wait for its end, then remove the breach");
+        await context.Database.SetHiddenAsync(breach, hidden: true, cancellationToken);
+        var changed = found.Id > 0 ? await context.Table.RemoveBreachAsync(found.Id, progress, cancellationToken) : 0;
+        await context.Database.RemoveBreachAsync(breach, cancellationToken);
+        return changed;
+    }
 
     /// <summary>Takes the rows of a finished load away, in chunks. Returns how many.</summary>
-    public Task<long> PurgeAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken) => throw new NotImplementedException();
+    /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
+    public async Task<long> PurgeAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var purged = 0L;
+        while (await context.Database.PurgeRowsAsync(load, PurgeChunkRows, cancellationToken) is > 0 and var rows)
+            progress?.Report(purged += rows);
+        return purged;
+    }
 
-    /// <summary>Sends up to all messages of a poison queue to its queue again. Returns how many.</summary>
-    public Task<int> RequeuePoisonAsync(string queue, CancellationToken cancellationToken) => throw new NotImplementedException();
+    /// <summary>Sends the messages of a poison queue to its queue again: each is sent before it is deleted. Returns how many.</summary>
+    /// <param name="queue">The queue's name, with or without the poison suffix.</param>
+    public async Task<int> RequeuePoisonAsync(string queue, CancellationToken cancellationToken)
+    {
+        const int AtOnce = 32;
+        queue = queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
+        if (!QueueNames.All.Contains(queue))
+            throw new NotPossibleException($"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}");
+        var poison = context.Queues.Get(queue + QueueNames.PoisonSuffix);
+        var sent = 0;
+        while (await poison.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(1), cancellationToken) is { Count: > 0 } messages)
+        {
+            foreach (var message in messages)
+            {
+                await context.Queues.Get(queue).SendAsync(message.Body, TimeSpan.Zero, cancellationToken);
+                await poison.DeleteAsync(message, cancellationToken);
+                sent++;
+            }
+        }
+        return sent;
+    }
+
+    private async Task<IReadOnlyList<Load>> HeldAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await BreachAsync(breach, cancellationToken);
+        if (found.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            throw new NotPossibleException($"{found.Name} is retired: it sends nothing");
+        var held = (await LoadsAsync(breach, cancellationToken)).Where(load => load.State == LoadState.Held).ToList();
+        return held.Count > 0 ? held : throw new NotPossibleException($"no load of {found.Name} is held; see: hibp status {found.Name}");
+    }
+
+    private async Task<Breach> BreachAsync(string breach, CancellationToken cancellationToken) =>
+        await context.Database.GetBreachAsync(breach, cancellationToken) ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breaches");
+
+    private async Task<IReadOnlyList<Load>> LoadsAsync(string breach, CancellationToken cancellationToken)
+    {
+        var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
+        return loads.Count > 0 ? loads : throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
+    }
 }

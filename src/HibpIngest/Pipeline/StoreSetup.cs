@@ -1,9 +1,61 @@
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+
 namespace HibpIngest.Pipeline;
 
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(PipelineContext context)
 {
-    /// <summary>Creates container, queues and tables that are missing, upgrades a fresh database, and records or compares the store identity.</summary>
-    /// <exception cref="Errors.StoreMismatchException">Database and table don't belong together.</exception>
-    public Task EnsureAsync(CancellationToken cancellationToken) => throw new NotImplementedException(context.Owner);
+    /// <summary>Creates container, queues and tables that are missing, sets up a fresh database, and records or compares the store identity.</summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not this program's.</exception>
+    public async Task EnsureAsync(CancellationToken cancellationToken)
+    {
+        await EnsureSchemaAsync(cancellationToken);
+        await context.Blobs.CreateAsync(cancellationToken);
+        foreach (var queue in QueueNames.All)
+        {
+            await context.Queues.Get(queue).CreateAsync(cancellationToken);
+            await context.Queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
+        }
+        await context.Table.CreateAsync(cancellationToken);
+        await context.Register.CreateAsync(cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
+    }
+
+    private async Task EnsureSchemaAsync(CancellationToken cancellationToken)
+    {
+        var (found, expected) = await context.Database.GetSchemaVersionAsync(cancellationToken);
+        if (found == 0)
+            await context.Database.UpgradeAsync(cancellationToken);
+        else if (found < expected)
+            throw new StoreMismatchException($"database {context.Database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
+        else if (found > expected)
+            throw new StoreMismatchException($"database {context.Database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
+    }
+
+    private async Task EnsureIdentityAsync(CancellationToken cancellationToken)
+    {
+        var inDatabase = await context.Database.GetIdentityAsync(cancellationToken);
+        var inTable = await context.Register.GetIdentityAsync(cancellationToken);
+        // The database's identity is written first, so one that only the table has is another database's.
+        if (inDatabase is null && inTable is not null)
+        {
+            throw new StoreMismatchException($"the account table belongs to another database than {context.Database.DisplayName}, which is fresh: "
+                + "its breach ids would relabel everyone in the table; use the database it was filled from, or another storage account");
+        }
+        if (inTable is null && inDatabase is not null && await context.Database.HasLoadsAsync(cancellationToken))
+        {
+            throw new StoreMismatchException($"database {context.Database.DisplayName} has loads whose accounts are in another account table than this, which is fresh: "
+                + "use the storage account it belongs to, or a fresh database");
+        }
+        inDatabase ??= await context.Database.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        inTable ??= await context.Register.AddIdentityAsync(inDatabase, cancellationToken);
+        if (inTable != inDatabase)
+        {
+            throw new StoreMismatchException($"database {context.Database.DisplayName} (store {inDatabase.Id}) and the account table (store {inTable.Id}) do not belong together: "
+                + "use the pair that does; property names in the table are the database's breach ids");
+        }
+        if (inDatabase.PartitionSpread != 1 || inDatabase.StorageAccounts != 1)
+            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
+    }
 }

@@ -1,0 +1,229 @@
+using System.Buffers;
+using System.Collections.Concurrent;
+using System.Threading.Channels;
+using HibpIngest.Accounts;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, removes duplicates and fills batches; both wait when their
+/// reader is behind, so memory is bounded: a few chunks of text and a few batches, besides the dedupe set.
+/// </summary>
+internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
+{
+    // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the cache until it is scanned.
+    private const int ChunkBytes = 256 * 1024;
+    private const int Chunks = 4;
+    private const int BatchesInHand = 3;
+
+    private readonly Stream _blob;
+    private readonly long _blobBytes;
+    private readonly string? _password;
+    private readonly Load _load;
+    private readonly AccountSet _known;
+    private readonly BlockingCollection<Chunk> _chunks = new(Chunks);
+    private readonly BlockingCollection<AccountBatch> _free = [];
+    private readonly Channel<ExtractedBatch> _batches = Channel.CreateBounded<ExtractedBatch>(BatchesInHand);
+    private readonly CancellationTokenSource _stop = new();
+    private readonly RejectionCounts _counts;
+    private RejectionCounts _countsBeforeEntry;
+    private ArchivePosition _entry;
+    private long _entryFirstPosition;
+    private long _position;
+    private long _blobBytesRead;
+    private AccountBatch _batch;
+    private Task _running = Task.CompletedTask;
+
+    /// <param name="blob">The archive, for this extraction alone; disposed with it.</param>
+    /// <param name="known">Holds the accounts at the positions before the checkpoint's entry.</param>
+    public BreachExtraction(Stream blob, string? password, Load load, AccountSet known)
+    {
+        _blob = blob;
+        _blobBytes = blob.Length;
+        _password = password;
+        _load = load;
+        _known = known;
+        var checkpoint = load.Checkpoint;
+        _entry = checkpoint.Entry;
+        _entryFirstPosition = checkpoint.EntryFirstPosition;
+        _position = checkpoint.EntryFirstPosition - 1;
+        _counts = checkpoint.RejectedBeforeEntry.Copy();
+        _countsBeforeEntry = checkpoint.RejectedBeforeEntry;
+        for (var i = 0; i < BatchesInHand; i++)
+            _free.Add(new AccountBatch(load.Settings.BatchRows));
+        _batch = _free.Take();
+    }
+
+    /// <summary>The batches in order; completes after the last, or with what went wrong (batches before it come first). Give each back by <see cref="Return"/>.</summary>
+    public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
+
+    /// <summary>Where the archive's end leaves the load; once <see cref="Batches"/> has completed.</summary>
+    public LoadCheckpoint Checkpoint() => new()
+    {
+        Entry = _entry,
+        EntryFirstPosition = _entryFirstPosition,
+        RejectedBeforeEntry = _countsBeforeEntry,
+        Rejected = _counts.Copy(),
+        BlobBytesRead = Math.Min(Interlocked.Read(ref _blobBytesRead), _blobBytes),
+        BlobBytes = _blobBytes,
+    };
+
+    /// <summary>Starts both threads.</summary>
+    public void Start() => _running = Task.WhenAll(
+        Task.Factory.StartNew(Inflate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
+        Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
+
+    /// <summary>A batch's buffers may be filled again.</summary>
+    public void Return(ExtractedBatch batch)
+    {
+        batch.Accounts.Clear();
+        _free.Add(batch.Accounts);
+    }
+
+    /// <summary>Stops both threads, waits for them, and closes the blob.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _running;
+        await _blob.DisposeAsync();
+        _chunks.Dispose();
+        _free.Dispose();
+        _stop.Dispose();
+    }
+
+    void IAccountSink.Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        if (!_known.Add(alias, domain))
+        {
+            _counts.Duplicates++;
+            return;
+        }
+        _position++;
+        if (_position <= _load.LastPosition)
+            return; // copied before the checkpoint
+        if (_batch.Count == 0)
+            _batch.FirstPosition = _position;
+        _batch.Add(alias, domain);
+        if (_batch.IsFull)
+            HandOver();
+    }
+
+    private void Inflate()
+    {
+        try
+        {
+            using var archive = BreachArchive.Open(_blob, _password, _load.Settings.Limits);
+            foreach (var text in archive.ReadFrom(_entry))
+            {
+                Push(new Chunk { Entry = text.TopLevel, Starts = true });
+                int read;
+                do
+                {
+                    var buffer = ArrayPool<byte>.Shared.Rent(ChunkBytes);
+                    read = text.Content.ReadAtLeast(buffer.AsSpan(0, ChunkBytes), ChunkBytes, throwOnEndOfStream: false);
+                    Interlocked.Exchange(ref _blobBytesRead, _blob.Position);
+                    Push(new Chunk { Buffer = buffer, Length = read, Ends = read < ChunkBytes });
+                }
+                while (read == ChunkBytes);
+            }
+            Push(new Chunk { IsLast = true });
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+        }
+        catch (Exception e)
+        {
+            // Through the queue, so that what was read before it is scanned first.
+            PushUnlessStopped(new Chunk { Error = e, IsLast = true });
+        }
+    }
+
+    private void Scan()
+    {
+        try
+        {
+            var scanner = new AccountScanner(this, _counts);
+            foreach (var chunk in _chunks.GetConsumingEnumerable(_stop.Token))
+            {
+                if (chunk.Starts)
+                    StartText(chunk.Entry);
+                if (chunk.Buffer is { } buffer)
+                {
+                    scanner.Scan(buffer.AsSpan(0, chunk.Length));
+                    ArrayPool<byte>.Shared.Return(buffer);
+                }
+                if (chunk.Ends)
+                    scanner.EndOfText();
+                if (chunk.IsLast)
+                {
+                    // A short batch is the load's last one; after an error the batch in hand is left out, so that batches stay the same on a rerun.
+                    if (chunk.Error is null && _batch.Count > 0)
+                        HandOver();
+                    _batches.Writer.Complete(chunk.Error);
+                    return;
+                }
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+            _batches.Writer.TryComplete();
+        }
+        catch (Exception e)
+        {
+            _batches.Writer.TryComplete(e);
+            _stop.Cancel();
+        }
+    }
+
+    private void StartText(ArchivePosition entry)
+    {
+        if (entry.Entry == _entry.Entry)
+            return; // the checkpoint's entry, or a further text of a nested archive
+        _entry = entry;
+        _entryFirstPosition = _position + 1;
+        _countsBeforeEntry = _counts.Copy();
+    }
+
+    private void HandOver()
+    {
+        // One free batch is always in hand, so at most BatchesInHand - 1 wait in the channel and the write never fails.
+        if (!_batches.Writer.TryWrite(new ExtractedBatch(_batch, Checkpoint(), _known.CapReached)))
+            throw new InvalidOperationException("more batches are in hand than were made");
+        _batch = _free.Take(_stop.Token);
+    }
+
+    private void Push(Chunk chunk) => _chunks.Add(chunk, _stop.Token);
+
+    private void PushUnlessStopped(Chunk chunk)
+    {
+        try
+        {
+            Push(chunk);
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+        }
+    }
+
+    private readonly struct Chunk
+    {
+        public byte[]? Buffer { get; init; }
+
+        public int Length { get; init; }
+
+        public bool Starts { get; init; }
+
+        public ArchivePosition Entry { get; init; }
+
+        public bool Ends { get; init; }
+
+        public bool IsLast { get; init; }
+
+        public Exception? Error { get; init; }
+    }
+}
+
+/// <summary>A batch with the checkpoint to commit beside it.</summary>
+internal sealed record ExtractedBatch(AccountBatch Accounts, LoadCheckpoint Checkpoint, bool DuplicatesPossible);

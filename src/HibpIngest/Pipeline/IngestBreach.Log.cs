@@ -1,0 +1,25 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+// Event ids 1000-1099; a contract.
+public sealed partial class IngestBreach
+{
+    [LoggerMessage(1000, LogLevel.Information, "load {Load} of {Breach}: copied {Accounts} accounts, {Rejected} candidates rejected, {Duplicates} duplicates")]
+    private partial void LogCopied(long load, string breach, long accounts, long rejected, long duplicates);
+
+    [LoggerMessage(1001, LogLevel.Information, "load {Load} of {Breach}: time budget used up, continued by a message")]
+    private partial void LogHandedOn(long load, string breach);
+
+    [LoggerMessage(1002, LogLevel.Information, "load {Load}: another ingester is at it")]
+    private partial void LogOwnedElsewhere(long load);
+
+    [LoggerMessage(1003, LogLevel.Warning, "load {Load}: stopped, {Reason}")]
+    private partial void LogLost(long load, string reason);
+
+    [LoggerMessage(1004, LogLevel.Error, "load {Load} of {Breach} failed: {Reason}")]
+    private partial void LogFailed(long load, string breach, string reason);
+
+    [LoggerMessage(1005, LogLevel.Critical, "load {Load} of {Breach} failed by a defect")]
+    private partial void LogUnexpected(long load, string breach, Exception exception);
+}

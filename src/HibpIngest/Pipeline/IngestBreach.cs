@@ -1,0 +1,245 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has committed. Its key is the blob version: a second delivery finds
+/// the load recorded and either owned by a living ingester (nothing to do), or to be gone on with after its last checkpoint, or finished (nothing to do).
+/// </summary>
+public sealed partial class IngestBreach(PipelineContext context)
+{
+    private readonly ILogger _log = context.Logs.CreateLogger<IngestBreach>();
+
+    /// <summary>Runs until the load is copied, its time budget is used up (it then sends its own continuation), or it has failed and is recorded so.</summary>
+    public async Task RunAsync(IngestMessage message, CancellationToken cancellationToken)
+    {
+        var load = message.Load > 0
+            ? await ContinueAsync(message.Load, cancellationToken)
+            : await StartAsync(new BlobVersion(message.Blob ?? "", message.ETag ?? ""), cancellationToken);
+        if (load is null || load.State != LoadState.Ingesting)
+            return;
+        if (!await context.Database.TryTakeLoadAsync(load.Id, context.Owner, context.Options.LoadLease, cancellationToken))
+        {
+            LogOwnedElsewhere(load.Id);
+            return;
+        }
+        HibpTelemetry.Tag(load);
+        try
+        {
+            // Read again under the lease: the checkpoint may have moved between the two.
+            load = await context.Database.GetLoadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
+            await IngestAsync(load, cancellationToken);
+        }
+        catch (LoadLostException e)
+        {
+            LogLost(load.Id, e.Message);
+        }
+        catch (BadInputException e)
+        {
+            await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
+            LogFailed(load.Id, load.Breach, e.Message);
+        }
+        catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
+        {
+            // Whoever goes on need not wait for the lease to run out; where the database itself is down, it does run out.
+            await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(load.Id, context.Owner, CancellationToken.None));
+            throw;
+        }
+        catch (Exception e)
+        {
+            // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
+            await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}", CancellationToken.None);
+            LogUnexpected(load.Id, load.Breach, e);
+        }
+    }
+
+    private async Task<Load?> StartAsync(BlobVersion blob, CancellationToken cancellationToken)
+    {
+        var (breach, metadata, failure) = ("", new BreachMetadata(), (string?)null);
+        try
+        {
+            breach = BreachName.FromBlob(blob.Name);
+            var found = await ReadMetadataAsync(context, blob.Name, cancellationToken);
+            breach = found?.Name ?? breach;
+            metadata = found ?? (await context.Database.GetBreachAsync(breach, cancellationToken))?.Metadata ?? metadata;
+        }
+        catch (BadInputException e)
+        {
+            failure = e.Message;
+            breach = breach.Length > 0 ? breach : "unnamed";
+        }
+        var load = await context.Database.StartLoadAsync(breach, metadata, blob, NewSettings(context.Options), failure, cancellationToken);
+        // The mark comes after the row: a mark without a row would be cleared by a sweep, a row without a mark is made good by this message's next delivery.
+        await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+        await context.Register.AddReceiptAsync(blob, cancellationToken);
+        if (load.State == LoadState.Failed && failure is not null)
+            LogFailed(load.Id, load.Breach, failure);
+        return load;
+    }
+
+    private async Task<Load?> ContinueAsync(long id, CancellationToken cancellationToken)
+    {
+        if (await context.Database.GetLoadAsync(id, cancellationToken) is not { State: LoadState.Ingesting } load)
+            return null;
+        await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+        return load;
+    }
+
+    private async Task IngestAsync(Load load, CancellationToken cancellationToken)
+    {
+        CheckExtractor(load);
+        if (await ReadMetadataAsync(context, load.Blob.Name, cancellationToken) is { } metadata)
+            await context.Database.UpdateBreachAsync(load.Breach, metadata, cancellationToken);
+        var password = await context.Passwords.GetAsync(load.Blob.Name, cancellationToken);
+
+        using var lease = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        var renewing = RenewAsync(load.Id, lease);
+        try
+        {
+            var known = await RememberAsync(load, lease.Token);
+            await using var extraction = new BreachExtraction(await context.Blobs.OpenAsync(load.Blob, lease.Token), password, load, known);
+            extraction.Start();
+            if (await CopyAsync(load, extraction, lease.Token))
+                await FinishAsync(load, extraction.Checkpoint(), cancellationToken);
+        }
+        catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+        {
+            throw new LoadLostException(load.Id);
+        }
+        finally
+        {
+            await lease.CancelAsync();
+            await renewing;
+        }
+    }
+
+    /// <summary>False when the time budget ended it.</summary>
+    private async Task<bool> CopyAsync(Load load, BreachExtraction extraction, CancellationToken cancellationToken)
+    {
+        var firstCommit = 0L;
+        var sending = Task.CompletedTask;
+        await foreach (var batch in extraction.Batches.ReadAllAsync(cancellationToken))
+        {
+            // A transaction that has begun is finished: cancellation acts between batches.
+            var began = context.Time.GetTimestamp();
+            var slices = await context.Database.CommitBatchAsync(
+                load.Id, context.Owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
+            HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, context.Time.GetElapsedTime(began));
+            extraction.Return(batch);
+            await sending;
+            sending = context.SendSlicesAsync(slices, CancellationToken.None);
+            if (firstCommit == 0)
+                firstCommit = context.Time.GetTimestamp();
+            if (context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(firstCommit) >= context.Options.TimeBudget)
+            {
+                await sending;
+                await HandOnAsync(load, cancellationToken);
+                return false;
+            }
+            cancellationToken.ThrowIfCancellationRequested();
+        }
+        await sending;
+        return true;
+    }
+
+    private async Task HandOnAsync(Load load, CancellationToken cancellationToken)
+    {
+        await context.Database.ReleaseLoadAsync(load.Id, context.Owner, CancellationToken.None);
+        await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+        LogHandedOn(load.Id, load.Breach);
+    }
+
+    private async Task FinishAsync(Load load, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
+    {
+        var copied = (await context.Database.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
+        if (copied == 0)
+            throw new BadInputException($"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
+        await context.Database.FinishIngestAsync(load.Id, context.Owner, checkpoint, CancellationToken.None);
+        await context.Passwords.DeleteAsync(load.Blob.Name, CancellationToken.None);
+        await context.CompleteUpsertAsync(load.Id, CancellationToken.None);
+        LogCopied(load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
+    }
+
+    /// <summary>The dedupe set as it stood when the checkpoint's entry was opened. Up to the cap all rows are distinct, so it is the first rows.</summary>
+    private async Task<AccountSet> RememberAsync(Load load, CancellationToken cancellationToken)
+    {
+        var known = new AccountSet(load.Settings.DedupeCap);
+        var rows = new AccountBatch(load.Settings.BatchRows);
+        var last = Math.Min(load.Checkpoint.EntryFirstPosition - 1, load.Settings.DedupeCap);
+        for (var first = 1L; first <= last; first += rows.Capacity)
+        {
+            await context.Database.ReadRowsAsync(load.Id, first, Math.Min(first + rows.Capacity - 1, last), rows, cancellationToken);
+            for (var i = 0; i < rows.Count; i++)
+                known.Add(rows.Alias(i), rows.Domain(i));
+        }
+        return known;
+    }
+
+    /// <summary>Keeps the lease while nothing is committed (filling the dedupe set, skipping); cancels when it is lost.</summary>
+    private async Task RenewAsync(long load, CancellationTokenSource lease)
+    {
+        using var timer = new PeriodicTimer(context.Options.LoadLease / 3, context.Time);
+        try
+        {
+            while (await timer.WaitForNextTickAsync(lease.Token))
+            {
+                var kept = true;
+                await IgnoreUnavailableAsync(async () => kept = await context.Database.RenewLoadAsync(load, context.Owner, context.Options.LoadLease, lease.Token));
+                if (!kept)
+                    await lease.CancelAsync();
+            }
+        }
+        catch (OperationCanceledException)
+        {
+            // The ingest has ended.
+        }
+    }
+
+    private static void CheckExtractor(Load load)
+    {
+        if (load.Settings.ExtractorVersion != AccountScanner.Version || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
+        {
+            throw new BadInputException($"it began with extractor {load.Settings.ExtractorVersion} and another list of top-level domains or extractor than this program's "
+                + $"({AccountScanner.Version}), which would find other positions; start it anew: hibp resume {load.Id} --restart");
+        }
+    }
+
+    /// <summary>What a new load records.</summary>
+    internal static LoadSettings NewSettings(PipelineOptions options) => new()
+    {
+        ExtractorVersion = AccountScanner.Version,
+        TopLevelDomains = TopLevelDomains.Hash,
+        Limits = options.Limits,
+        DedupeCap = options.DedupeCap > 0 ? options.DedupeCap : AccountSet.DefaultCap(),
+        BatchRows = options.BatchRows,
+        SliceRows = options.SliceRows,
+    };
+
+    /// <summary>The metadata beside a zip; null where there is none.</summary>
+    /// <exception cref="BadInputException">There is, and it can't be read.</exception>
+    internal static async Task<BreachMetadata?> ReadMetadataAsync(PipelineContext context, string blob, CancellationToken cancellationToken)
+    {
+        foreach (var name in BreachName.MetadataBlobs(blob))
+        {
+            if (await context.Blobs.ReadSmallAsync(name, BreachMetadata.MaxBytes, cancellationToken) is { } json)
+                return BreachMetadata.Parse(json);
+        }
+        return null;
+    }
+
+    private static async Task IgnoreUnavailableAsync(Func<Task> action)
+    {
+        try
+        {
+            await action();
+        }
+        catch (StoreUnavailableException)
+        {
+            // The caller's own error, or the next call, says it.
+        }
+    }
+}

@@ -1,0 +1,61 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Finds the subscribers and domains that a load concerns, in SQL, range by range of positions. Its key is the load: a second delivery goes on after the last matched
+/// position, or finds the load in a later state and does nothing. Notifications are unique, so matching again adds none.
+/// </summary>
+public sealed partial class MatchSubscribers(PipelineContext context)
+{
+    private readonly ILogger _log = context.Logs.CreateLogger<MatchSubscribers>();
+
+    public async Task RunAsync(MatchMessage message, CancellationToken cancellationToken)
+    {
+        if (await context.Database.GetLoadAsync(message.Load, cancellationToken) is not { State: LoadState.Matching } load)
+            return;
+        HibpTelemetry.Tag(load);
+        try
+        {
+            await MatchAsync(load, cancellationToken);
+        }
+        catch (BadInputException e)
+        {
+            await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
+            LogFailed(load.Id, load.Breach, e.Message);
+        }
+    }
+
+    private async Task MatchAsync(Load load, CancellationToken cancellationToken)
+    {
+        var began = context.Time.GetTimestamp();
+        for (var after = load.MatchedPosition; after < load.LastPosition;)
+        {
+            var upTo = Math.Min(after + context.Options.MatchRows, load.LastPosition);
+            if (!await context.Database.MatchRowsAsync(load.Id, after, upTo, cancellationToken))
+                return; // another delivery is ahead; it ends the matching
+            after = upTo;
+            if (after < load.LastPosition && context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(began) >= context.Options.TimeBudget)
+            {
+                await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                return;
+            }
+        }
+
+        // Read again, so that the metadata may arrive after the zip; it decides whether mails go out.
+        if (await IngestBreach.ReadMetadataAsync(context, load.Blob.Name, cancellationToken) is { } found)
+            await context.Database.UpdateBreachAsync(load.Breach, found, cancellationToken);
+        var metadata = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata ?? new BreachMetadata();
+        var state = await context.Database.FinishMatchingAsync(
+            load.Id, hold: metadata.Notify == NotifyMode.Hold, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
+        if (state is null)
+            return;
+        var matched = await context.Database.GetLoadAsync(load.Id, CancellationToken.None);
+        if (state == LoadState.Notifying)
+            await context.SendMailMessagesAsync(load.Id, matched!.Notifications.Total, CancellationToken.None);
+        LogMatched(load.Id, load.Breach, matched?.Notifications.Total ?? 0, state.Value);
+    }
+}

@@ -1,0 +1,92 @@
+using System.Diagnostics;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What every queue message carries: versioned JSON of ids and ranges, never an address. Property names are a contract: poisoned messages are requeued by hand.</summary>
+public abstract record PipelineMessage
+{
+    /// <summary>The version this program writes and reads.</summary>
+    public const int CurrentVersion = 1;
+
+    public int Version { get; init; } = CurrentVersion;
+
+    /// <summary>W3C trace context of the sender, so that one load is one end-to-end transaction.</summary>
+    public string? Traceparent { get; init; }
+
+    /// <summary>How often this message has been put off because a store was down; the delay grows with it.</summary>
+    public int Deferrals { get; init; }
+
+    /// <summary>The message as JSON, with the current trace context.</summary>
+    public string ToJson() => JsonSerializer.Serialize(this with { Traceparent = Activity.Current?.Id ?? Traceparent }, GetType(), PipelineMessageJson.Default);
+
+    /// <summary>Reads a message of a kind.</summary>
+    /// <exception cref="UnreadableMessageException">Not JSON, another shape, or another version.</exception>
+    public static T Parse<T>(string body)
+        where T : PipelineMessage
+    {
+        try
+        {
+            var message = (T?)JsonSerializer.Deserialize(body, typeof(T), PipelineMessageJson.Default)
+                ?? throw new UnreadableMessageException("the message is empty");
+            if (message.Version != CurrentVersion)
+                throw new UnreadableMessageException($"the message has version {message.Version}, expected {CurrentVersion}: it was sent by another version of the program");
+            return message;
+        }
+        catch (JsonException)
+        {
+            // The body is not repeated: what somebody put into a queue by hand could hold anything.
+            throw new UnreadableMessageException($"the message is not the JSON of {typeof(T).Name}");
+        }
+    }
+}
+
+/// <summary>A blob version to ingest, or (Load) a load to go on with.</summary>
+public sealed record IngestMessage : PipelineMessage
+{
+    public string? Blob { get; init; }
+
+    public string? ETag { get; init; }
+
+    public long Load { get; init; }
+}
+
+/// <summary>A slice to upsert. Its range is taken from SQL; First and Last are for the operator's eye.</summary>
+public sealed record SliceMessage : PipelineMessage
+{
+    public required long Load { get; init; }
+
+    public required int Slice { get; init; }
+
+    public long First { get; init; }
+
+    public long Last { get; init; }
+}
+
+/// <summary>A load to match.</summary>
+public sealed record MatchMessage : PipelineMessage
+{
+    public required long Load { get; init; }
+}
+
+/// <summary>Notifications First..Last of a load, to be sent.</summary>
+public sealed record MailMessage : PipelineMessage
+{
+    public required long Load { get; init; }
+
+    public required int First { get; init; }
+
+    public required int Last { get; init; }
+}
+
+/// <summary>A queue message that this program can't read; after its tries it is poison.</summary>
+public sealed class UnreadableMessageException(string message) : HibpException(message);
+
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault)]
+[JsonSerializable(typeof(IngestMessage))]
+[JsonSerializable(typeof(SliceMessage))]
+[JsonSerializable(typeof(MatchMessage))]
+[JsonSerializable(typeof(MailMessage))]
+internal sealed partial class PipelineMessageJson : JsonSerializerContext;

@@ -1,0 +1,16 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+// Event ids 1300-1399; a contract.
+public sealed partial class SendNotifications
+{
+    [LoggerMessage(1300, LogLevel.Information, "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good")]
+    private partial void LogSent(long load, string breach, int first, int last, int sent, int refused);
+
+    [LoggerMessage(1301, LogLevel.Warning, "load {Load}: notification {Number} was sent after its claim had run out; a second copy is possible")]
+    private partial void LogClaimLost(long load, int number);
+
+    [LoggerMessage(1302, LogLevel.Information, "load {Load} of {Breach} is done")]
+    private partial void LogDone(long load, string breach);
+}

@@ -1,0 +1,89 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Ports;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Sends a range of a load's notifications. Its key is the notification: each is claimed before it is sent and marked after, so a second delivery sends none that was marked;
+/// only a crash between the send and the mark makes a second copy, with the same Message-ID.
+/// </summary>
+public sealed partial class SendNotifications(PipelineContext context)
+{
+    private readonly ILogger _log = context.Logs.CreateLogger<SendNotifications>();
+    private readonly MailComposer _composer = new(context.Options.MailFrom);
+
+    public async Task RunAsync(MailMessage message, CancellationToken cancellationToken)
+    {
+        if (await context.Database.GetLoadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying } load
+            || await context.Database.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
+        {
+            return;
+        }
+        HibpTelemetry.Tag(load);
+        var (claimed, othersHeld) = await context.Database.ClaimNotificationsAsync(
+            load.Id, message.First, message.Last, context.Owner, context.Options.MailClaim, cancellationToken);
+        var claimedAt = context.Time.GetTimestamp();
+        var (sent, refused) = (0, 0);
+        try
+        {
+            foreach (var notification in claimed)
+            {
+                cancellationToken.ThrowIfCancellationRequested();
+                // Half the claim is kept for the send in hand: nobody else may claim what is being sent.
+                if (context.Time.GetElapsedTime(claimedAt) > context.Options.MailClaim / 2)
+                    throw new StoreUnavailableException("the mail server takes too long: the rest of these notifications is sent by another message");
+                var error = await SendAsync(notification, breach, cancellationToken);
+                if (!await context.Database.CompleteNotificationAsync(notification.Id, context.Owner, error, CancellationToken.None))
+                    LogClaimLost(load.Id, notification.Number);
+                HibpTelemetry.Notified(error is null);
+                _ = error is null ? sent++ : refused++;
+            }
+        }
+        finally
+        {
+            LogSent(load.Id, load.Breach, message.First, message.Last, sent, refused);
+            if (sent + refused < claimed.Count)
+                await context.Database.ReleaseNotificationsAsync(load.Id, message.First, message.Last, context.Owner, CancellationToken.None);
+        }
+        if (othersHeld)
+            await context.SendAsync(QueueNames.Mail, message, context.Options.MailClaim, cancellationToken);
+        if (await context.Database.TryFinishLoadAsync(load.Id, CancellationToken.None))
+            LogDone(load.Id, load.Breach);
+    }
+
+    /// <summary>Null when sent, else why it was refused for good.</summary>
+    private async Task<string?> SendAsync(Notification notification, Breach breach, CancellationToken cancellationToken)
+    {
+        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            return "the breach was retired before this was sent";
+        try
+        {
+            var (accounts, complete) = notification.Domain is { } domain ? await AccountsAsync(domain, breach.Id, cancellationToken) : (null, true);
+            var counted = accounts is null ? notification
+                : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
+            await context.Sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, context.Time.GetUtcNow()), cancellationToken);
+            return null;
+        }
+        catch (BadInputException e)
+        {
+            return e.Message;
+        }
+    }
+
+    /// <summary>The domain's accounts in the breach, all its loads together, from the table: SQL's rows have no index for it and may have been purged.</summary>
+    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, int breachId, CancellationToken cancellationToken)
+    {
+        var accounts = new List<string>();
+        await foreach (var alias in context.Table.ListAliasesAsync(domain, breachId, cancellationToken))
+        {
+            if (accounts.Count == MailComposer.MaxAttachedAccounts)
+                return (accounts, false);
+            accounts.Add($"{alias}@{domain}");
+        }
+        return (accounts, true);
+    }
+}

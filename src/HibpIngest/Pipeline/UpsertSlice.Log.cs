@@ -1,0 +1,16 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+// Event ids 1100-1199; a contract.
+public sealed partial class UpsertSlice
+{
+    [LoggerMessage(1100, LogLevel.Debug, "load {Load} slice {Slice}: {Entities} entities upserted")]
+    private partial void LogUpserted(long load, int slice, int entities);
+
+    [LoggerMessage(1101, LogLevel.Information, "load {Load} slice {Slice}: gone (purged or removed), message acknowledged")]
+    private partial void LogGone(long load, int slice);
+
+    [LoggerMessage(1102, LogLevel.Error, "load {Load} slice {Slice}: try {Attempt} failed: {Reason}")]
+    private partial void LogFailed(long load, int slice, int attempt, string reason);
+}

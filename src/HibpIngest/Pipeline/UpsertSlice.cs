@@ -1,0 +1,84 @@
+using System.Buffers;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Upserts the accounts of one slice into the table. Its key is (load, slice): a second delivery, late or beside the first, writes the same entities again, or finds the
+/// slice done and does nothing.
+/// </summary>
+public sealed partial class UpsertSlice(PipelineContext context)
+{
+    private readonly ILogger _log = context.Logs.CreateLogger<UpsertSlice>();
+
+    public async Task RunAsync(SliceMessage message, CancellationToken cancellationToken)
+    {
+        var maxTries = context.Options.MaxTries;
+        if (await context.Database.BeginSliceAsync(message.Load, message.Slice, maxTries, cancellationToken) is not { } work)
+        {
+            LogGone(message.Load, message.Slice);
+            return;
+        }
+        var slice = work.Slice;
+        if (slice.State == SliceState.Done)
+            return;
+        if (slice.State != SliceState.Failed && slice.Attempts > maxTries)
+        {
+            // Its tries ended without a word each time: the process died. A failed one that comes again was requeued by hand, and is tried.
+            await context.Database.FailSliceAsync(slice.Load, slice.Number, "its tries ended without an answer: did the process run out of memory?", exhausted: true, cancellationToken);
+            return;
+        }
+        try
+        {
+            var began = context.Time.GetTimestamp();
+            var entities = await UpsertAsync(work, cancellationToken);
+            await context.Database.CompleteSliceAsync(slice.Load, slice.Number, entities, CancellationToken.None);
+            HibpTelemetry.SliceUpserted(entities, context.Time.GetElapsedTime(began));
+            LogUpserted(slice.Load, slice.Number, entities);
+        }
+        catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
+        {
+            var reason = e is StoreUnavailableException ? e.Message : "stopped";
+            await context.Database.ReturnSliceTryAsync(slice.Load, slice.Number, reason, CancellationToken.None);
+            throw;
+        }
+        catch (Exception e)
+        {
+            // Messages of our own hold no address; of others' only the type is kept.
+            var reason = e is HibpException ? e.Message : $"unexpected {e.GetType().Name}";
+            await context.Database.FailSliceAsync(slice.Load, slice.Number, reason, exhausted: slice.Attempts >= maxTries, CancellationToken.None);
+            LogFailed(slice.Load, slice.Number, slice.Attempts, reason);
+            throw;
+        }
+        await context.CompleteUpsertAsync(slice.Load, CancellationToken.None);
+    }
+
+    private async Task<int> UpsertAsync(SliceWork work, CancellationToken cancellationToken)
+    {
+        var slice = work.Slice;
+        var rows = SliceBuffers.Rent(slice.Count);
+        try
+        {
+            await context.Database.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, cancellationToken);
+            if (rows.Accounts.Count != slice.Count)
+                throw new RowsMissingException(slice, rows.Accounts.Count);
+            var transactions = rows.GroupByDomain();
+            var inFlight = new ParallelOptions { MaxDegreeOfParallelism = context.Options.TransactionsInFlight, CancellationToken = cancellationToken };
+            await Parallel.ForAsync(0, transactions, inFlight, async (i, token) =>
+            {
+                var (domain, aliases) = rows.Transaction(i);
+                await context.Table.UpsertAsync(domain, aliases, rows.Accounts.Memory, work.BreachId, token);
+            });
+            return rows.Entities;
+        }
+        finally
+        {
+            SliceBuffers.Return(rows);
+        }
+    }
+}
