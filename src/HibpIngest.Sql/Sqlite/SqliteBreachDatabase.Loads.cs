@@ -1,0 +1,375 @@
+using System.Text.Json;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>A row's id is its load's in the upper 23 bits and its position in the lower 40: a million million rows, eight million loads.</summary>
+    private const int PositionBits = 40;
+    private const long MaxPosition = (1L << PositionBits) - 1;
+
+    /// <summary>Rows written or read between two looks at the cancellation token.</summary>
+    private const int RowsBetweenChecks = 1_024;
+
+    private const string LoadColumns =
+        """
+        SELECT l.id, b.name, COALESCE(b.id, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
+            l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at, l.lease_expires_at
+        FROM loads l JOIN breaches b ON b.key = l.breach
+        """;
+
+    private static readonly JsonSerializerOptions Json = new() { IgnoreReadOnlyProperties = true };
+
+    /// <inheritdoc/>
+    public Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                if (connection.Number("SELECT id FROM loads WHERE blob = ?1 AND etag = ?2 ORDER BY generation DESC LIMIT 1", blob.Name, blob.ETag) is { } found)
+                    return ReadLoad(connection, found)!;
+                connection.Execute("INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING", Fold(breach), breach, ToText(metadata));
+                if (failure is null)
+                    connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(breach), ToText(metadata));
+                var key = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach))!.Value;
+                var load = AddLoad(connection, key, blob, settings, generation: 1);
+                if (failure is not null)
+                    Fail(connection, load, failure);
+                return ReadLoad(connection, load)!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> RestartLoadAsync(long load, LoadSettings settings, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var old = RequireLoad(connection, load);
+                RefuseRestarted(connection, load);
+                if (old.State == LoadState.Done)
+                    throw new NotPossibleException($"load {load} is done: requeue its slices instead");
+                var breach = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
+                var generation = connection.Number("SELECT MAX(generation) FROM loads WHERE blob = ?1 AND etag = ?2", old.Blob.Name, old.Blob.ETag)!.Value + 1;
+                var restarted = AddLoad(connection, breach, old.Blob, settings, generation);
+                Fail(connection, load, $"restarted as load {restarted}");
+                connection.Execute("UPDATE loads SET superseded_by = ?2 WHERE id = ?1", load, restarted);
+                return ReadLoad(connection, restarted)!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken) => ReadAsync(connection => ReadLoad(connection, load), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Load>>(
+            connection =>
+            {
+                var loads = breach is null
+                    ? ListNumbers(connection, "SELECT id FROM loads ORDER BY id")
+                    : ListNumbers(connection, "SELECT l.id FROM loads l JOIN breaches b ON b.key = l.breach WHERE b.folded_name = ?1 ORDER BY l.id", Fold(breach));
+                return loads.ConvertAll(load => ReadLoad(connection, load)!);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection => connection.Execute(
+                """
+                UPDATE loads SET owner = ?2, lease_expires_at = ?3
+                WHERE id = ?1 AND state = 'ingesting' AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
+                """,
+                load, owner, Now + lease, Now) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection => connection.Execute("UPDATE loads SET lease_expires_at = ?3 WHERE id = ?1 AND state = 'ingesting' AND owner = ?2", load, owner, Now + lease) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection => connection.Execute("UPDATE loads SET owner = NULL, lease_expires_at = NULL WHERE id = ?1 AND owner = ?2", load, owner),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Slice>> CommitBatchAsync(
+        long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(sliceRows, 1);
+        if (batch.Count == 0)
+            throw new ArgumentException("a batch is never empty", nameof(batch));
+        return WriteAsync<IReadOnlyList<Slice>>(
+            connection =>
+            {
+                var now = Now;
+                var changed = connection.Execute(
+                    """
+                    UPDATE loads SET last_position = ?4, accounts = ?4, batches = batches + 1, checkpoint = ?5, duplicates_possible = duplicates_possible OR ?6, lease_expires_at = ?7
+                    WHERE id = ?1 AND last_position = ?3 AND owner = ?2 AND state = 'ingesting'
+                    """,
+                    load, owner, batch.FirstPosition - 1, batch.LastPosition, JsonSerializer.Serialize(checkpoint, Json), duplicatesPossible, now + lease);
+                if (changed == 0)
+                    throw new LoadLostException(load);
+                GiveBreachId(connection, load);
+                InsertRows(connection, load, batch, cancellationToken);
+                return InsertSlices(connection, load, batch, sliceRows, now);
+            },
+            cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken)
+    {
+        into.Clear();
+        into.FirstPosition = first;
+        return ReadAsync(
+            connection =>
+            {
+                using var row = connection.Prepare(
+                    "SELECT alias, domain FROM rows WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3", RowId(load, first), RowId(load, last), into.Capacity);
+                while (row.Step())
+                    into.Add(row.Blob(0), row.Blob(1));
+                return true;
+            },
+            cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var changed = connection.Execute(
+                    """
+                    UPDATE loads SET state = 'upserting', ingest_complete = 1, checkpoint = ?3, ingested_at = ?4, owner = NULL, lease_expires_at = NULL
+                    WHERE id = ?1 AND owner = ?2 AND state = 'ingesting'
+                    """,
+                    load, owner, JsonSerializer.Serialize(checkpoint, Json), Now);
+                if (changed == 0)
+                    throw new LoadLostException(load);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task FailLoadAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(connection => Fail(connection, load, error), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var failed = RequireLoad(connection, load);
+                if (failed.State != LoadState.Failed)
+                    return failed.State;
+                RefuseRestarted(connection, load);
+                RefusePurged(connection, load, "resumed");
+                connection.Execute("UPDATE loads SET state = failed_in, failed_in = NULL, error = NULL, finished_at = NULL WHERE id = ?1", load);
+                connection.Execute("UPDATE slices SET state = 'pending', attempts = 0, error = NULL, pending_since = ?2 WHERE load = ?1 AND state = 'failed'", load, Now);
+                // Another load of the breach may have taken some of its notifications over.
+                NumberNotifications(connection, load);
+                return RequireLoad(connection, load).State;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var changed = connection.Execute(
+                    """
+                    UPDATE loads SET state = 'matching', matched_position = 0, upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
+                    WHERE id = ?1 AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state <> 'done')
+                    """,
+                    load, Now);
+                if (changed == 1)
+                    connection.Execute("DELETE FROM load_domains WHERE load = ?1", load);
+                return changed == 1;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
+        return WriteAsync(
+            connection =>
+            {
+                if (RequireLoad(connection, load).State is not (LoadState.Done or LoadState.Failed))
+                    throw new NotPossibleException($"load {load} is still open: its rows are needed until it is done or failed");
+                var removed = DeleteRows(connection, load, chunkRows);
+                connection.Execute("UPDATE loads SET purging = 1, purged = ?2 WHERE id = ?1", load, removed == 0);
+                return removed;
+            },
+            cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public Task PutPasswordAsync(string blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection => connection.Execute("INSERT INTO passwords (blob, sealed) VALUES (?1, ?2) ON CONFLICT (blob) DO UPDATE SET sealed = excluded.sealed", blob, sealedPassword),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<byte[]?> GetPasswordAsync(string blob, CancellationToken cancellationToken) =>
+        ReadAsync(
+            connection =>
+            {
+                using var row = connection.Prepare("SELECT sealed FROM passwords WHERE blob = ?1", blob);
+                return row.Step() ? row.Blob(0).ToArray() : null;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task DeletePasswordAsync(string blob, CancellationToken cancellationToken) =>
+        WriteAsync(connection => connection.Execute("DELETE FROM passwords WHERE blob = ?1", blob), cancellationToken);
+
+    private static long RowId(long load, long position) => (load << PositionBits) + position;
+
+    private long AddLoad(SqliteConnection connection, long breach, BlobVersion blob, LoadSettings settings, long generation)
+    {
+        connection.Execute(
+            "INSERT INTO loads (breach, blob, etag, generation, state, settings, checkpoint, started_at) VALUES (?1, ?2, ?3, ?4, 'ingesting', ?5, ?6, ?7)",
+            breach, blob.Name, blob.ETag, generation, JsonSerializer.Serialize(settings, Json), JsonSerializer.Serialize(new LoadCheckpoint(), Json), Now);
+        return connection.Number("SELECT last_insert_rowid()")!.Value;
+    }
+
+    /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
+    private void Fail(SqliteConnection connection, long load, string error) =>
+        connection.Execute(
+            """
+            UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL
+            WHERE id = ?1 AND state <> 'done' AND superseded_by IS NULL
+            """,
+            load, error.ReplaceLineEndings(" "), Now);
+
+    private static void GiveBreachId(SqliteConnection connection, long load)
+    {
+        var given = connection.Execute(
+            "UPDATE breaches SET id = (SELECT highest + 1 FROM breach_ids) WHERE key = (SELECT breach FROM loads WHERE id = ?1) AND id IS NULL", load);
+        if (given == 1)
+            connection.Execute("UPDATE breach_ids SET highest = highest + 1");
+    }
+
+    private static void InsertRows(SqliteConnection connection, long load, AccountBatch batch, CancellationToken cancellationToken)
+    {
+        var first = RowId(load, batch.FirstPosition);
+        using var insert = connection.Prepare("INSERT INTO rows (id, alias, domain) VALUES (?1, ?2, ?3)");
+        for (var i = 0; i < batch.Count; i++)
+        {
+            if (i % RowsBetweenChecks == 0)
+                cancellationToken.ThrowIfCancellationRequested();
+            insert.Bind(1, first + i);
+            insert.Bind(2, batch.Alias(i));
+            insert.Bind(3, batch.Domain(i));
+            insert.Run();
+        }
+    }
+
+    private static List<Slice> InsertSlices(SqliteConnection connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
+    {
+        var slices = new List<Slice>();
+        var number = (int)connection.Number("SELECT COALESCE(MAX(number), 0) FROM slices WHERE load = ?1", load)!.Value;
+        for (var first = batch.FirstPosition; first <= batch.LastPosition; first += sliceRows)
+        {
+            var last = Math.Min(first + sliceRows - 1, batch.LastPosition);
+            var slice = new Slice { Load = load, Number = ++number, First = first, Last = last, Count = (int)(last - first + 1), State = SliceState.Pending };
+            connection.Execute(
+                "INSERT INTO slices (load, number, first, last, count, state, pending_since) VALUES (?1, ?2, ?3, ?4, ?5, 'pending', ?6)",
+                load, slice.Number, slice.First, slice.Last, slice.Count, now);
+            slices.Add(slice);
+        }
+        return slices;
+    }
+
+    private Load RequireLoad(SqliteConnection connection, long load) => ReadLoad(connection, load) ?? throw new NotPossibleException($"there is no load {load}");
+
+    private static void RefuseRestarted(SqliteConnection connection, long load)
+    {
+        if (RestartedAs(connection, load) is { } restarted)
+            throw new NotPossibleException($"load {load} was restarted as load {restarted}, which carries on in its place");
+    }
+
+    private static long? RestartedAs(SqliteConnection connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
+
+    private static void RefusePurged(SqliteConnection connection, long load, string request)
+    {
+        if (connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
+            throw new NotPossibleException($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
+    }
+
+    private Load? ReadLoad(SqliteConnection connection, long load)
+    {
+        using var row = connection.Prepare($"{LoadColumns} WHERE l.id = ?1", load);
+        if (!row.Step())
+            return null;
+        var (slices, entities) = CountSlices(connection, load);
+        var leaseExpiresAt = row.TimeOrNull(20);
+        return new Load
+        {
+            Id = row.Int64(0),
+            Breach = row.Text(1),
+            BreachId = row.Int32(2),
+            Blob = new BlobVersion(row.Text(3), row.Text(4)),
+            State = Enum.Parse<LoadState>(row.Text(5), ignoreCase: true),
+            Settings = JsonSerializer.Deserialize<LoadSettings>(row.Blob(6), Json)!,
+            Checkpoint = JsonSerializer.Deserialize<LoadCheckpoint>(row.Blob(7), Json)!,
+            Accounts = row.Int64(8),
+            LastPosition = row.Int64(9),
+            MatchedPosition = row.Int64(10),
+            Batches = row.Int32(11),
+            IngestComplete = row.Boolean(12),
+            DuplicatesPossible = row.Boolean(13),
+            Purged = row.Boolean(14),
+            Error = row.TextOrNull(15),
+            StartedAt = row.Time(16),
+            IngestedAt = row.TimeOrNull(17),
+            UpsertedAt = row.TimeOrNull(18),
+            FinishedAt = row.TimeOrNull(19),
+            LeaseExpiresAt = leaseExpiresAt > Now ? leaseExpiresAt : null,
+            Slices = slices,
+            Entities = entities,
+            Notifications = CountNotifications(connection, load),
+        };
+    }
+
+    private static (SliceCounts Slices, long Entities) CountSlices(SqliteConnection connection, long load)
+    {
+        using var row = connection.Prepare("SELECT state, COUNT(*), SUM(entities) FROM slices WHERE load = ?1 GROUP BY state", load);
+        var counts = new SliceCounts(0, 0, 0, 0);
+        var entities = 0L;
+        while (row.Step())
+        {
+            var count = row.Int32(1);
+            switch (Enum.Parse<SliceState>(row.Text(0), ignoreCase: true))
+            {
+                case SliceState.Pending:
+                    counts = counts with { Pending = count };
+                    break;
+                case SliceState.Queued:
+                    counts = counts with { Queued = count };
+                    break;
+                case SliceState.Done:
+                    counts = counts with { Done = count };
+                    entities = row.Int64(2);
+                    break;
+                case SliceState.Failed:
+                    counts = counts with { Failed = count };
+                    break;
+            }
+        }
+        return (counts, entities);
+    }
+
+    private static NotificationCounts CountNotifications(SqliteConnection connection, long load)
+    {
+        int Count(string state) => (int)connection.Number("SELECT COUNT(*) FROM notifications WHERE load = ?1 AND state = ?2", load, state)!.Value;
+        return new NotificationCounts(Count("open"), Count("sent"), Count("failed"));
+    }
+}

@@ -1,0 +1,303 @@
+using System.Collections.Concurrent;
+using System.Data.Common;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Sql.Sqlite;
+
+/// <summary>
+/// The SQL side in one file on a local disk. Any number of processes may share it: writers take turns (in this process at a semaphore, between processes at
+/// SQLite's lock), readers never wait. An embedded database has no clock of its own: leases, claims and ages go by the TimeProvider it is opened with, so
+/// that processes that share a file share a machine's clock.
+/// </summary>
+public sealed partial class SqliteBreachDatabase : IBreachDatabase
+{
+    /// <summary>How long a writer waits for other processes' transactions. The longest of ours, a batch or a chunk, take far less than a second.</summary>
+    public static readonly TimeSpan LockTimeout = TimeSpan.FromSeconds(60);
+
+    /// <summary>Most readers at once; each has a page cache, and reads wait for the disk more than for each other.</summary>
+    private const int MaxReaders = 8;
+
+    /// <summary>Ask for the write lock again after this long at first, doubling, and at least this often.</summary>
+    private static readonly TimeSpan FirstLockDelay = TimeSpan.FromMilliseconds(1);
+    private static readonly TimeSpan LongestLockDelay = TimeSpan.FromMilliseconds(25);
+
+    private readonly string _file;
+    private readonly TimeProvider _time;
+    private readonly SemaphoreSlim _writing = new(1);
+    private readonly SemaphoreSlim _reading = new(MaxReaders);
+    private readonly ConcurrentBag<SqliteConnection> _readers = [];
+    private SqliteConnection? _writer;
+
+    private SqliteBreachDatabase(string file, TimeProvider time)
+    {
+        _file = file;
+        _time = time;
+    }
+
+    /// <inheritdoc/>
+    public string DisplayName => _file;
+
+    /// <summary>Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set before first use.</summary>
+    internal int MaxPages { get; init; }
+
+    /// <summary>Names the database; the file is made at first use, its folder here. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
+    /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
+    /// <param name="time">The database's clock.</param>
+    /// <exception cref="StoreRefusedException">The connection string asks for something else, or the folder can't be made.</exception>
+    public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) => Open(fileOrConnectionString, time, maxPages: 0);
+
+    internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages)
+    {
+        var file = FileOf(fileOrConnectionString);
+        try
+        {
+            if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
+                Directory.CreateDirectory(folder);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        {
+            throw new StoreRefusedException($"the folder of database '{file}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
+        }
+        return new SqliteBreachDatabase(file, time) { MaxPages = maxPages };
+    }
+
+    /// <inheritdoc/>
+    public Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
+        ReadAsync(connection => (SqliteSchema.Find(connection, _file), SqliteSchema.Expected), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task UpgradeAsync(CancellationToken cancellationToken) =>
+        WriteAsync(connection => SqliteSchema.Upgrade(connection, _file), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentity, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                connection.Execute(
+                    "INSERT INTO store_identity (only_row, id, partition_spread, storage_accounts) VALUES (1, ?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                    identity.Id.ToString("D"), identity.PartitionSpread, identity.StorageAccounts);
+                return ReadIdentity(connection)!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
+        ReadAsync(connection => connection.Number("SELECT seq FROM sqlite_sequence WHERE name = 'loads'") > 0, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection => connection.Execute(
+                """
+                INSERT INTO locks (name, owner, expires_at) VALUES (?1, ?2, ?3)
+                ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at WHERE owner = excluded.owner OR expires_at <= ?4
+                """,
+                name, owner, Now + lease, Now) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
+        WriteAsync(connection => connection.Execute("DELETE FROM locks WHERE name = ?1 AND owner = ?2", name, owner), cancellationToken);
+
+    /// <summary>Closes the connections; to be called when nothing is under way.</summary>
+    public ValueTask DisposeAsync()
+    {
+        _writer?.Dispose();
+        _writer = null;
+        while (_readers.TryTake(out var reader))
+            reader.Dispose();
+        _writing.Dispose();
+        _reading.Dispose();
+        return ValueTask.CompletedTask;
+    }
+
+    private DateTimeOffset Now => _time.GetUtcNow();
+
+    private static StoreIdentity? ReadIdentity(SqliteConnection connection)
+    {
+        using var row = connection.Prepare("SELECT id, partition_spread, storage_accounts FROM store_identity");
+        return row.Step() ? new StoreIdentity(Guid.Parse(row.Text(0)), row.Int32(1), row.Int32(2)) : null;
+    }
+
+    private static string FileOf(string fileOrConnectionString)
+    {
+        const string What = "a SQLite database is named by its file, as a path or as 'Data Source=path'";
+        var file = fileOrConnectionString;
+        if (fileOrConnectionString.TrimStart().StartsWith("Data Source", StringComparison.OrdinalIgnoreCase))
+        {
+            try
+            {
+                var settings = new DbConnectionStringBuilder { ConnectionString = fileOrConnectionString };
+                file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source) ? (string)source : throw new StoreRefusedException($"{What}, without further settings");
+            }
+            catch (ArgumentException e)
+            {
+                throw new StoreRefusedException(What, e);
+            }
+        }
+        return string.IsNullOrWhiteSpace(file) || file.StartsWith(':') || file.StartsWith("file:", StringComparison.OrdinalIgnoreCase)
+            ? throw new StoreRefusedException($"{What}; databases in memory and URIs are not taken")
+            : file;
+    }
+
+    private Task WriteAsync(Action<SqliteConnection> work, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                work(connection);
+                return true;
+            },
+            cancellationToken);
+
+    /// <summary>Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread and is stopped by cancellation even within a statement.</summary>
+    private async Task<T> WriteAsync<T>(Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    {
+        await _writing.WaitAsync(cancellationToken);
+        try
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            var connection = _writer ??= await OpenWriterAsync(cancellationToken);
+            try
+            {
+                await RunUnderLockAsync(connection, "BEGIN IMMEDIATE", cancellationToken);
+                return Run(connection, work, cancellationToken);
+            }
+            finally
+            {
+                if (connection.IsSpoiled)
+                {
+                    _writer = null;
+                    connection.Dispose();
+                }
+            }
+        }
+        finally
+        {
+            _writing.Release();
+        }
+    }
+
+    /// <summary>Runs work in one read transaction: all its statements see the same state, and nobody waits for it.</summary>
+    private async Task<T> ReadAsync<T>(Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    {
+        await _reading.WaitAsync(cancellationToken);
+        try
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            if (!_readers.TryTake(out var connection))
+                connection = OpenReader();
+            try
+            {
+                connection.Execute("BEGIN");
+                return Run(connection, work, cancellationToken);
+            }
+            finally
+            {
+                if (connection.IsSpoiled)
+                    connection.Dispose();
+                else
+                    _readers.Add(connection);
+            }
+        }
+        finally
+        {
+            _reading.Release();
+        }
+    }
+
+    private static T Run<T>(SqliteConnection connection, Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    {
+        var committed = false;
+        connection.Cancellation = cancellationToken;
+        try
+        {
+            using var stop = cancellationToken.UnsafeRegister(static state => ((SqliteConnection)state!).Interrupt(), connection);
+            var result = work(connection);
+            cancellationToken.ThrowIfCancellationRequested();
+            connection.Execute("COMMIT");
+            committed = true;
+            return result;
+        }
+        finally
+        {
+            connection.Cancellation = CancellationToken.None;
+            // SQLite has rolled back by itself after some errors (full disk, interrupted write).
+            if (!committed && connection.InTransaction)
+                RollBack(connection);
+        }
+    }
+
+    private static void RollBack(SqliteConnection connection)
+    {
+        try
+        {
+            connection.Execute("ROLLBACK");
+        }
+        catch (Exception e) when (e is HibpException or InvalidOperationException)
+        {
+            // What made the work fail is the error to show. Closing a connection takes its transaction back too.
+            connection.Spoil();
+        }
+    }
+
+    private async Task<SqliteConnection> OpenWriterAsync(CancellationToken cancellationToken)
+    {
+        var connection = new SqliteConnection(_file);
+        try
+        {
+            SqliteSchema.Find(connection, _file);
+            // Other processes are waited for in RunUnderLockAsync, where no thread is held and cancellation counts.
+            connection.SetBusyTimeout(TimeSpan.Zero);
+            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
+            await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
+            // FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a power failure could take back committed batches, whose slices would by then be
+            // upserted under a breach id that the database would go on to give to another breach.
+            connection.Script("PRAGMA synchronous = FULL");
+            // A checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes every dozen batches instead of every third.
+            connection.Script("PRAGMA wal_autocheckpoint = 4000");
+            connection.Script("PRAGMA journal_size_limit = 67108864");
+            connection.Script("PRAGMA cache_size = -16000");
+            if (MaxPages > 0)
+                connection.Script($"PRAGMA max_page_count = {MaxPages}");
+            return connection;
+        }
+        catch
+        {
+            connection.Dispose();
+            throw;
+        }
+    }
+
+    private SqliteConnection OpenReader()
+    {
+        var connection = new SqliteConnection(_file);
+        try
+        {
+            connection.Script("PRAGMA query_only = 1");
+            connection.Script("PRAGMA cache_size = -8000");
+            return connection;
+        }
+        catch
+        {
+            connection.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>Runs a statement that needs a lock, again and again while another process holds it. No thread is held in between.</summary>
+    private static async Task RunUnderLockAsync(SqliteConnection connection, string sql, CancellationToken cancellationToken)
+    {
+        var began = TimeProvider.System.GetTimestamp();
+        var delay = FirstLockDelay;
+        while (!connection.TryScript(sql, throwIfBusy: TimeProvider.System.GetElapsedTime(began) > LockTimeout))
+        {
+            await Task.Delay(delay, cancellationToken);
+            delay = delay * 2 < LongestLockDelay ? delay * 2 : LongestLockDelay;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+using HibpIngest.Errors;
+using SQLitePCL;
+
+namespace HibpIngest.Sql.Sqlite;
+
+/// <summary>
+/// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own interface: the rows' bytes go from batch to
+/// database and back without an object for each, and a running statement can be stopped.
+/// </summary>
+internal sealed class SqliteConnection : IDisposable
+{
+    /// <summary>How long a single statement waits for another process; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.</summary>
+    private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
+
+    private readonly Dictionary<string, SqliteStatement> _statements = [];
+    private readonly sqlite3 _database;
+    private readonly string _file;
+
+    static SqliteConnection() => Batteries_V2.Init();
+
+    /// <exception cref="StoreRefusedException">There is no such path, or no permission.</exception>
+    public SqliteConnection(string file)
+    {
+        _file = file;
+        var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_CREATE | raw.SQLITE_OPEN_NOMUTEX, null);
+        if (code != raw.SQLITE_OK)
+        {
+            _database?.Dispose();
+            throw code == raw.SQLITE_CANTOPEN
+                ? new StoreRefusedException($"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
+                : SqliteErrors.Create(code, file, "");
+        }
+        raw.sqlite3_extended_result_codes(_database, 1);
+        SetBusyTimeout(BusyTimeout);
+    }
+
+    /// <summary>An error after which it is to be closed.</summary>
+    public bool IsSpoiled { get; private set; }
+
+    public bool InTransaction => raw.sqlite3_get_autocommit(_database) == 0;
+
+    /// <summary>Stops a running statement as soon as this is cancelled; it then throws <see cref="OperationCanceledException"/>.</summary>
+    public CancellationToken Cancellation { get; set; }
+
+    /// <summary>A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when its rows are read.</summary>
+    public SqliteStatement Prepare(string sql, params ReadOnlySpan<object?> values)
+    {
+        if (!_statements.TryGetValue(sql, out var statement))
+        {
+            Check(raw.sqlite3_prepare_v3(_database, sql, raw.SQLITE_PREPARE_PERSISTENT, out var prepared));
+            _statements.Add(sql, statement = new SqliteStatement(this, prepared));
+        }
+        for (var i = 0; i < values.Length; i++)
+            statement.Bind(i + 1, values[i]);
+        return statement;
+    }
+
+    /// <summary>Runs a statement without result; returns the number of rows it changed.</summary>
+    public int Execute(string sql, params ReadOnlySpan<object?> values)
+    {
+        using var statement = Prepare(sql, values);
+        while (statement.Step())
+            Cancellation.ThrowIfCancellationRequested();
+        return raw.sqlite3_changes(_database);
+    }
+
+    /// <summary>The one number that a statement returns; null where it returns no row, or NULL.</summary>
+    public long? Number(string sql, params ReadOnlySpan<object?> values)
+    {
+        using var statement = Prepare(sql, values);
+        return statement.Step() && !statement.IsNull(0) ? statement.Int64(0) : null;
+    }
+
+    /// <summary>Runs several statements that have no parameters, without keeping them.</summary>
+    public void Script(string sql) => Check(raw.sqlite3_exec(_database, sql));
+
+    /// <summary>The same, but false where another connection holds the lock that it needs and <paramref name="throwIfBusy"/> is not set.</summary>
+    public bool TryScript(string sql, bool throwIfBusy)
+    {
+        var code = raw.sqlite3_exec(_database, sql);
+        if ((code & 0xFF) == raw.SQLITE_BUSY && !throwIfBusy)
+            return false;
+        Check(code);
+        return true;
+    }
+
+    public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
+
+    /// <summary>Says that it can't be trusted any more.</summary>
+    public void Spoil() => IsSpoiled = true;
+
+    /// <summary>Stops what is running, from any thread; does nothing when nothing is.</summary>
+    public void Interrupt() => raw.sqlite3_interrupt(_database);
+
+    public void Check(int code)
+    {
+        if (code == raw.SQLITE_OK)
+            return;
+        if (code == raw.SQLITE_INTERRUPT)
+            throw new OperationCanceledException(Cancellation);
+        IsSpoiled |= SqliteErrors.SpoilsConnection(code);
+        throw SqliteErrors.Create(code, _file, raw.sqlite3_errmsg(_database).utf8_to_string());
+    }
+
+    public void Dispose()
+    {
+        foreach (var statement in _statements.Values)
+            statement.Close();
+        _statements.Clear();
+        raw.sqlite3_close_v2(_database);
+    }
+}

@@ -1,0 +1,85 @@
+using System.Text;
+using SQLitePCL;
+
+namespace HibpIngest.Sql.Sqlite;
+
+/// <summary>
+/// A prepared statement that its connection keeps. Parameters and columns count from 1 and 0, as SQLite's do. Disposing resets it for the next use. The
+/// spans that columns return are valid until the next step.
+/// </summary>
+internal sealed class SqliteStatement(SqliteConnection connection, sqlite3_stmt statement) : IDisposable
+{
+    public void Bind(int parameter, long value) => connection.Check(raw.sqlite3_bind_int64(statement, parameter, value));
+
+    public void Bind(int parameter, ReadOnlySpan<byte> blob) => connection.Check(raw.sqlite3_bind_blob(statement, parameter, blob));
+
+    public void Bind(int parameter, object? value)
+    {
+        switch (value)
+        {
+            case null:
+                connection.Check(raw.sqlite3_bind_null(statement, parameter));
+                break;
+            case long number:
+                Bind(parameter, number);
+                break;
+            case int number:
+                Bind(parameter, (long)number);
+                break;
+            case bool truth:
+                Bind(parameter, truth ? 1L : 0L);
+                break;
+            case string text:
+                connection.Check(raw.sqlite3_bind_text(statement, parameter, text));
+                break;
+            case byte[] blob:
+                Bind(parameter, blob.AsSpan());
+                break;
+            case DateTimeOffset time:
+                Bind(parameter, time.ToUnixTimeMilliseconds());
+                break;
+            default:
+                throw new ArgumentException($"no column type is meant for {value.GetType().Name}", nameof(value));
+        }
+    }
+
+    /// <summary>Goes to the next row; false: there is none.</summary>
+    public bool Step()
+    {
+        var code = raw.sqlite3_step(statement);
+        if (code is not (raw.SQLITE_ROW or raw.SQLITE_DONE))
+            connection.Check(code);
+        return code == raw.SQLITE_ROW;
+    }
+
+    /// <summary>Runs it once and makes it ready for the next; for statements without result.</summary>
+    public void Run()
+    {
+        var code = raw.sqlite3_step(statement);
+        raw.sqlite3_reset(statement);
+        if (code != raw.SQLITE_DONE)
+            connection.Check(code);
+    }
+
+    public bool IsNull(int column) => raw.sqlite3_column_type(statement, column) == raw.SQLITE_NULL;
+
+    public long Int64(int column) => raw.sqlite3_column_int64(statement, column);
+
+    public int Int32(int column) => checked((int)Int64(column));
+
+    public bool Boolean(int column) => Int64(column) != 0;
+
+    public ReadOnlySpan<byte> Blob(int column) => raw.sqlite3_column_blob(statement, column);
+
+    public string Text(int column) => Encoding.UTF8.GetString(Blob(column));
+
+    public string? TextOrNull(int column) => IsNull(column) ? null : Text(column);
+
+    public DateTimeOffset Time(int column) => DateTimeOffset.FromUnixTimeMilliseconds(Int64(column));
+
+    public DateTimeOffset? TimeOrNull(int column) => IsNull(column) ? null : Time(column);
+
+    public void Dispose() => raw.sqlite3_reset(statement);
+
+    public void Close() => raw.sqlite3_finalize(statement);
+}
