@@ -137,7 +137,7 @@ public sealed partial class SqliteBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    private static Breach ReadBreach(SqliteStatement row) => new()
+    private static Breach ReadBreach(DatabaseStatement row) => new()
     {
         Id = row.Int32(0),
         Name = row.Text(1),
@@ -147,20 +147,20 @@ public sealed partial class SqliteBreachDatabase
     };
 
     /// <summary>The key of a breach without an open load.</summary>
-    private static long FindClosedBreach(SqliteConnection connection, string name)
+    private static long FindClosedBreach(DatabaseConnection connection, string name)
     {
         var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(name)) ?? throw NoBreach(name);
-        return connection.Number("SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed') LIMIT 1", breach) is { } open
+        return connection.Number("SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') LIMIT 1", breach) is { } open
             ? throw new NotPossibleException($"load {open} of breach '{name}' is still open: wait for its end, then remove the breach")
             : breach;
     }
 
     /// <summary>Takes the first rows of a load away.</summary>
-    private static int DeleteRows(SqliteConnection connection, long load, int most) =>
+    private static int DeleteRows(DatabaseConnection connection, long load, int most) =>
         connection.Execute(
             "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)", RowId(load, 0), RowId(load, MaxPosition), most);
 
-    private static List<long> ListNumbers(SqliteConnection connection, string sql, params ReadOnlySpan<object?> values)
+    private static List<long> ListNumbers(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(sql, values);
         var numbers = new List<long>();
@@ -174,7 +174,7 @@ public sealed partial class SqliteBreachDatabase
 
     private static string ToText(BreachMetadata metadata) => Encoding.UTF8.GetString(metadata.ToJson());
 
-    private static string? DomainOf(SqliteStatement row, int column) => row.Blob(column).IsEmpty ? null : row.Text(column);
+    private static string? DomainOf(DatabaseStatement row, int column) => row.Blob(column).IsEmpty ? null : row.Text(column);
 
     private static NotPossibleException NoBreach(string name) => new($"there is no breach '{name}'");
 }

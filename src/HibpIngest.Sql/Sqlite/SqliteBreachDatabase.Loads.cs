@@ -232,7 +232,7 @@ public sealed partial class SqliteBreachDatabase
 
     private static long RowId(long load, long position) => (load << PositionBits) + position;
 
-    private long AddLoad(SqliteConnection connection, long breach, BlobVersion blob, LoadSettings settings, long generation)
+    private long AddLoad(DatabaseConnection connection, long breach, BlobVersion blob, LoadSettings settings, long generation)
     {
         connection.Execute(
             "INSERT INTO loads (breach, blob, etag, generation, state, settings, checkpoint, started_at) VALUES (?1, ?2, ?3, ?4, 'ingesting', ?5, ?6, ?7)",
@@ -241,7 +241,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
-    private void Fail(SqliteConnection connection, long load, string error) =>
+    private void Fail(DatabaseConnection connection, long load, string error) =>
         connection.Execute(
             """
             UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL
@@ -249,7 +249,7 @@ public sealed partial class SqliteBreachDatabase
             """,
             load, error.ReplaceLineEndings(" "), Now);
 
-    private static void GiveBreachId(SqliteConnection connection, long load)
+    private static void GiveBreachId(DatabaseConnection connection, long load)
     {
         var given = connection.Execute(
             "UPDATE breaches SET id = (SELECT highest + 1 FROM breach_ids) WHERE key = (SELECT breach FROM loads WHERE id = ?1) AND id IS NULL", load);
@@ -257,7 +257,7 @@ public sealed partial class SqliteBreachDatabase
             connection.Execute("UPDATE breach_ids SET highest = highest + 1");
     }
 
-    private static void InsertRows(SqliteConnection connection, long load, AccountBatch batch, CancellationToken cancellationToken)
+    private static void InsertRows(DatabaseConnection connection, long load, AccountBatch batch, CancellationToken cancellationToken)
     {
         var first = RowId(load, batch.FirstPosition);
         using var insert = connection.Prepare("INSERT INTO rows (id, alias, domain) VALUES (?1, ?2, ?3)");
@@ -272,7 +272,7 @@ public sealed partial class SqliteBreachDatabase
         }
     }
 
-    private static List<Slice> InsertSlices(SqliteConnection connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
+    private static List<Slice> InsertSlices(DatabaseConnection connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
     {
         var slices = new List<Slice>();
         var number = (int)connection.Number("SELECT COALESCE(MAX(number), 0) FROM slices WHERE load = ?1", load)!.Value;
@@ -288,23 +288,23 @@ public sealed partial class SqliteBreachDatabase
         return slices;
     }
 
-    private Load RequireLoad(SqliteConnection connection, long load) => ReadLoad(connection, load) ?? throw new NotPossibleException($"there is no load {load}");
+    private Load RequireLoad(DatabaseConnection connection, long load) => ReadLoad(connection, load) ?? throw new NotPossibleException($"there is no load {load}");
 
-    private static void RefuseRestarted(SqliteConnection connection, long load)
+    private static void RefuseRestarted(DatabaseConnection connection, long load)
     {
         if (RestartedAs(connection, load) is { } restarted)
             throw new NotPossibleException($"load {load} was restarted as load {restarted}, which carries on in its place");
     }
 
-    private static long? RestartedAs(SqliteConnection connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
+    private static long? RestartedAs(DatabaseConnection connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
 
-    private static void RefusePurged(SqliteConnection connection, long load, string request)
+    private static void RefusePurged(DatabaseConnection connection, long load, string request)
     {
         if (connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
             throw new NotPossibleException($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
     }
 
-    private Load? ReadLoad(SqliteConnection connection, long load)
+    private Load? ReadLoad(DatabaseConnection connection, long load)
     {
         using var row = connection.Prepare($"{LoadColumns} WHERE l.id = ?1", load);
         if (!row.Step())
@@ -339,7 +339,7 @@ public sealed partial class SqliteBreachDatabase
         };
     }
 
-    private static (SliceCounts Slices, long Entities) CountSlices(SqliteConnection connection, long load)
+    private static (SliceCounts Slices, long Entities) CountSlices(DatabaseConnection connection, long load)
     {
         using var row = connection.Prepare("SELECT state, COUNT(*), SUM(entities) FROM slices WHERE load = ?1 GROUP BY state", load);
         var counts = new SliceCounts(0, 0, 0, 0);
@@ -367,7 +367,7 @@ public sealed partial class SqliteBreachDatabase
         return (counts, entities);
     }
 
-    private static NotificationCounts CountNotifications(SqliteConnection connection, long load)
+    private static NotificationCounts CountNotifications(DatabaseConnection connection, long load)
     {
         int Count(string state) => (int)connection.Number("SELECT COUNT(*) FROM notifications WHERE load = ?1 AND state = ?2", load, state)!.Value;
         return new NotificationCounts(Count("open"), Count("sent"), Count("failed"));

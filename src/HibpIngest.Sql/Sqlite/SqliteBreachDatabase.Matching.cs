@@ -157,7 +157,7 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <summary>The subscriptions of single addresses that the rows concern, and rows by the first subscription of their domain. Null: the range is not to be matched now.</summary>
-    private static Matches? FindMatches(SqliteConnection connection, long load, long after, long upTo)
+    private static Matches? FindMatches(DatabaseConnection connection, long load, long after, long upTo)
     {
         if (connection.Number("SELECT last_subscriber FROM loads WHERE id = ?1 AND matched_position = ?2 AND state = 'matching'", load, after) is not { } lastSubscriber)
             return null;
@@ -173,10 +173,10 @@ public sealed partial class SqliteBreachDatabase
         return matches;
     }
 
-    private static bool IsMatched(SqliteConnection connection, long load) =>
+    private static bool IsMatched(DatabaseConnection connection, long load) =>
         connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND state = 'matching' AND matched_position = last_position", load) is not null;
 
-    private static ExactCounts CountExactly(SqliteConnection connection, long load)
+    private static ExactCounts CountExactly(DatabaseConnection connection, long load)
     {
         var accounts = connection.Number("SELECT COUNT(*) FROM (SELECT DISTINCT domain, alias FROM rows WHERE id BETWEEN ?1 AND ?2)", RowId(load, 0), RowId(load, MaxPosition))!.Value;
         var domains = new List<(byte[] Domain, long Accounts)>();
@@ -190,7 +190,7 @@ public sealed partial class SqliteBreachDatabase
         return new ExactCounts(accounts, domains);
     }
 
-    private static void RecordExactCounts(SqliteConnection connection, long load, ExactCounts counts)
+    private static void RecordExactCounts(DatabaseConnection connection, long load, ExactCounts counts)
     {
         connection.Execute("UPDATE loads SET accounts = ?2 WHERE id = ?1", load, counts.Accounts);
         foreach (var (domain, accounts) in counts.Domains)
@@ -198,7 +198,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Numbers a load's notifications 1..n: those that have a number first, in its order, then the others; gaps close.</summary>
-    private static void NumberNotifications(SqliteConnection connection, long load) =>
+    private static void NumberNotifications(DatabaseConnection connection, long load) =>
         connection.Execute(
             """
             UPDATE notifications SET number = numbered.place
@@ -207,7 +207,7 @@ public sealed partial class SqliteBreachDatabase
             """,
             load);
 
-    private static List<Notification> ListNotifications(SqliteConnection connection, string condition, params ReadOnlySpan<object?> values)
+    private static List<Notification> ListNotifications(DatabaseConnection connection, string condition, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(
             $"""

@@ -16,11 +16,11 @@ public sealed partial class SqliteBreachDatabase
             {
                 if (ReadSlice(connection, load, slice) is not { } found || connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
                     return null;
-                if (found.State == SliceState.Failed || (found.State != SliceState.Done && found.Attempts >= maxTries))
+                if (found.State is SliceState.Pending or SliceState.Queued && found.Attempts >= maxTries)
                 {
                     found = found with { Attempts = maxTries + 1 };
                 }
-                else if (found.State != SliceState.Done)
+                else if (found.State is SliceState.Pending or SliceState.Queued)
                 {
                     connection.Execute("UPDATE slices SET attempts = attempts + 1 WHERE load = ?1 AND number = ?2", load, slice);
                     found = found with { Attempts = found.Attempts + 1 };
@@ -34,8 +34,21 @@ public sealed partial class SqliteBreachDatabase
     /// <inheritdoc/>
     public Task CompleteSliceAsync(long load, int slice, int entities, CancellationToken cancellationToken) =>
         WriteAsync(
-            connection => connection.Execute(
-                "UPDATE slices SET state = 'done', entities = ?3, done_at = ?4, error = NULL WHERE load = ?1 AND number = ?2 AND state <> 'done'", load, slice, entities, Now),
+            connection =>
+            {
+                var failed = ReadSlice(connection, load, slice)?.State == SliceState.Failed;
+                connection.Execute(
+                    "UPDATE slices SET state = 'done', entities = ?3, done_at = ?4, error = NULL WHERE load = ?1 AND number = ?2 AND state <> 'done'", load, slice, entities, Now);
+                if (failed)
+                {
+                    connection.Execute(
+                        """
+                        UPDATE loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
+                        WHERE id = ?1 AND state = 'failed' AND ingest_complete AND superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state = 'failed')
+                        """,
+                        load);
+                }
+            },
             cancellationToken);
 
     /// <inheritdoc/>
@@ -140,13 +153,13 @@ public sealed partial class SqliteBreachDatabase
                 Now - age, most),
             cancellationToken);
 
-    private static Slice? ReadSlice(SqliteConnection connection, long load, int number)
+    private static Slice? ReadSlice(DatabaseConnection connection, long load, int number)
     {
         using var row = connection.Prepare($"{SliceColumns} WHERE s.load = ?1 AND s.number = ?2", load, number);
         return row.Step() ? ReadSlice(row) : null;
     }
 
-    private static IReadOnlyList<Slice> ListSlices(SqliteConnection connection, string sql, params ReadOnlySpan<object?> values)
+    private static IReadOnlyList<Slice> ListSlices(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(sql, values);
         var slices = new List<Slice>();
@@ -155,7 +168,7 @@ public sealed partial class SqliteBreachDatabase
         return slices;
     }
 
-    private static Slice ReadSlice(SqliteStatement row) => new()
+    private static Slice ReadSlice(DatabaseStatement row) => new()
     {
         Load = row.Int64(0),
         Number = row.Int32(1),

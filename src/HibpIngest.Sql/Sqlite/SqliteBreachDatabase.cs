@@ -26,8 +26,8 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     private readonly TimeProvider _time;
     private readonly SemaphoreSlim _writing = new(1);
     private readonly SemaphoreSlim _reading = new(MaxReaders);
-    private readonly ConcurrentBag<SqliteConnection> _readers = [];
-    private SqliteConnection? _writer;
+    private readonly ConcurrentBag<DatabaseConnection> _readers = [];
+    private DatabaseConnection? _writer;
 
     private SqliteBreachDatabase(string file, TimeProvider time)
     {
@@ -118,7 +118,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
 
     private DateTimeOffset Now => _time.GetUtcNow();
 
-    private static StoreIdentity? ReadIdentity(SqliteConnection connection)
+    private static StoreIdentity? ReadIdentity(DatabaseConnection connection)
     {
         using var row = connection.Prepare("SELECT id, partition_spread, storage_accounts FROM store_identity");
         return row.Step() ? new StoreIdentity(Guid.Parse(row.Text(0)), row.Int32(1), row.Int32(2)) : null;
@@ -145,7 +145,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             : file;
     }
 
-    private Task WriteAsync(Action<SqliteConnection> work, CancellationToken cancellationToken) =>
+    private Task WriteAsync(Action<DatabaseConnection> work, CancellationToken cancellationToken) =>
         WriteAsync(
             connection =>
             {
@@ -155,7 +155,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             cancellationToken);
 
     /// <summary>Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread and is stopped by cancellation even within a statement.</summary>
-    private async Task<T> WriteAsync<T>(Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    private async Task<T> WriteAsync<T>(Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);
         try
@@ -183,7 +183,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Runs work in one read transaction: all its statements see the same state, and nobody waits for it.</summary>
-    private async Task<T> ReadAsync<T>(Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    private async Task<T> ReadAsync<T>(Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
     {
         await _reading.WaitAsync(cancellationToken);
         try
@@ -210,13 +210,13 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static T Run<T>(SqliteConnection connection, Func<SqliteConnection, T> work, CancellationToken cancellationToken)
+    private static T Run<T>(DatabaseConnection connection, Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
     {
         var committed = false;
         connection.Cancellation = cancellationToken;
         try
         {
-            using var stop = cancellationToken.UnsafeRegister(static state => ((SqliteConnection)state!).Interrupt(), connection);
+            using var stop = cancellationToken.UnsafeRegister(static state => ((DatabaseConnection)state!).Interrupt(), connection);
             var result = work(connection);
             cancellationToken.ThrowIfCancellationRequested();
             connection.Execute("COMMIT");
@@ -232,7 +232,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static void RollBack(SqliteConnection connection)
+    private static void RollBack(DatabaseConnection connection)
     {
         try
         {
@@ -245,9 +245,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private async Task<SqliteConnection> OpenWriterAsync(CancellationToken cancellationToken)
+    private async Task<DatabaseConnection> OpenWriterAsync(CancellationToken cancellationToken)
     {
-        var connection = new SqliteConnection(_file);
+        var connection = new DatabaseConnection(_file);
         try
         {
             SqliteSchema.Find(connection, _file);
@@ -273,9 +273,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private SqliteConnection OpenReader()
+    private DatabaseConnection OpenReader()
     {
-        var connection = new SqliteConnection(_file);
+        var connection = new DatabaseConnection(_file);
         try
         {
             connection.Script("PRAGMA query_only = 1");
@@ -290,7 +290,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Runs a statement that needs a lock, again and again while another process holds it. No thread is held in between.</summary>
-    private static async Task RunUnderLockAsync(SqliteConnection connection, string sql, CancellationToken cancellationToken)
+    private static async Task RunUnderLockAsync(DatabaseConnection connection, string sql, CancellationToken cancellationToken)
     {
         var began = TimeProvider.System.GetTimestamp();
         var delay = FirstLockDelay;

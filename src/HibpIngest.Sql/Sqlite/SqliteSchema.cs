@@ -16,7 +16,7 @@ internal static class SqliteSchema
 
     /// <summary>The version a database has; 0: it is empty.</summary>
     /// <exception cref="StoreRefusedException">It is another program's.</exception>
-    public static int Find(SqliteConnection connection, string file)
+    public static int Find(DatabaseConnection connection, string file)
     {
         if (connection.Number("PRAGMA application_id") == ApplicationId)
             return (int)connection.Number("PRAGMA user_version")!.Value;
@@ -26,7 +26,7 @@ internal static class SqliteSchema
     }
 
     /// <summary>Applies what is missing; to be called in a transaction that holds the write lock.</summary>
-    public static void Upgrade(SqliteConnection connection, string file)
+    public static void Upgrade(DatabaseConnection connection, string file)
     {
         var found = Find(connection, file);
         if (found > Expected)

@@ -7,19 +7,19 @@ namespace HibpIngest.Sql.Sqlite;
 /// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own interface: the rows' bytes go from batch to
 /// database and back without an object for each, and a running statement can be stopped.
 /// </summary>
-internal sealed class SqliteConnection : IDisposable
+internal sealed class DatabaseConnection : IDisposable
 {
     /// <summary>How long a single statement waits for another process; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.</summary>
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
-    private readonly Dictionary<string, SqliteStatement> _statements = [];
+    private readonly Dictionary<string, DatabaseStatement> _statements = [];
     private readonly sqlite3 _database;
     private readonly string _file;
 
-    static SqliteConnection() => Batteries_V2.Init();
+    static DatabaseConnection() => Batteries_V2.Init();
 
     /// <exception cref="StoreRefusedException">There is no such path, or no permission.</exception>
-    public SqliteConnection(string file)
+    public DatabaseConnection(string file)
     {
         _file = file;
         var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_CREATE | raw.SQLITE_OPEN_NOMUTEX, null);
@@ -43,12 +43,12 @@ internal sealed class SqliteConnection : IDisposable
     public CancellationToken Cancellation { get; set; }
 
     /// <summary>A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when its rows are read.</summary>
-    public SqliteStatement Prepare(string sql, params ReadOnlySpan<object?> values)
+    public DatabaseStatement Prepare(string sql, params ReadOnlySpan<object?> values)
     {
         if (!_statements.TryGetValue(sql, out var statement))
         {
             Check(raw.sqlite3_prepare_v3(_database, sql, raw.SQLITE_PREPARE_PERSISTENT, out var prepared));
-            _statements.Add(sql, statement = new SqliteStatement(this, prepared));
+            _statements.Add(sql, statement = new DatabaseStatement(this, prepared));
         }
         for (var i = 0; i < values.Length; i++)
             statement.Bind(i + 1, values[i]);

@@ -1,0 +1,18 @@
+namespace HibpIngest.Tests.Sql;
+
+/// <summary>A clock that stands still until it is moved.</summary>
+public sealed class ManualTime : TimeProvider
+{
+    private DateTimeOffset _now = new(2024, 2, 29, 23, 59, 58, 123, TimeSpan.Zero);
+
+    /// <summary>Called each time the clock is read.</summary>
+    public Action? OnRead { get; set; }
+
+    public override DateTimeOffset GetUtcNow()
+    {
+        OnRead?.Invoke();
+        return _now;
+    }
+
+    public void Advance(TimeSpan by) => _now += by;
+}
