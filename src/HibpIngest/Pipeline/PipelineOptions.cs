@@ -26,9 +26,11 @@ public sealed class PipelineOptions
     public ArchiveLimits Limits { get; set; } = new();
 
     /// <summary>How long an ingest may run from its first commit before it hands over to a continuation; zero: to the end. Functions set it below their own limit.</summary>
+    [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan TimeBudget { get; set; } = TimeSpan.Zero;
 
     /// <summary>How long a load stays with an ingester that gives no sign: some batches' worth, and short enough that a crash costs minutes.</summary>
+    [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan LoadLease { get; set; } = TimeSpan.FromMinutes(2);
 
     /// <summary>Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains nothing there; Azure's own gain goes on to 64.</summary>
@@ -52,17 +54,21 @@ public sealed class PipelineOptions
     public double MailsPerSecond { get; set; } = 10;
 
     /// <summary>How long a claimed notification stays with a sender that gives no sign.</summary>
+    [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);
 
     /// <summary>Sender of the mails (HIBP_MAIL_FROM).</summary>
     public string MailFrom { get; set; } = "notifications@localhost";
 
     /// <summary>Sweep sends slices that have been pending for so long.</summary>
+    [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepPendingAge { get; set; } = TimeSpan.FromMinutes(2);
 
     /// <summary>Sweep sends queued messages again that are this old when their queue is empty: longer than a message can stay hidden (10 minutes' delay or visibility each).</summary>
+    [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(25);
 
     /// <summary>Sweep starts zips of this age that have no load: events do get lost.</summary>
+    [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepBlobAge { get; set; } = TimeSpan.FromMinutes(2);
 }
