@@ -1,0 +1,132 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Security.Cryptography;
+using Azure;
+using Azure.Storage.Blobs.Models;
+using Azure.Storage.Blobs.Specialized;
+using HibpIngest.Errors;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>
+/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its content, so that one found uncommitted from an upload that was broken
+/// off is known to be the same; blocks of another content are dropped by the commit.
+/// </summary>
+internal static class BlockUpload
+{
+    /// <summary>Blocks of a blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
+    private const int MaxBlocks = 50_000;
+
+    /// <summary>Large enough that a round trip is little beside it, small enough that a broken-off upload loses little: 400 GB at the most blocks.</summary>
+    private const int BlockBytes = 8 * 1024 * 1024;
+
+    /// <summary>Blocks on their way at once: 4 x 8 MiB of memory.</summary>
+    private const int BlocksInFlight = 4;
+
+    private const int HashBytes = 14;
+
+    public static async Task<ETag> RunAsync(BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
+
+        var there = await Call(() => FindStagedAsync(blob, cancellationToken), cancellationToken);
+        var blockBytes = BlockSize(content);
+        var ids = new List<string>();
+        var staging = new List<Task>();
+        long known = 0;
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        try
+        {
+            while (true)
+            {
+                var buffer = ArrayPool<byte>.Shared.Rent(blockBytes);
+                var length = await content.ReadAtLeastAsync(buffer.AsMemory(0, blockBytes), blockBytes, throwOnEndOfStream: false, cancellationToken);
+                if (length == 0)
+                {
+                    ArrayPool<byte>.Shared.Return(buffer);
+                    break;
+                }
+
+                if (ids.Count == MaxBlocks)
+                    throw new BadInputException($"the file is too large for a blob: more than {MaxBlocks} blocks of {blockBytes} bytes");
+                var id = BlockId(ids.Count, buffer.AsSpan(0, length));
+                ids.Add(id);
+                if (there.TryGetValue(id, out var size) && size == length)
+                {
+                    ArrayPool<byte>.Shared.Return(buffer);
+                    progress?.Report(Interlocked.Add(ref known, length));
+                    continue;
+                }
+
+                staging.Add(StageAsync(id, buffer, length));
+                if (staging.Count < BlocksInFlight)
+                    continue;
+                var done = await Task.WhenAny(staging);
+                staging.Remove(done);
+                await done;
+            }
+
+            await Task.WhenAll(staging);
+        }
+        catch
+        {
+            // Nothing is left running that reads the buffers or uses the connection.
+            await stop.CancelAsync();
+            await Task.WhenAll(staging).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            throw;
+        }
+
+        BlobContentInfo info = await Call(async () => await blob.CommitBlockListAsync(ids, cancellationToken: cancellationToken), cancellationToken);
+        return info.ETag;
+
+        async Task StageAsync(string id, byte[] buffer, int length)
+        {
+            using var block = new MemoryStream(buffer, 0, length, writable: false);
+            await Call(async () => await blob.StageBlockAsync(id, block, cancellationToken: stop.Token), stop.Token);
+            ArrayPool<byte>.Shared.Return(buffer);
+            progress?.Report(Interlocked.Add(ref known, length));
+        }
+    }
+
+    /// <summary>Ids and sizes of the blocks that the service has and nobody has committed.</summary>
+    private static async Task<Dictionary<string, long>> FindStagedAsync(BlockBlobClient blob, CancellationToken cancellationToken)
+    {
+        var there = new Dictionary<string, long>();
+        try
+        {
+            BlockList list = await blob.GetBlockListAsync(BlockListTypes.Uncommitted, cancellationToken: cancellationToken);
+            foreach (var block in list.UncommittedBlocks)
+                there[block.Name] = block.SizeLong;
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        {
+            // Neither a blob nor blocks of that name.
+        }
+
+        return there;
+    }
+
+    /// <summary>The same for the same file every time, or its ids would differ.</summary>
+    private static int BlockSize(Stream content)
+    {
+        if (!content.CanSeek)
+            return BlockBytes;
+        var needed = (content.Length / MaxBlocks) + 1;
+        var size = (long)BlockBytes;
+        while (size < needed)
+            size *= 2;
+        if (size > 1024L * 1024 * 1024)
+            throw new BadInputException($"the file is too large for a blob: {content.Length} bytes");
+        return (int)size;
+    }
+
+    private static string BlockId(int number, ReadOnlySpan<byte> content)
+    {
+        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(content, hash);
+        Span<byte> id = stackalloc byte[4 + HashBytes];
+        BinaryPrimitives.WriteInt32BigEndian(id, number);
+        hash[..HashBytes].CopyTo(id[4..]);
+        return Convert.ToBase64String(id);
+    }
+}

@@ -1,0 +1,104 @@
+using System.Runtime.CompilerServices;
+using Azure;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using Azure.Storage.Blobs.Specialized;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>The breach container in Blob Storage.</summary>
+internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) => Call("creation of the container", async () =>
+    {
+        await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken);
+        return true;
+    }, cancellationToken);
+
+    public async IAsyncEnumerable<BreachBlob> ListZipsAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(cancellationToken);
+        while (await Call("listing of breaches", async () => await blobs.MoveNextAsync(), cancellationToken))
+        {
+            var blob = blobs.Current;
+            if (blob.Name.EndsWith(".zip", StringComparison.OrdinalIgnoreCase))
+                yield return new BreachBlob(Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0, blob.Properties.LastModified ?? default);
+        }
+    }
+
+    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => Call<BreachBlob?>($"look-up of blob '{name}'", async () =>
+    {
+        try
+        {
+            BlobProperties properties = await container.GetBlobClient(name).GetPropertiesAsync(null, cancellationToken);
+            return new BreachBlob(Version(name, properties.ETag), properties.ContentLength, properties.LastModified);
+        }
+        catch (RequestFailedException e) when (IsMissingBlob(e))
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken) => Call<Stream>($"opening of blob '{version.Name}'", async () =>
+    {
+        var blob = container.GetBlobClient(version.Name);
+        try
+        {
+            BlobProperties properties = await blob.GetPropertiesAsync(new BlobRequestConditions { IfMatch = new ETag(version.ETag) }, cancellationToken);
+            return new BlobVersionStream(blob, version, properties.ContentLength);
+        }
+        catch (RequestFailedException e) when (e.Status == 412 || IsMissingBlob(e))
+        {
+            throw new BlobSupersededException(version.Name);
+        }
+    }, cancellationToken);
+
+    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) => Call<byte[]?>($"reading of blob '{name}'", async () =>
+    {
+        try
+        {
+            using BlobDownloadStreamingResult download = await container.GetBlobClient(name).DownloadStreamingAsync(null, cancellationToken);
+            if (download.Details.ContentLength > maxBytes)
+                throw new BadInputException($"blob '{name}' has {download.Details.ContentLength} bytes, and at most {maxBytes} were expected");
+            var content = new byte[download.Details.ContentLength];
+            await download.Content.ReadExactlyAsync(content, cancellationToken);
+            return content;
+        }
+        catch (RequestFailedException e) when (IsMissingBlob(e))
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => Call($"writing of blob '{name}'", async () =>
+    {
+        await container.GetBlobClient(name).UploadAsync(new BinaryData(content), overwrite: true, cancellationToken);
+        return true;
+    }, cancellationToken);
+
+    public async Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
+        Version(name, await BlockUpload.RunAsync(container.GetBlockBlobClient(name), content, progress, cancellationToken));
+
+    /// <summary>The listing gives ETags without quotes, everything else with them; one version has one name here.</summary>
+    internal static BlobVersion Version(string name, ETag etag) => new(name, etag.ToString("H"));
+
+    internal static bool IsMissingBlob(RequestFailedException e) => e.Status == 404 && e.ErrorCode != BlobErrorCode.ContainerNotFound;
+
+    internal static async Task<T> Call<T>(string what, Func<Task<T>> call, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await call();
+        }
+        catch (Exception e)
+        {
+            var mapped = StorageErrors.Map(e, what, cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+    }
+}

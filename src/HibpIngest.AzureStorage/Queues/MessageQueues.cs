@@ -1,0 +1,10 @@
+using Azure.Storage.Queues;
+using HibpIngest.Ports;
+
+namespace HibpIngest.AzureStorage.Queues;
+
+/// <summary>The queues of one storage account.</summary>
+internal sealed class MessageQueues(QueueServiceClient service, string prefix, TimeProvider clock) : IMessageQueues
+{
+    public IMessageQueue Get(string name) => new MessageQueue(name, service.GetQueueClient(prefix + name), clock);
+}

@@ -1,0 +1,45 @@
+using System.Text.Json;
+
+namespace HibpIngest.AzureStorage.Tables;
+
+/// <summary>The code within an error body, and, within a transaction, which operation it is of (the message begins with <c>57:</c>).</summary>
+internal static class ODataError
+{
+    /// <summary>Reads the first JSON object in the bytes; what isn't one gives an empty code.</summary>
+    public static (string Code, int? Index) Parse(ReadOnlySpan<byte> body)
+    {
+        var start = body.IndexOf((byte)'{');
+        if (start < 0)
+            return ("", null);
+        var reader = new Utf8JsonReader(body[start..], isFinalBlock: false, default);
+        try
+        {
+            if (!JsonDocument.TryParseValue(ref reader, out var document))
+                return ("", null);
+            using (document)
+            {
+                if (!document.RootElement.TryGetProperty("odata.error", out var error) || error.ValueKind != JsonValueKind.Object)
+                    return ("", null);
+                var code = error.TryGetProperty("code", out var codeElement) && codeElement.ValueKind == JsonValueKind.String ? SafeCode(codeElement.GetString()!) : "";
+                int? index = null;
+                if (error.TryGetProperty("message", out var message) && message.ValueKind == JsonValueKind.Object
+                    && message.TryGetProperty("value", out var value) && value.ValueKind == JsonValueKind.String)
+                {
+                    var text = value.GetString().AsSpan();
+                    var colon = text.IndexOf(':');
+                    if (colon is > 0 and <= 3 && int.TryParse(text[..colon], out var number))
+                        index = number;
+                }
+
+                return (code, index);
+            }
+        }
+        catch (JsonException)
+        {
+            return ("", null);
+        }
+    }
+
+    /// <summary>Codes are words; what is something else is not repeated.</summary>
+    private static string SafeCode(string code) => code.Length <= 80 && code.All(char.IsAsciiLetterOrDigit) ? code : "";
+}

@@ -1,0 +1,343 @@
+using System.Buffers;
+using System.Net;
+using System.Runtime.CompilerServices;
+using System.Text;
+using System.Text.Json;
+using Azure.Core;
+using Azure.Core.Pipeline;
+using HibpIngest.Errors;
+
+namespace HibpIngest.AzureStorage.Tables;
+
+/// <summary>
+/// The Table service (learn.microsoft.com/rest/api/storageservices/table-service-rest-api) on Azure.Core's pipeline: as much of it as the account table and the store register need.
+/// Request lines hold keys, which hold addresses: its pipeline logs and traces nothing.
+/// </summary>
+internal sealed class TableService
+{
+    /// <summary>The last version that changed anything for tables.</summary>
+    private const string ServiceVersion = "2019-02-02";
+
+    private const string MinimalMetadata = "application/json;odata=minimalmetadata";
+    private const string NoMetadata = "application/json;odata=nometadata";
+
+    /// <summary>An answer to a transaction of 100 is about 30 KB.</summary>
+    private const int AnswerBytes = 64 * 1024;
+
+    /// <summary>Nothing that a table answers is longer.</summary>
+    private const int MaxAnswerBytes = 16 * 1024 * 1024;
+
+    private readonly HttpPipeline _pipeline;
+    private readonly StorageOptions _options;
+    private readonly string _endpoint;
+    private readonly string? _sas;
+    private readonly Uri _batch;
+
+    public TableService(StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpPipelineTransport transport)
+    {
+        _options = options;
+        _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
+        _sas = connection.Sas;
+        _batch = Address("$batch", null);
+
+        HttpPipelinePolicy? authorization = null;
+        if (connection.Key is not null)
+            authorization = new SharedKeyPolicy(connection.Account, connection.Key, options.TimeProvider);
+        else if (credential is not null)
+            authorization = new BearerTokenAuthenticationPolicy(credential, "https://storage.azure.com/.default");
+        HttpPipelinePolicy[] eachTry = authorization is null ? [ThrottleCountPolicy.Instance] : [authorization, ThrottleCountPolicy.Instance];
+        _pipeline = HttpPipelineBuilder.Build(new TableClientOptions(options, transport), [], eachTry, new ResponseClassifier());
+    }
+
+    /// <summary>Address of a table, in UTF-8, as the parts of a transaction give it.</summary>
+    public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");
+
+    public async Task CreateTableAsync(string table, CancellationToken cancellationToken)
+    {
+        var operation = $"creation of table {table}";
+        using var body = JsonBody(writer => writer.WriteString("TableName", table));
+        using var answer = await SendAsync(RequestMethod.Post, Address("Tables", null), body, null, NoMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.Conflict && answer.Code == "TableAlreadyExists")
+            return;
+        answer.ThrowUnlessSuccess(operation);
+    }
+
+    /// <summary>One entity with its ETag in <c>odata.etag</c>; null where there is none.</summary>
+    public async Task<JsonElement?> GetAsync(string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
+    {
+        using var answer = await SendAsync(RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, MinimalMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
+            return null;
+        answer.ThrowUnlessSuccess(operation);
+        return answer.Json(operation);
+    }
+
+    /// <summary>Inserts an entity; false when there is one of that key.</summary>
+    public async Task<bool> InsertAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    {
+        using var body = JsonBody(writer =>
+        {
+            writer.WriteString("PartitionKey", partitionKey);
+            writer.WriteString("RowKey", rowKey);
+            properties(writer);
+        });
+        using var answer = await SendAsync(RequestMethod.Post, Address(table, null), body, null, NoMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.Conflict && answer.Code == "EntityAlreadyExists")
+            return false;
+        answer.ThrowUnlessSuccess(operation);
+        return true;
+    }
+
+    /// <summary>Writes an entity whole, whatever is there.</summary>
+    public async Task PutAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    {
+        using var body = JsonBody(properties);
+        using var answer = await SendAsync(RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
+        answer.ThrowUnlessSuccess(operation);
+    }
+
+    /// <summary>Replaces an entity; false when it is gone or of another version by now.</summary>
+    public async Task<bool> ReplaceAsync(string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    {
+        using var body = JsonBody(properties);
+        using var answer = await SendAsync(RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, etag, NoMetadata, operation, cancellationToken);
+        return Kept(answer, operation);
+    }
+
+    /// <summary>Deletes an entity; false when it is gone or of another version by now.</summary>
+    public async Task<bool> DeleteAsync(string table, string partitionKey, string rowKey, string etag, string operation, CancellationToken cancellationToken)
+    {
+        using var answer = await SendAsync(RequestMethod.Delete, EntityAddress(table, partitionKey, rowKey), null, etag, NoMetadata, operation, cancellationToken);
+        return Kept(answer, operation);
+    }
+
+    /// <summary>The entities that a filter finds, page by page in key order. A page may be empty and still not be the last.</summary>
+    public async IAsyncEnumerable<JsonElement> QueryAsync(string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        var query = $"$filter={Uri.EscapeDataString(filter)}{(select is null ? "" : $"&$select={Uri.EscapeDataString(select)}")}";
+        string? next = "";
+        while (next is not null)
+        {
+            JsonElement page;
+            using (var answer = await SendAsync(RequestMethod.Get, Address($"{table}()", query + next), null, null, MinimalMetadata, operation, cancellationToken))
+            {
+                answer.ThrowUnlessSuccess(operation);
+                page = answer.Json(operation);
+                next = Continuation(answer);
+            }
+
+            if (page.ValueKind != JsonValueKind.Object || !page.TryGetProperty("value", out var entities) || entities.ValueKind != JsonValueKind.Array)
+                throw TableAnswer.Malformed(operation);
+            foreach (var entity in entities.EnumerateArray())
+                yield return entity;
+        }
+    }
+
+    /// <summary>
+    /// Carries out an entity group transaction. What the service says of it counts, not that it answered: a part that was throttled or failed on the service's side is
+    /// sent again with the whole, as a lost connection is, which takes a transaction that may be done twice.
+    /// </summary>
+    public async Task SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
+    {
+        for (var attempt = 0; ; attempt++)
+        {
+            var (failure, retriable, retryAfter) = await TrySubmitAsync(transaction, cancellationToken);
+            if (failure is null)
+            {
+                StorageTelemetry.Transactions.Add(1);
+                return;
+            }
+
+            if (!retriable || attempt >= _options.MaxRetries)
+                throw failure;
+            await Task.Delay(Delay(attempt, retryAfter), _options.TimeProvider, cancellationToken);
+        }
+    }
+
+    /// <summary>Percent-encoded, and with quotes doubled: a key within an address.</summary>
+    private static string Key(string key) => Uri.EscapeDataString(key.Replace("'", "''", StringComparison.Ordinal));
+
+    private static bool Kept(TableAnswer answer, string operation)
+    {
+        if (answer.Status is (int)HttpStatusCode.PreconditionFailed || (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound"))
+            return false;
+        answer.ThrowUnlessSuccess(operation);
+        return true;
+    }
+
+    private static string? Continuation(TableAnswer answer)
+    {
+        var partition = answer.Header("x-ms-continuation-NextPartitionKey");
+        var row = answer.Header("x-ms-continuation-NextRowKey");
+        if (string.IsNullOrEmpty(partition))
+            return null;
+        return $"&NextPartitionKey={Uri.EscapeDataString(partition)}{(string.IsNullOrEmpty(row) ? "" : $"&NextRowKey={Uri.EscapeDataString(row)}")}";
+    }
+
+    private static PooledBytes JsonBody(Action<Utf8JsonWriter> properties)
+    {
+        var body = new PooledBytes(512);
+        using var writer = new Utf8JsonWriter(body);
+        writer.WriteStartObject();
+        properties(writer);
+        writer.WriteEndObject();
+        writer.Flush();
+        return body;
+    }
+
+    private Uri EntityAddress(string table, string partitionKey, string rowKey) => Address($"{table}(PartitionKey='{Key(partitionKey)}',RowKey='{Key(rowKey)}')", null);
+
+    private Uri Address(string path, string? query)
+    {
+        var separator = query is null ? "?" : "&";
+        return new($"{_endpoint}/{path}{(query is null ? "" : "?" + query)}{(_sas is null ? "" : separator + _sas)}");
+    }
+
+    private HttpMessage CreateMessage(RequestMethod method, Uri address, string accept)
+    {
+        var message = _pipeline.CreateMessage();
+        message.Request.Method = method;
+        message.Request.Uri.Reset(address);
+        var headers = message.Request.Headers;
+        headers.Add("Accept", accept);
+        headers.Add("x-ms-version", ServiceVersion);
+        headers.Add("DataServiceVersion", "3.0");
+        headers.Add("MaxDataServiceVersion", "3.0;NetFx");
+        return message;
+    }
+
+    private async Task<TableAnswer> SendAsync(RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation, CancellationToken cancellationToken)
+    {
+        var message = CreateMessage(method, address, accept);
+        try
+        {
+            if (body is not null)
+            {
+                message.Request.Headers.Add("Content-Type", "application/json");
+                message.Request.Content = RequestContent.Create(body.Written);
+            }
+
+            if (method == RequestMethod.Post)
+                message.Request.Headers.Add("Prefer", "return-no-content");
+            if (ifMatch is not null)
+                message.Request.Headers.Add("If-Match", ifMatch);
+            await _pipeline.SendAsync(message, cancellationToken);
+            return new TableAnswer(message);
+        }
+        catch (Exception e)
+        {
+            // The connection may still hold the body: it is not used again.
+            body?.Abandon();
+            message.Dispose();
+            var mapped = StorageErrors.Map(e, operation, cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+    }
+
+    private async Task<(HibpException? Failure, bool Retriable, TimeSpan? RetryAfter)> TrySubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
+    {
+        var operation = transaction.Operation;
+        using var message = CreateMessage(RequestMethod.Post, _batch, NoMetadata);
+        // Read from the connection into a buffer that is used again, not into one of the pipeline's for every answer.
+        message.BufferResponse = false;
+        message.Request.Headers.Add("Content-Type", TableTransaction.ContentType);
+        message.Request.Content = RequestContent.Create(transaction.Body);
+        try
+        {
+            await _pipeline.SendAsync(message, cancellationToken);
+        }
+        catch (Exception e)
+        {
+            // The connection may still hold the body: it is not used again.
+            transaction.Abandon();
+            var mapped = StorageErrors.Map(e, operation, cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+
+        var buffer = ArrayPool<byte>.Shared.Rent(AnswerBytes);
+        try
+        {
+            var length = 0;
+            try
+            {
+                if (message.Response.ContentStream is { } content)
+                {
+                    int read;
+                    while ((read = await content.ReadAsync(buffer.AsMemory(length), cancellationToken)) > 0)
+                    {
+                        length += read;
+                        if (length < buffer.Length)
+                            continue;
+                        if (length >= MaxAnswerBytes)
+                            return (TableAnswer.Malformed(operation), false, null);
+                        var larger = ArrayPool<byte>.Shared.Rent(length * 2);
+                        buffer.AsSpan(0, length).CopyTo(larger);
+                        ArrayPool<byte>.Shared.Return(buffer);
+                        buffer = larger;
+                    }
+                }
+            }
+            catch (Exception e) when (e is not HibpException && !cancellationToken.IsCancellationRequested)
+            {
+                if (StorageErrors.Map(e, operation, cancellationToken) is StoreUnavailableException lost)
+                    return (lost, true, null);
+                throw;
+            }
+
+            var answer = buffer.AsSpan(0, length);
+            var status = message.Response.Status;
+            if (status != (int)HttpStatusCode.Accepted)
+            {
+                // The pipeline has used up its tries on what was worth trying again.
+                var code = message.Response.Headers.TryGetValue("x-ms-error-code", out var header) ? header : ODataError.Parse(answer).Code;
+                return (StorageErrors.FromStatus(operation, status, code), false, null);
+            }
+
+            var outcome = TransactionAnswer.Parse(answer);
+            if (outcome.FailedStatus == 0)
+                return outcome.Succeeded == transaction.Count ? (null, false, null) : (TableAnswer.Malformed(operation), true, null);
+            if (outcome.FailedStatus is 429 or 503)
+                StorageTelemetry.Throttled.Add(1);
+            var failure = StorageErrors.FromStatus(transaction.Describe(outcome.FailedIndex), outcome.FailedStatus, outcome.Code);
+            return (failure, outcome.FailedStatus is 408 or 429 or 500 or 502 or 503 or 504, RetryAfter(message.Response));
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private static TimeSpan? RetryAfter(Azure.Response response) =>
+        response.Headers.TryGetValue("Retry-After", out var text) && int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
+
+    /// <summary>Doubling, with jitter so that workers which were refused together don't come back together.</summary>
+    private TimeSpan Delay(int attempt, TimeSpan? retryAfter)
+    {
+        if (retryAfter is { } told)
+            return told < _options.MaxRetryDelay ? told : _options.MaxRetryDelay;
+        var longest = Math.Min(_options.MaxRetryDelay.TotalMilliseconds, _options.RetryDelay.TotalMilliseconds * Math.Pow(2, attempt));
+        return TimeSpan.FromMilliseconds(longest * (0.6 + (Random.Shared.NextDouble() * 0.4)));
+    }
+
+    /// <summary>The pipeline's own options: nothing is logged, traced or told about.</summary>
+    private sealed class TableClientOptions : ClientOptions
+    {
+        public TableClientOptions(StorageOptions options, HttpPipelineTransport transport)
+        {
+            Transport = transport;
+            Diagnostics.IsLoggingEnabled = false;
+            Diagnostics.IsLoggingContentEnabled = false;
+            Diagnostics.IsDistributedTracingEnabled = false;
+            Diagnostics.IsTelemetryEnabled = false;
+            Retry.Mode = RetryMode.Exponential;
+            Retry.MaxRetries = options.MaxRetries;
+            Retry.Delay = options.RetryDelay;
+            Retry.MaxDelay = options.MaxRetryDelay;
+            Retry.NetworkTimeout = options.NetworkTimeout;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
+using HibpIngest.Ports;
+
+namespace HibpIngest.AzureStorage.Tables;
+
+/// <summary>
+/// The body of an entity group transaction of InsertOrMerge (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from the
+/// accounts' bytes. Every part differs in its row key only: what stands before and after it is written once and copied within the buffer.
+/// </summary>
+internal sealed class TableTransaction : IDisposable
+{
+    public const string ContentType = "multipart/mixed; boundary=batch_h";
+
+    /// <summary>Boundaries as short as they may be: the emulator wants the name batch_, and both letters, digits and underscores.</summary>
+    private static ReadOnlySpan<byte> Head => "--batch_h\r\nContent-Type: multipart/mixed; boundary=cs_h\r\n\r\n"u8;
+
+    private static ReadOnlySpan<byte> PartHead => "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;
+
+    /// <summary>Without Accept, the service would say in XML what is wrong.</summary>
+    private static ReadOnlySpan<byte> PartTail => "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nContent-Type: application/json\r\nDataServiceVersion: 3.0\r\n\r\n"u8;
+
+    private static ReadOnlySpan<byte> Tail => "--cs_h--\r\n--batch_h--\r\n"u8;
+
+    /// <summary>Characters of an address that stand for themselves within a key.</summary>
+    private static readonly SearchValues<byte> Plain = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"u8);
+
+    private readonly PooledBytes _bytes = new(32 * 1024);
+
+    private TableTransaction(int count) => Count = count;
+
+    /// <summary>Entities in it.</summary>
+    public int Count { get; }
+
+    public ReadOnlyMemory<byte> Body => _bytes.Written;
+
+    /// <summary>For messages.</summary>
+    public string Operation => Describe(null);
+
+    /// <summary>Writes the transaction that marks accounts of a domain.</summary>
+    /// <param name="tableAddress">The table's address.</param>
+    public static TableTransaction Upsert(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int breachId)
+    {
+        var transaction = new TableTransaction(aliases.Length);
+        var body = transaction._bytes;
+        body.Append(Head);
+
+        var headStart = body.Length;
+        body.Append(PartHead);
+        body.Append(tableAddress);
+        body.Append("(PartitionKey='"u8);
+        AppendKey(body, domain);
+        body.Append("',RowKey='"u8);
+        var head = headStart..body.Length;
+
+        Range tail = default;
+        for (var i = 0; i < aliases.Length; i++)
+        {
+            if (i > 0)
+                body.AppendOwn(head);
+            AppendKey(body, bytes[aliases[i]]);
+            if (i > 0)
+            {
+                body.AppendOwn(tail);
+                continue;
+            }
+
+            var tailStart = body.Length;
+            AppendRowSuffix(body, breachId);
+            body.Append(PartTail);
+            AppendProperty(body, breachId);
+            body.Append("\r\n"u8);
+            tail = tailStart..body.Length;
+        }
+
+        body.Append(Tail);
+        return transaction;
+    }
+
+    /// <summary>"upsert of 57 accounts", and which of them where one is meant.</summary>
+    public string Describe(int? index) => string.Create(CultureInfo.InvariantCulture, $"upsert of {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
+
+    /// <summary>Keeps the body from being used again for another transaction.</summary>
+    public void Abandon() => _bytes.Abandon();
+
+    public void Dispose() => _bytes.Dispose();
+
+    private static void AppendKey(PooledBytes body, ReadOnlySpan<byte> key)
+    {
+        if (!key.ContainsAnyExcept(Plain))
+        {
+            body.Append(key);
+            return;
+        }
+
+        Span<byte> hex = stackalloc byte[3];
+        hex[0] = (byte)'%';
+        foreach (var character in key)
+        {
+            if (Plain.Contains(character))
+            {
+                body.Append([character]);
+                continue;
+            }
+
+            Convert.TryToHexString([character], hex[1..], out _);
+            body.Append(hex);
+        }
+    }
+
+    /// <summary>Nothing for breaches 1-250, !1 for 251-500, and so on.</summary>
+    private static void AppendRowSuffix(PooledBytes body, int breachId)
+    {
+        var row = (breachId - 1) / IAccountTable.BreachesPerRow;
+        if (row > 0)
+            body.Append(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"%21{row}")));
+    }
+
+    private static void AppendProperty(PooledBytes body, int breachId)
+    {
+        body.Append("{\"b"u8);
+        breachId.TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
+        body.Advance(written);
+        body.Append("\":true}"u8);
+    }
+}
