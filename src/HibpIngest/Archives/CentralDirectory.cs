@@ -102,7 +102,7 @@ internal sealed class CentralDirectory : IDisposable
         int tailBytes = (int)Math.Min(length, EndBytes + ushort.MaxValue + Zip64LocatorBytes);
         var tail = chunk.AsSpan(0, tailBytes);
         ReadAt(archive, length - tailBytes, tail);
-        int endInTail = FindEnd(tail);
+        int endInTail = FindEnd(tail, out bool reachesEnd);
         if (endInTail < 0)
             throw NoEnd(archive, length);
         var end = tail[endInTail..];
@@ -149,7 +149,10 @@ internal sealed class CentralDirectory : IDisposable
         if (size > (ulong)directoryEnd || offset > (ulong)length || size / ZipHeader.CentralBytes < entries)
             throw Damaged($"its end record says {entries:N0} entries in {size:N0} bytes at {offset:N0}, which can't be in a file of {length:N0} bytes");
         if (entries == 0)
-            return new CentralDirectory(archive, chunk, directoryEnd, 0, 0, 0);
+        {
+            return size == 0 ? new CentralDirectory(archive, chunk, directoryEnd, 0, 0, 0)
+                : throw Damaged($"its end record says no entries in {size:N0} bytes");
+        }
 
         Span<byte> signature = stackalloc byte[4];
         // It ends where the end record begins, so that data put in front does no harm; where there is a gap, its offset is right.
@@ -158,15 +161,25 @@ internal sealed class CentralDirectory : IDisposable
             if (start + (long)size > length)
                 continue;
             ReadAt(archive, start, signature);
-            if (BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.CentralSignature)
-                return new CentralDirectory(archive, chunk, start, (long)size, (int)entries, start - (long)offset);
+            if (BinaryPrimitives.ReadUInt32LittleEndian(signature) != ZipHeader.CentralSignature)
+                continue;
+            long shift = start - (long)offset;
+            if (shift != 0)
+            {
+                // The end record may be that of a zip within, stored near the end of an archive that was cut off behind it: not to be taken for the whole.
+                ReadAt(archive, 0, signature);
+                if (!reachesEnd || BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.LocalSignature)
+                    throw Damaged("its end record belongs to a zip that begins further behind: truncated");
+            }
+            return new CentralDirectory(archive, chunk, start, (long)size, (int)entries, shift);
         }
         throw Damaged($"no central directory at {offset:N0}, where its end record says");
     }
 
     /// <summary>Where in the tail the end record stands; negative: nowhere.</summary>
-    private static int FindEnd(ReadOnlySpan<byte> tail)
+    private static int FindEnd(ReadOnlySpan<byte> tail, out bool reachesEnd)
     {
+        reachesEnd = true;
         ReadOnlySpan<byte> signature = "PK\u0005\u0006"u8;
         int lenient = -1;
         for (int at = tail.LastIndexOf(signature); at >= 0; at = tail[..at].LastIndexOf(signature))
@@ -179,6 +192,7 @@ internal sealed class CentralDirectory : IDisposable
             if (lenient < 0 && comment < tail.Length - at - EndBytes)
                 lenient = at; // over one that is followed by something else, as after a careless transfer.
         }
+        reachesEnd = false;
         return lenient;
     }
 

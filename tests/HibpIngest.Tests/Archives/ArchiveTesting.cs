@@ -70,10 +70,13 @@ internal static class ArchiveTesting
     }
 
     /// <summary>By SharpZipLib. <paramref name="aesBits"/>: 0 for ZipCrypto.</summary>
-    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, params (string Name, byte[] Data)[] entries)
+    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, params (string Name, byte[] Data)[] entries) =>
+        Encrypted(password, aesBits, method, seekable: true, entries);
+
+    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, bool seekable, params (string Name, byte[] Data)[] entries)
     {
         var zip = new MemoryStream();
-        using (var output = new ZipOutputStream(zip) { IsStreamOwner = false, Password = password })
+        using (var output = new ZipOutputStream(seekable ? zip : new Unseekable(zip)) { IsStreamOwner = false, Password = password })
         {
             foreach (var (name, data) in entries)
             {

@@ -83,6 +83,39 @@ internal sealed class RawZip
         return this;
     }
 
+    /// <summary>With a ZIP64 end record; the old one says nothing but "see there".</summary>
+    public byte[] FinishZip64(ulong? entries = null, long? locatorOffset = null)
+    {
+        long start = _out.Length;
+        foreach (byte[] record in _records)
+            _out.Write(record);
+        long end = _out.Length;
+        using (var writer = new BinaryWriter(_out, Encoding.Latin1, leaveOpen: true))
+        {
+            writer.Write(0x06064B50u);
+            writer.Write(44L);
+            writer.Write((ushort)45);
+            writer.Write((ushort)45);
+            writer.Write(0u);
+            writer.Write(0u);
+            writer.Write(entries ?? (ulong)_records.Count);
+            writer.Write(entries ?? (ulong)_records.Count);
+            writer.Write(end - start);
+            writer.Write(start);
+            writer.Write(0x07064B50u);
+            writer.Write(0u);
+            writer.Write(locatorOffset ?? end);
+            writer.Write(1u);
+            writer.Write(0x06054B50u);
+            writer.Write(0u);
+            writer.Write(uint.MaxValue);
+            writer.Write(uint.MaxValue);
+            writer.Write(uint.MaxValue);
+            writer.Write((ushort)0);
+        }
+        return _out.ToArray();
+    }
+
     public byte[] Finish(int? entries = null, uint? directorySize = null, uint? directoryOffset = null, string comment = "", byte[]? gap = null)
     {
         long start = _out.Length;

@@ -1,0 +1,200 @@
+using HibpIngest.Archives;
+using HibpIngest.Errors;
+using ICSharpCode.SharpZipLib.Zip;
+using Xunit.Abstractions;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>Damage of any kind ends in a <see cref="BadArchiveException"/> or in the right texts, soon and in little memory; faults of the stream stay what they are.</summary>
+public sealed class DamageTests(ITestOutputHelper output)
+{
+    private const string Password = "secret";
+
+    private static readonly ArchiveLimits Limits = new() { MaxEntries = 1000, MaxInflatedBytes = 1 << 20 };
+
+    private static readonly (string Name, byte[] Archive)[] Archives =
+    [
+        ("plain", Zip(true, ("a.csv", Bytes(Lines(5, 31))), ("dir/", []), ("b", Bytes("b")))),
+        ("streamed", Zip(false, ("a.csv", Bytes(Lines(5, 32))), ("b", Bytes("b")))),
+        ("stored nested", RawZip.Of(
+            new("n.zip", Zip(true, ("a.csv", Bytes(Lines(3, 33))), ("b", Bytes("b")))) { Method = 0 },
+            new("s.zip", Zip(false, ("a.csv", Bytes(Lines(3, 34))), ("b", Bytes("b")))) { Method = 0 },
+            new("g.gz", Gzip(Bytes(Lines(3, 35)))) { Method = 0 })),
+        ("gzip of zip of gzip", RawZip.Of(new RawZip.Entry("g", Gzip(Zip(false, ("z", Gzip(Bytes(Lines(2, 36))))))) { Method = 0 })),
+        ("zip64", new RawZip().Add(new("a", Bytes(Lines(3, 37)))).Add(new("b", Bytes("b")) { Method = 0 }).FinishZip64()),
+        ("zipcrypto", Encrypted(Password, 0, CompressionMethod.Deflated, ("a.csv", Bytes(Lines(5, 38))))),
+        ("aes", Encrypted(Password, 128, CompressionMethod.Deflated, ("a.csv", Bytes(Lines(5, 39))))),
+    ];
+
+    public static TheoryData<int> All => [.. Enumerable.Range(0, Archives.Length)];
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public void No_byte_changed_goes_unnoticed(int index)
+    {
+        var (name, archive) = Archives[index];
+        var whole = Read(archive, Password).ConvertAll(text => (text.TopLevel, text.Content));
+        byte[] changed = [.. archive];
+        int read = 0;
+        for (int at = 0; at < archive.Length; at++)
+        {
+            foreach (byte bits in (ReadOnlySpan<byte>)[0x01, 0xFF, (byte)(1 << (at % 8))])
+            {
+                changed[at] ^= bits;
+                // Names, times and the like may change; what is read must not.
+                if (TryRead(changed) is { } texts)
+                {
+                    read++;
+                    Assert.True(whole.SequenceEqual(texts), $"{name}: byte {at} of {archive.Length} changed by {bits:X2} went unnoticed: {string.Join('|', texts)}\n{Convert.ToHexString(archive.AsSpan(Math.Max(0, at - 30), Math.Min(52, archive.Length - Math.Max(0, at - 30))))}");
+                }
+                changed[at] = archive[at];
+            }
+        }
+        output.WriteLine($"{name}: {archive.Length} bytes, {3 * archive.Length} changes, {read} of them harmless");
+    }
+
+    [Theory]
+    [InlineData(20240607)]
+    public void Random_damage_ends_soon_and_well(int seed)
+    {
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        byte[][] archives = [.. Archives.Select(archive => archive.Archive)];
+        long mostAllocated = 0;
+        int refused = 0;
+        const int rounds = 6000;
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        for (int round = 0; round < rounds; round++)
+        {
+            byte[] damaged = Damage(random, archives);
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            try
+            {
+                if (TryRead(damaged) is null)
+                    refused++;
+            }
+            catch (Exception e)
+            {
+                throw new InvalidOperationException($"seed {seed}, round {round}: {Convert.ToBase64String(damaged)}", e);
+            }
+            mostAllocated = Math.Max(mostAllocated, GC.GetAllocatedBytesForCurrentThread() - before);
+        }
+        output.WriteLine($"{refused} of {rounds} refused; at most {mostAllocated:N0} bytes allocated; {clock.Elapsed}");
+        Assert.InRange(refused, rounds / 3, rounds);
+        Assert.InRange(mostAllocated, 0, 16 << 20); // Twice the texts at their limit, and the pool's first buffers.
+        Assert.InRange(clock.Elapsed, TimeSpan.Zero, TimeSpan.FromMinutes(1));
+    }
+
+    public static TheoryData<Exception> Faults =>
+    [
+        new IOException("the network"),
+        new EndOfStreamException("the network, early"),
+        new StoreUnavailableException("down"),
+        new BlobSupersededException("Adobe.zip"),
+        new OperationCanceledException(),
+    ];
+
+    [Theory]
+    [MemberData(nameof(Faults))]
+    public void Faults_of_the_stream_pass_through_as_they_are(Exception fault)
+    {
+        foreach (var (name, archive) in Archives)
+        {
+            int reads = int.MaxValue;
+            for (int failing = 0; failing < reads; failing++)
+            {
+                var stream = new FaultyStream(archive, failing, fault);
+                var thrown = Record.Exception(() =>
+                {
+                    using var breach = BreachArchive.Open(stream, Password, Limits);
+                    foreach (var text in breach.ReadFrom(default))
+                        text.Content.CopyTo(Stream.Null);
+                });
+                if (stream.Reads <= failing)
+                    reads = stream.Reads;
+                else
+                    Assert.Same(fault, thrown);
+            }
+            Assert.InRange(reads, 3, 1000);
+        }
+    }
+
+    [Fact]
+    public void A_stream_that_is_shorter_than_it_says_is_truncated()
+    {
+        foreach (var (_, archive) in Archives)
+        {
+            using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = archive.Length - 40 };
+            Assert.Throws<BadArchiveException>(() =>
+            {
+                using var breach = BreachArchive.Open(stream, Password, Limits);
+                breach.ReadFrom(default).Count();
+            });
+        }
+    }
+
+    private static List<(int TopLevel, string Content)>? TryRead(byte[] archive)
+    {
+        try
+        {
+            return Read(archive, Password, Limits).ConvertAll(text => (text.TopLevel, text.Content));
+        }
+        catch (BadArchiveException)
+        {
+            return null;
+        }
+    }
+
+    private static byte[] Damage(Random random, byte[][] archives)
+    {
+        byte[] data = [.. archives[random.Next(archives.Length)]];
+        for (int changes = random.Next(1, 6); changes > 0; changes--)
+        {
+            int at = random.Next(data.Length);
+            switch (random.Next(6))
+            {
+                case 0:
+                    data[at] = (byte)random.Next(256);
+                    break;
+                case 1:
+                    uint value = random.Next(4) switch { 0 => 0, 1 => uint.MaxValue, 2 => 0x7FFFFFFF, _ => (uint)random.Next(data.Length) };
+                    BitConverter.GetBytes(value).AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
+                    break;
+                case 2:
+                    int length = Math.Min(random.Next(1, 64), data.Length - at);
+                    int from = random.Next(data.Length - length + 1);
+                    data.AsSpan(from, length).ToArray().CopyTo(data, at);
+                    break;
+                case 3 when data.Length > 60:
+                    data = [.. data[..at], .. data[Math.Min(data.Length, at + random.Next(1, 20))..], .. "PK"u8];
+                    break;
+                case 4:
+                    byte[] other = archives[random.Next(archives.Length)];
+                    data = [.. data[..at], .. other[random.Next(other.Length)..]];
+                    break;
+                default:
+                    byte[] signature = [(byte)'P', (byte)'K', .. random.Next(5) switch { 0 => "\u0001\u0002"u8, 1 => "\u0003\u0004"u8, 2 => "\u0005\u0006"u8, 3 => "\u0006\u0006"u8, _ => "\u0007\u0008"u8 }];
+                    signature.AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
+                    break;
+            }
+        }
+        return data;
+    }
+
+    private sealed class FaultyStream(byte[] data, int failingRead, Exception? fault) : MemoryStream(data, writable: false)
+    {
+        public int Reads { get; private set; }
+
+        /// <summary>From here on there is nothing, whatever the length says.</summary>
+        public long Missing { get; init; } = long.MaxValue;
+
+        // A MemoryStream that was derived from sends its span reads here.
+        public override int Read(byte[] buffer, int offset, int count)
+        {
+            if (Reads++ == failingRead)
+                throw fault!;
+            return base.Read(buffer, offset, (int)Math.Clamp(Missing - Position, 0, count));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+using System.Text;
+using HibpIngest.Archives;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>Where the central directory is found, and what may stand around it.</summary>
+public sealed class DirectoryTests
+{
+    private static RawZip Two() => new RawZip().Add(new("a", Bytes("first"))).Add(new("b", Bytes("second")) { Method = 0 });
+
+    private static readonly ArchiveTesting.Text[] TwoRead = [new(0, "a", "first"), new(1, "b", "second")];
+
+    [Fact]
+    public void Comments_prefixes_gaps_and_trailing_bytes_do_no_harm()
+    {
+        byte[] plain = Two().Finish();
+        Assert.Equal(TwoRead, Read(plain));
+        Assert.Equal(TwoRead, Read(Two().Finish(comment: "a comment")));
+        Assert.Equal(TwoRead, Read(Two().Finish(comment: new string('x', 65_535))));
+        Assert.Equal(TwoRead, Read(Two().Finish(comment: "one with PK\u0005\u0006 and twenty bytes more than that")));
+        Assert.Equal(TwoRead, Read([.. Encoding.ASCII.GetBytes("MZ a self-extractor"), .. plain]));
+        Assert.Equal(TwoRead, Read([.. plain, .. Encoding.ASCII.GetBytes("\r\n-- end of upload --")]));
+        Assert.Equal(TwoRead, Read(Two().Finish(gap: new byte[77])));
+    }
+
+    [Fact]
+    public void Zip64_ends_are_read_and_believed_no_more_than_others()
+    {
+        Assert.Equal(TwoRead, Read(Two().FinishZip64()));
+        Assert.Equal(TwoRead, Read([1, 2, 3, .. Two().FinishZip64()]));
+        Assert.Contains("its ZIP64 end record is not where", Refusal([.. Two().FinishZip64(locatorOffset: 5)[..^42], 9, .. Two().FinishZip64(locatorOffset: 5)[^42..]]), StringComparison.Ordinal);
+        Assert.Contains("18,446,744,073,709,551,615 entries, at most 1,000,000 are read (limit MaxEntries)", Refusal(Two().FinishZip64(entries: ulong.MaxValue)), StringComparison.Ordinal);
+        Assert.Contains("which can't be in a file", Refusal(Two().FinishZip64(entries: 900_000)), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Zip64_sizes_and_offsets_of_an_entry_are_read()
+    {
+        byte[] text = Bytes(Lines(100, 20));
+        byte[] sizes = [.. BitConverter.GetBytes((long)text.Length), .. BitConverter.GetBytes((long)RawZip.Deflate(text).Length)];
+        byte[] local = [1, 0, 16, 0, .. sizes];
+        byte[] central = [0x55, 0x55, 2, 0, 9, 9, 1, 0, 24, 0, .. sizes, .. BitConverter.GetBytes(0L)];
+        var entry = new RawZip.Entry("e", text)
+        {
+            LocalSize = uint.MaxValue,
+            LocalCompressed = uint.MaxValue,
+            CentralSize = uint.MaxValue,
+            CentralCompressed = uint.MaxValue,
+            Offset = uint.MaxValue,
+            LocalExtra = local,
+            CentralExtra = central,
+        };
+        byte[] zip = RawZip.Of(entry);
+        Assert.Equal([new(0, "e", Encoding.Latin1.GetString(text))], Read(zip));
+        Assert.Equal([new(0, "n/e", Encoding.Latin1.GetString(text))], Read(RawZip.Of(new RawZip.Entry("n", zip))));
+    }
+
+    [Fact]
+    public void More_or_fewer_entries_than_said_are_noticed()
+    {
+        Assert.Contains("says it has 1 entries and has more", Refusal(Two().Finish(entries: 1)), StringComparison.Ordinal);
+        Assert.Contains("breaks off before entry 3 of 3", Refusal(Two().AddRecord(new byte[46]).Finish()), StringComparison.Ordinal);
+        Assert.Contains("says no entries in 94 bytes", Refusal(Two().Finish(entries: 0)), StringComparison.Ordinal);
+        Assert.Contains("says 3 entries in 94 bytes", Refusal(Two().Finish(entries: 3)), StringComparison.Ordinal);
+        Assert.Contains("no central directory at 1, where", Refusal(Two().Finish(directorySize: 95, directoryOffset: 1)), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Two_hundred_thousand_entries_are_read_without_being_held()
+    {
+        const int entries = 200_000;
+        byte[] one = RawZip.Of(new RawZip.Entry("same entry", Bytes("x")) { Method = 0 });
+        var zip = new RawZip().Add(new("same entry", Bytes("x")) { Method = 0 });
+        byte[] record = one[41..(41 + 56)];
+        for (int i = 1; i < entries; i++)
+            zip.AddRecord(record);
+        byte[] archive = zip.FinishZip64();
+
+        using var stream = new MemoryStream(archive);
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        using var breach = BreachArchive.Open(stream, null, new ArchiveLimits());
+        long opened = GC.GetAllocatedBytesForCurrentThread() - before;
+        int count = 0;
+        foreach (var text in breach.ReadFrom(default))
+            count++;
+
+        Assert.Equal(entries, count);
+        Assert.Equal(entries, breach.Entries);
+        Assert.Equal(new ArchivePosition(entries, entries, entries), breach.Position);
+        // One chunk of the directory, whatever its size; the directory itself is eleven times that.
+        Assert.InRange(opened, 0, 2 << 20);
+        Assert.Contains("(limit MaxEntries)", Refusal(archive, limits: new ArchiveLimits { MaxEntries = entries - 1 }), StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,58 @@
+using System.Text;
+using HibpIngest.Archives;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>Names come from strangers: no address, nothing that moves a terminal, nothing without end.</summary>
+public sealed class NameTests
+{
+    [Theory]
+    [InlineData("users.csv", "users.csv")]
+    [InlineData("dump/users of 2019.csv", "dump/users of 2019.csv")]
+    [InlineData("[US]john.doe+x@gmail.com_1.2.3.4/passwords.txt", "[US][address]/passwords.txt")]
+    [InlineData("a\\o'brien@example.com\\b", "a\\[address]\\b")]
+    [InlineData("john @ example.com.txt", "[address]")]
+    [InlineData("john%40example.com.txt", "[address]")]
+    [InlineData("john\uFF20example.com", "[address]")]
+    [InlineData("jo\u0000hn\u200B@exam\u0007ple.com", "[address]")]
+    [InlineData("a@b.c,d@e.f;g", "[address],[address];g")]
+    [InlineData("a@b@c@", "[address]")]
+    [InlineData("@", "[address]")]
+    [InlineData("@@ @", "[address][address]")]
+    [InlineData("line\nbreak\r\u001B[31mred\u202Egnp.exe", "linebreak[31mredgnp.exe")]
+    [InlineData("../../etc/passwd", "../../etc/passwd")]
+    [InlineData("пароли.txt", "пароли.txt")]
+    [InlineData("a\u2028b", "a b")]
+    public void Display_names_are_redacted(string name, string shown) => Assert.Equal(shown, EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
+
+    [Fact]
+    public void Names_in_other_encodings_are_shown_somehow() =>
+        Assert.Equal("caf\u00E9.txt", EntryName.TopLevel(0, 1, Encoding.Latin1.GetBytes("caf\u00E9.txt")).Path);
+
+    [Fact]
+    public void Long_names_are_shortened_after_redaction()
+    {
+        for (int length = 1; length < 400; length++)
+        {
+            string path = EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes($"start/{new string('x', length)}@example.com/\U0001F600\U0001F600{new string('y', length)}/end.csv"))
+                .Nested(Encoding.UTF8.GetBytes("inner.csv")).Path;
+            Assert.InRange(path.Length, 1, EntryName.MaxPath);
+            Assert.StartsWith("start/[address]/", path, StringComparison.Ordinal);
+            Assert.EndsWith("/inner.csv", path, StringComparison.Ordinal);
+            Assert.Equal(path, Encoding.UTF8.GetString(Encoding.UTF8.GetBytes(path))); // no half of a pair
+        }
+    }
+
+    [Fact]
+    public void Errors_and_texts_bear_the_redacted_name()
+    {
+        byte[] name = [.. Encoding.UTF8.GetBytes("victim@example.com/"), 0xFF, 0xFE, (byte)'x'];
+        byte[] good = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name });
+        Assert.Equal("[address]/\u00FF\u00FEx", Assert.Single(Read(good)).Name);
+        byte[] bad = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, CentralCrc = 1 });
+        Assert.StartsWith("entry 1 of 1 '[address]/\u00FF\u00FEx': ", Refusal(bad), StringComparison.Ordinal);
+        byte[] nested = RawZip.Of(new RawZip.Entry("n", RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, LocalCrc = 1 })));
+        Assert.StartsWith("entry 1 of 1 'n/[address]/\u00FF\u00FEx': ", Refusal(nested), StringComparison.Ordinal);
+    }
+}
