@@ -28,7 +28,8 @@ public static partial class LocalHost
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
         if (options.Roles.HasFlag(HostRoles.Ingest))
         {
-            loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, async token => await new BlobScan(context).RunAsync(TimeSpan.Zero, token)));
+            var scan = new BlobScan(context);
+            loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
             loops.Add(ListenAsync(QueueNames.Ingest, one));
         }
         if (options.Roles.HasFlag(HostRoles.Upsert))
@@ -39,7 +40,7 @@ public static partial class LocalHost
             loops.Add(ListenAsync(QueueNames.Mail, options.Queues));
         }
         if (options.Roles.HasFlag(HostRoles.Sweep))
-            loops.Add(RepeatAsync("sweep", options.SweepEvery, token => new Sweep(context).RunAsync(token)));
+            loops.Add(RepeatAsync("sweep", options.SweepEvery, new Sweep(context).RunAsync));
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
 

@@ -1,0 +1,60 @@
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp breaches.</summary>
+internal sealed class BreachesCommand : HibpCommand
+{
+    public BreachesCommand()
+        : base("breaches", "List the breaches, and who may see them.")
+    {
+        Examples = [("hibp breaches", "all of them, by name, with the number of accounts of their loads")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        var breaches = await database.ListBreachesAsync(cancellationToken);
+        var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(load => load.Breach, StringComparer.OrdinalIgnoreCase);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(new BreachesDocument([.. breaches.Select(breach => Document(breach, [.. loads[breach.Name]]))]), Documents.Default.BreachesDocument);
+            return 0;
+        }
+        if (breaches.Count == 0)
+        {
+            session.Screen.Show("There is no breach yet; hibp drop FILE loads one.");
+            return 0;
+        }
+        var table = Tables.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags");
+        table.Columns[4].RightAligned();
+        table.Columns[5].RightAligned();
+        foreach (var breach in breaches)
+        {
+            var own = loads[breach.Name].ToList();
+            table.AddRow(
+                new Text(breach.Name),
+                new Text(breach.Metadata.Title ?? ""),
+                new Text(breach.Metadata.Domain ?? ""),
+                new Text(Tables.Date(breach.Metadata.BreachDate)),
+                new Text(Tables.Number(Accounts(own))),
+                new Text(Tables.Number(own.Count)),
+                new Text(breach.IsPublic ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
+                new Text(string.Join(", ", Flags(breach))));
+        }
+        session.Screen.Show(table);
+        return 0;
+    }
+
+    private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads) => new(
+        breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description, breach.Metadata.DataClasses,
+        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads));
+
+    // Of finished loads: one that failed may have been restarted as another, and would count twice.
+    private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.State != LoadState.Failed).Sum(load => load.Accounts);
+
+    private static IEnumerable<string> Flags(Breach breach) =>
+        Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);
+}

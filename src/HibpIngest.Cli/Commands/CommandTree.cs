@@ -1,0 +1,41 @@
+using System.CommandLine;
+using System.CommandLine.Help;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>All commands, in the order in which the help shows them.</summary>
+internal static class CommandTree
+{
+    public static RootCommand Create()
+    {
+        var root = new RootCommand("Loads breaches: finds the accounts in a dropped zip, makes them searchable, and tells the subscribers concerned.")
+        {
+            CommonOptions.Storage,
+            CommonOptions.Database,
+            CommonOptions.Json,
+            CommonOptions.Verbose,
+            new DemoCommand(),
+            new RunCommand(),
+            new DropCommand(),
+            new StatusCommand(),
+            new LookupCommand(),
+            new BreachesCommand(),
+            new BreachCommands(),
+            new SubscribersCommands(),
+            new NotifyCommand(),
+            new SlicesCommand(),
+            new RequeueCommand(),
+            new PoisonCommands(),
+            new ResumeCommand(),
+            new PurgeCommand(),
+            new DatabaseCommands(),
+            new DoctorCommand(),
+        };
+        foreach (var option in root.Options.OfType<HelpOption>())
+        {
+            if (option.Action is HelpAction usual)
+                option.Action = new TeachingHelp(usual);
+        }
+        return root;
+    }
+}

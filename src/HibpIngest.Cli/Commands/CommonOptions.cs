@@ -1,0 +1,45 @@
+using System.CommandLine;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>The options that every command has.</summary>
+internal static class CommonOptions
+{
+    public static readonly Option<string?> Storage = new("--storage")
+    {
+        Description = "Connection string of the storage account. Default: HIBP_STORAGE, else the local emulator.",
+        HelpName = "CONNECTION",
+        Recursive = true,
+    };
+
+    public static readonly Option<string?> Database = new("--database")
+    {
+        Description = "File of the database. Default: HIBP_DATABASE, else .hibp/hibp.db.",
+        HelpName = "FILE",
+        Recursive = true,
+    };
+
+    public static readonly Option<bool> Json = new("--json")
+    {
+        Description = "Write the result as one JSON document to standard output; everything else goes to standard error.",
+        Recursive = true,
+    };
+
+    public static readonly Option<bool> Verbose = new("--verbose")
+    {
+        Description = "Log what is being done to standard error, and where an error comes from.",
+        Recursive = true,
+    };
+
+    /// <summary>The options of commands that take an archive's password; each command has its own.</summary>
+    public static Option<string?> Password() => new("--password")
+    {
+        Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs: --password-stdin keeps it private.",
+        HelpName = "PASSWORD",
+    };
+
+    public static Option<bool> PasswordFromInput() => new("--password-stdin")
+    {
+        Description = "Read the password of an encrypted archive from the first line of standard input.",
+    };
+}

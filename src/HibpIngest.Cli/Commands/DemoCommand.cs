@@ -1,0 +1,187 @@
+using System.CommandLine;
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Hosting;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using Microsoft.Extensions.Logging;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp demo.</summary>
+internal sealed class DemoCommand : HibpCommand
+{
+    private static readonly string Folder = Path.Combine(".hibp", "demo");
+
+    // Nobody waits for a demo to be gentle to a mail server that it doesn't have.
+    private const double MailsPerSecond = 10_000;
+
+    // Somebody watches, and the emulator is his own.
+    private static readonly QueueListenerOptions Impatient = new() { RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
+
+    private readonly Argument<FileInfo?> _file = new("ZIP") { Description = "The breach to load. Default: the sample that comes with the program.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<string?> _password = CommonOptions.Password();
+    private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
+
+    public DemoCommand()
+        : base("demo", "Show the whole job on this machine: start a storage emulator, load a breach, tell its subscribers, look an account up, and stop it all again.")
+    {
+        Add(_file!.AcceptExistingOnly());
+        Add(_password);
+        Add(_passwordFromInput);
+        Validators.Add(result =>
+        {
+            if (IsGiven(result, CommonOptions.Storage) || IsGiven(result, CommonOptions.Database))
+                result.AddError("the demo uses stores of its own, under .hibp/demo: leave --storage and --database out");
+        });
+        Examples =
+        [
+            ("hibp demo", "the sample, in some seconds"),
+            ("hibp demo Adobe.zip", "a breach of one's own; the emulator is good for half a million accounts"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        session.PipelineLevel = LogLevel.Critical;
+        var time = session.Time;
+        var screen = session.Screen;
+        var started = time.GetTimestamp();
+        var file = session.Parsed.GetValue(_file) ?? Sample();
+        var drop = DropCommand.Prepare(file);
+        var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        var settings = session.Settings;
+
+        Directory.CreateDirectory(Path.GetDirectoryName(Folder)!);
+        await using var mine = Lock();
+        if (Directory.Exists(Folder))
+            Directory.Delete(Folder, recursive: true);
+        Directory.CreateDirectory(Folder);
+
+        screen.Say("starting a storage emulator of its own, in memory");
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { Progress = new SayProgress(screen) }, cancellationToken);
+
+        settings.Options.MailsPerSecond = MailsPerSecond;
+        var mails = Path.Combine(Folder, "mail");
+        settings = settings with { Storage = emulator.ConnectionString, Database = Path.Combine(Folder, "hibp.db"), Mail = "pickup:" + mails };
+        // What waiting won't mend ends the demo at once.
+        var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, e => GiveUpOn(e));
+        var context = pipeline.Context;
+        await new StoreSetup(context).EnsureAsync(cancellationToken);
+
+        if (RepositoryFolder.Find(Path.Combine("samples", "subscribers.csv")) is { } subscribers)
+        {
+            var (_, added) = await SubscribersImportCommand.ImportAsync(context.Database, subscribers, cancellationToken);
+            screen.Say($"imported {Tables.Number(added)} subscriptions from samples/subscribers.csv");
+        }
+        screen.Say($"dropping {drop.Blob} ({Tables.Bytes(file.Length)}) as breach {drop.Breach}");
+        // The ingest is in this process: no key is needed.
+        if (password is not null)
+            await context.Passwords.PutAsync(drop.Blob, password, cancellationToken);
+        var version = await DropCommand.UploadAsync(context, screen, file, drop, cancellationToken);
+
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        var host = LocalHost.RunAsync(
+            context,
+            new LocalHostOptions { Queues = Impatient, OnFailure = (_, e) => GiveUpOn(e) },
+            stop.Token);
+        Load load;
+        try
+        {
+            var follow = new LoadFollower(context.Database, screen, time).FollowAsync(version, stop.Token);
+            var first = await Task.WhenAny(follow, host, hopeless.Task);
+            if (first == hopeless.Task)
+                throw new CommandFailedException((await hopeless.Task).Message);
+            if (first == host)
+                await host;
+            load = await follow;
+        }
+        finally
+        {
+            await stop.CancelAsync();
+            await host.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+        if (load.State == LoadState.Failed)
+            throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
+        var total = time.GetElapsedTime(started);
+
+        if (screen.Json)
+        {
+            screen.ShowJson(Document(load, total), Documents.Default.DemoDocument);
+            return 0;
+        }
+        screen.Show(Summary(load, total));
+        if (await FirstAccountAsync(context, load, cancellationToken) is { } account)
+            LookupCommand.Show(screen, account, await new AccountLookup(context).FindAsync(account, cancellationToken));
+        screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
+        return 0;
+
+        void GiveUpOn(Exception e)
+        {
+            if (e is StoreFullException or StoreRefusedException or StoreMismatchException)
+                hopeless.TrySetResult(e);
+        }
+    }
+
+    private static FileInfo Sample() => RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip")) is { } path
+        ? new FileInfo(path)
+        : throw new NotPossibleException($"samples/Contoso.zip is in no folder above {AppContext.BaseDirectory}: name a zip");
+
+    /// <summary>Two demos in one folder would pull the files from under each other.</summary>
+    private static FileStream Lock()
+    {
+        try
+        {
+            return new FileStream(Folder + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        }
+        catch (IOException e) when (e is not (FileNotFoundException or DirectoryNotFoundException))
+        {
+            throw new NotPossibleException($"another demo is at work in {Path.GetFullPath(Folder)}: wait for its end, or run this one in another folder");
+        }
+    }
+
+    private static async Task<string?> FirstAccountAsync(PipelineContext context, Load load, CancellationToken cancellationToken)
+    {
+        if (load.LastPosition == 0)
+            return null;
+        var batch = new AccountBatch(1);
+        await context.Database.ReadRowsAsync(load.Id, 1, 1, batch, cancellationToken);
+        return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
+    }
+
+    private static Table Summary(Load load, TimeSpan total)
+    {
+        var seconds = Seconds(load, total);
+        var table = Tables.Create("", load.Breach, "in", "rate");
+        foreach (var column in (int[])[1, 2, 3])
+            table.Columns[column].RightAligned();
+        Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
+        foreach (var (rule, count) in load.Checkpoint.Rejected.Named())
+            Add($"  rejected: {rule}", count);
+        if (load.Checkpoint.Rejected.Duplicates > 0)
+            Add("  seen before", load.Checkpoint.Rejected.Duplicates);
+        Add("batches", load.Batches);
+        Add("slices", load.Slices.Total);
+        Add("entities upserted", load.Entities, seconds.Upsert, "entities");
+        Add("notifications", load.Notifications.Total, seconds.Notify, "mails");
+        table.AddRow(new Text("all of it"), new Text(""), new Text(Tables.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
+        return table;
+
+        void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
+            new Text(what), new Text(Tables.Number(count)), new Text(duration is { } some ? Tables.Duration(TimeSpan.FromSeconds(some)) : ""),
+            new Text(duration is > 0 && Tables.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}" : ""));
+    }
+
+    private static DemoDocument Document(Load load, TimeSpan total) => new(
+        load.Breach, load.Id, load.Accounts, load.Checkpoint.Rejected.Total, load.Batches, load.Slices.Total, load.Entities, load.Notifications.Total, Seconds(load, total));
+
+    private static DemoSeconds Seconds(Load load, TimeSpan total) => new(
+        Between(load.StartedAt, load.IngestedAt), Between(load.StartedAt, load.UpsertedAt), Between(load.UpsertedAt, load.FinishedAt), Math.Round(total.TotalSeconds, 3));
+
+    private static double Between(DateTimeOffset? from, DateTimeOffset? to) => from is null || to is null ? 0 : Math.Round(LoadFigures.Between(from.Value, to.Value).TotalSeconds, 3);
+}

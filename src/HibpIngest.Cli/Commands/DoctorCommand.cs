@@ -1,0 +1,197 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using HibpIngest.Cli.Hosting;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp doctor.</summary>
+internal sealed class DoctorCommand : HibpCommand
+{
+    private const string Ok = "ok";
+    private const string Missing = "missing";
+    private const string Broken = "broken";
+
+    // A service that is there answers in far less; one that isn't would be retried for long.
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(15);
+
+    public DoctorCommand()
+        : base("doctor", "Look at what is configured, what answers and what is missing, and say what to do about it.")
+    {
+        Examples = [("hibp doctor", "exit code 1 when something needed is broken")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var checks = new List<DoctorLine>();
+        var settings = CheckSettings(session, checks);
+        await CheckEmulatorAsync(settings, checks, cancellationToken);
+        if (settings is not null)
+            await CheckStoresAsync(session, settings, checks, cancellationToken);
+
+        var ok = checks.TrueForAll(check => check.State != Broken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new DoctorDocument(ok, checks), Documents.Default.DoctorDocument);
+        else
+            Show(session.Screen, checks);
+        return ok ? 0 : throw new CommandFailedException($"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something broken");
+    }
+
+    private static PipelineSettings? CheckSettings(CommandSession session, List<DoctorLine> checks)
+    {
+        try
+        {
+            var settings = session.Settings;
+            checks.Add(settings.UnknownVariables is { Count: > 0 } unknown
+                ? new DoctorLine("settings", Missing, $"{string.Join(", ", unknown)} means nothing here", "look for a misspelt name: hibp --help lists them")
+                : new DoctorLine("settings", Ok, "read from the command line and HIBP_ variables", null));
+            return settings;
+        }
+        catch (BadInputException e)
+        {
+            checks.Add(new DoctorLine("settings", Broken, e.Message, "mend the variable"));
+            return null;
+        }
+    }
+
+    private static async Task CheckEmulatorAsync(PipelineSettings? settings, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        var needed = settings is null || LocalEmulator.IsMeantBy(settings.Storage);
+        var lacking = needed ? Broken : Missing;
+        var node = await NodeVersionAsync(cancellationToken);
+        checks.Add(node is null
+            ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: hibp demo and the storage emulator need it")
+            : new DoctorLine("node", Ok, node, null));
+        checks.Add(RepositoryFolder.Find(Path.Combine("infra", "local", "node_modules", "azurite", "package.json")) is not null
+            ? new DoctorLine("emulator", Ok, "installed", null)
+            : new DoctorLine("emulator", Missing, "not installed yet", "nothing to do: hibp run or hibp demo installs it"));
+    }
+
+    private static async Task CheckStoresAsync(CommandSession session, PipelineSettings settings, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        OpenPipeline pipeline;
+        try
+        {
+            pipeline = PipelineFactory.Open(settings, session.Time, session.Logs);
+        }
+        catch (HibpException e)
+        {
+            checks.Add(new DoctorLine("settings", Broken, e.Message, "mend the setting"));
+            return;
+        }
+        await using var closing = pipeline;
+        var context = pipeline.Context;
+        var storageAnswers = false;
+        StoreIdentity? inTable = null;
+        StoreIdentity? inDatabase = null;
+        if (LocalEmulator.IsMeantBy(settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
+        {
+            checks.Add(new DoctorLine("storage", Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"));
+        }
+        else
+        {
+            // Creating what is missing is the one call that every service answers the same on a fresh account and on an old one, and it shows that we may write.
+            var storage = pipeline.Account.DisplayName;
+            storageAnswers = await CheckAsync("blobs", () => $"{storage}, container {IBreachBlobs.Container}", "check HIBP_STORAGE and its permissions", context.Blobs.CreateAsync);
+            storageAnswers &= await CheckAsync("queues", () => storage, "check HIBP_STORAGE and its permissions", context.Queues.Get(QueueNames.Ingest).CreateAsync);
+            storageAnswers &= await CheckAsync("tables", () => storage, "check HIBP_STORAGE and its permissions", async token =>
+            {
+                await context.Register.CreateAsync(token);
+                inTable = await context.Register.GetIdentityAsync(token);
+            });
+        }
+
+        var (found, expected) = (0, 0);
+        var databaseAnswers = await CheckAsync(
+            "database", () => found == 0 ? $"{context.Database.DisplayName}, empty" : $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
+            async token =>
+            {
+                (found, expected) = await context.Database.GetSchemaVersionAsync(token);
+                if (found > 0)
+                    inDatabase = await context.Database.GetIdentityAsync(token);
+            });
+        if (databaseAnswers && found != expected && found != 0)
+        {
+            checks.Add(found < expected
+                ? new DoctorLine("schema", Broken, $"version {found}, and this program is made for {expected}", "hibp database upgrade")
+                : new DoctorLine("schema", Broken, $"version {found}, newer than this program's {expected}", "use the newer program"));
+        }
+        if (databaseAnswers && storageAnswers)
+            checks.Add(CheckIdentity(inDatabase, inTable));
+
+        await CheckAsync("mails", () => context.Sender.DisplayName, "check HIBP_MAIL", context.Sender.CheckAsync);
+        checks.Add(context.Passwords.Durable
+            ? new DoctorLine("secret key", Ok, "set", null)
+            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives only: openssl rand -base64 32 makes one"));
+        var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+        checks.Add(new DoctorLine("memory", Ok, $"{Tables.Bytes(memory)} for this process; an archive may have {Tables.Number(settings.Options.Limits.MaxEntries)} entries and inflate to {Tables.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
+
+        async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
+        {
+            using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+            patience.CancelAfter(Patience);
+            try
+            {
+                await check(patience.Token);
+                checks.Add(new DoctorLine(what, Ok, describe(), null));
+                return true;
+            }
+            catch (HibpException e)
+            {
+                checks.Add(new DoctorLine(what, Broken, e.Message, advice));
+            }
+            catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+            {
+                checks.Add(new DoctorLine(what, Broken, $"no answer within {Patience.TotalSeconds:0} seconds", advice));
+            }
+            return false;
+        }
+    }
+
+    private static DoctorLine CheckIdentity(StoreIdentity? inDatabase, StoreIdentity? inTable)
+    {
+        const string Check = "identity";
+        if (inDatabase == inTable)
+        {
+            return inTable is null
+                ? new DoctorLine(Check, Ok, "database and table are both new; the first command that needs them binds them", null)
+                : new DoctorLine(Check, Ok, $"database and table belong together ({inTable.Id:N})", null);
+        }
+        // A fresh one beside a used one may be all right only where the used one holds no loads yet: that is for the set-up to decide.
+        return inDatabase is null || inTable is null
+            ? new DoctorLine(Check, Missing, inDatabase is null ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
+                "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before")
+            : new DoctorLine(Check, Broken, "database and table don't belong together", "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before");
+    }
+
+    private static async Task<string?> NodeVersionAsync(CancellationToken cancellationToken)
+    {
+        using var node = new Process { StartInfo = new ProcessStartInfo("node", "--version") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true } };
+        try
+        {
+            node.Start();
+        }
+        catch (Win32Exception)
+        {
+            return null;
+        }
+        var version = await node.StandardOutput.ReadToEndAsync(cancellationToken);
+        await node.WaitForExitAsync(cancellationToken);
+        return node.ExitCode == 0 ? version.Trim() : null;
+    }
+
+    private static void Show(Screen screen, IReadOnlyList<DoctorLine> checks)
+    {
+        var table = Tables.Create("check", "state", "found", "what to do");
+        foreach (var check in checks)
+        {
+            var colour = check.State switch { Ok => Color.Green, Missing => Color.Yellow, _ => Color.Red };
+            table.AddRow(new Text(check.Check), new Text(check.State, new Style(colour)), new Text(check.Found), new Text(check.Advice ?? ""));
+        }
+        screen.Show(table);
+    }
+}

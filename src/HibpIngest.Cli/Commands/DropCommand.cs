@@ -1,0 +1,186 @@
+using System.CommandLine;
+using System.CommandLine.Parsing;
+using System.Globalization;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp drop FILE.</summary>
+internal sealed class DropCommand : HibpCommand
+{
+    /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
+    private static readonly TimeSpan StallPatience = TimeSpan.FromMinutes(1);
+
+    private readonly Argument<FileInfo> _file = new("FILE") { Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too." };
+    private readonly Option<string?> _breach = new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
+    private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
+    private readonly Option<string?> _domain = new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
+    private readonly Option<DateOnly?> _date = new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
+    private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
+    private readonly Option<string[]> _dataClasses = new("--data-class") { Description = "What was lost (\"Email addresses\", Passwords); may be given several times.", HelpName = "TEXT" };
+    private readonly (Option<bool> Option, BreachFlags Flag)[] _flags =
+    [
+        (new("--verified") { Description = "The breach is confirmed; without it mails and lookups say \"unverified\"." }, BreachFlags.Verified),
+        (new("--fabricated") { Description = "It is known to be made up; mails and lookups say so." }, BreachFlags.Fabricated),
+        (new("--sensitive") { Description = "No public lookup shows it; its mails go out." }, BreachFlags.Sensitive),
+        (new("--retired") { Description = "No lookup shows it, and it sends nothing." }, BreachFlags.Retired),
+        (new("--spam-list") { Description = "A list of addresses used for spam; mails and lookups say so." }, BreachFlags.SpamList),
+        (new("--malware") { Description = "Collected by malware; mails and lookups say so." }, BreachFlags.Malware),
+        (new("--subscription-free") { Description = "Recorded only." }, BreachFlags.SubscriptionFree),
+        (new("--stealer-log") { Description = "From stealer logs; mails and lookups say so." }, BreachFlags.StealerLog),
+    ];
+    private readonly Option<string?> _notify = new("--notify") { Description = "send: mails go out when all accounts are in. hold: they wait for hibp notify.", HelpName = "send|hold" };
+    private readonly Option<string?> _password = CommonOptions.Password();
+    private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
+    private readonly Option<bool> _wait = new("--wait") { Description = "Follow the load to its end. Somebody has to run the pipeline: hibp run." };
+
+    public DropCommand()
+        : base("drop", "Upload a breach to be loaded. An upload that was broken off goes on where it was; the pipeline sees the file when all of it is there.")
+    {
+        Add(_file.AcceptExistingOnly());
+        Add(_breach);
+        Add(_title);
+        Add(_domain);
+        Add(_date);
+        Add(_description);
+        Add(_dataClasses);
+        foreach (var (option, _) in _flags)
+            Add(option);
+        _notify.AcceptOnlyFromAmong("send", "hold");
+        Add(_notify);
+        Add(_password);
+        Add(_passwordFromInput);
+        Add(_wait);
+        Examples =
+        [
+            ("hibp drop Adobe.zip --wait", "load it, and wait for its end; Adobe.json beside it, where there is one, describes the breach"),
+            ("hibp drop dump.zip --breach Adobe --title Adobe --domain adobe.com --date 2013-10-04 --data-class \"Email addresses\" --data-class Passwords --verified", "the same, described here"),
+            ("hibp drop Adobe.2.zip --notify hold", "more of the same breach; its mails wait for hibp notify Adobe"),
+            ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; needs HIBP_SECRET_KEY here and where the pipeline runs"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var file = session.Parsed.GetRequiredValue(_file);
+        var drop = Prepare(session.Parsed, file);
+        var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        var wait = session.Parsed.GetValue(_wait);
+        // Dropping alone needs no database: it may be out of this machine's reach.
+        await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenStorageAsync(cancellationToken);
+        // Before the zip: when the pipeline sees it, all that it needs is there.
+        if (password is not null)
+            await new Operations(pipeline.Context).PutPasswordAsync(drop.Blob, password, cancellationToken);
+
+        var version = await UploadAsync(pipeline.Context, session.Screen, file, drop, cancellationToken);
+        if (!wait)
+        {
+            if (session.Screen.Json)
+                session.Screen.ShowJson(new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument);
+            else
+                session.Screen.Show($"{version.Name} is dropped ({Tables.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp status {drop.Breach} --watch shows how it goes.");
+            return 0;
+        }
+        var follower = new LoadFollower(pipeline.Context.Database, session.Screen, session.Time)
+        {
+            Stalled = (StallPatience, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
+        };
+        var load = await follower.FollowAsync(version, cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
+        if (load.State == LoadState.Failed)
+            throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
+        if (!session.Screen.Json)
+        {
+            session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: {Tables.Number(load.Accounts)} accounts, {Tables.Number(load.Notifications.Total)} notifications"
+                + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
+        }
+        return 0;
+    }
+
+    /// <summary>Where a zip goes, and what is known of its breach.</summary>
+    /// <param name="Blob">Name of the blob.</param>
+    /// <param name="Breach">Name of the breach.</param>
+    /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
+    public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata);
+
+    /// <summary>A zip with the metadata that lies beside it, if any.</summary>
+    /// <exception cref="BadInputException">Its name yields no breach, it is no zip, or the metadata can't be read.</exception>
+    public static Drop Prepare(FileInfo file)
+    {
+        RequireZip(file);
+        var breach = BreachName.FromBlob(file.Name);
+        foreach (var name in BreachName.MetadataBlobs(file.Name))
+        {
+            var beside = new FileInfo(Path.Combine(file.DirectoryName!, name));
+            if (!beside.Exists)
+                continue;
+            if (beside.Length > BreachMetadata.MaxBytes)
+                throw new BadInputException($"{beside.Name} is {Tables.Bytes(beside.Length)} long; a breach's metadata has at most {Tables.Bytes(BreachMetadata.MaxBytes)}");
+            var content = File.ReadAllBytes(beside.FullName);
+            return new Drop(file.Name, BreachMetadata.Parse(content).Name ?? breach, (name, content));
+        }
+        return new Drop(file.Name, breach, null);
+    }
+
+    /// <summary>Metadata first, then the zip.</summary>
+    public static async Task<BlobVersion> UploadAsync(PipelineContext context, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
+    {
+        await context.Blobs.CreateAsync(cancellationToken);
+        if (drop.Metadata is { } metadata)
+            await context.Blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
+        await using var content = new FileStream(file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0, FileOptions.Asynchronous | FileOptions.SequentialScan);
+        return await Transfer.ShowAsync(
+            screen, $"uploading {drop.Blob}", file.Length, context.Time, progress => context.Blobs.UploadAsync(drop.Blob, content, progress, cancellationToken));
+    }
+
+    private Drop Prepare(ParseResult parsed, FileInfo file)
+    {
+        var flags = _flags.Where(one => parsed.GetValue(one.Option)).Aggregate(BreachFlags.None, (all, one) => all | one.Flag);
+        var described = new BreachMetadata
+        {
+            Name = Trim(parsed.GetValue(_breach)),
+            Title = Trim(parsed.GetValue(_title)),
+            Domain = Trim(parsed.GetValue(_domain))?.ToLowerInvariant(),
+            BreachDate = parsed.GetValue(_date),
+            Description = Trim(parsed.GetValue(_description)),
+            DataClasses = parsed.GetValue(_dataClasses) ?? [],
+            Flags = flags,
+            Notify = parsed.GetValue(_notify) == "hold" ? NotifyMode.Hold : NotifyMode.Send,
+        };
+        if (!Options.Any(option => IsDescription(option) && parsed.GetResult(option) is { Implicit: false }))
+            return Prepare(file);
+        RequireZip(file);
+        if (described.Name is not null)
+            BreachName.Check(described.Name);
+        var blob = described.Name is null ? file.Name : described.Name + BreachName.Extension;
+        var breach = described.Name ?? BreachName.FromBlob(blob);
+        return new Drop(blob, breach, (BreachName.MetadataBlobs(blob)[0], described.ToJson()));
+    }
+
+    private bool IsDescription(Option option) => option != _password && option != _passwordFromInput && option != _wait && option.Name != "--help";
+
+    private static string? Trim(string? text) => string.IsNullOrWhiteSpace(text) ? null : text.Trim();
+
+    private static DateOnly? ParseDate(ArgumentResult result)
+    {
+        if (result.Tokens is [var token] && DateOnly.TryParseExact(token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
+            return date;
+        result.AddError("--date takes a date as yyyy-MM-dd");
+        return null;
+    }
+
+    private static void RequireZip(FileInfo file)
+    {
+        using var content = file.OpenRead();
+        Span<byte> start = stackalloc byte[4];
+        var read = content.ReadAtLeast(start, start.Length, throwOnEndOfStream: false);
+        // A local file header, the end of an empty archive, or the marker of a spanned one.
+        if (read < start.Length || !start.StartsWith("PK"u8) || !(start[2..].SequenceEqual("\x03\x04"u8) || start[2..].SequenceEqual("\x05\x06"u8) || start[2..].SequenceEqual("\x07\x08"u8)))
+            throw new BadInputException($"{file.Name} is no zip archive: it does not begin with a zip's signature");
+    }
+}

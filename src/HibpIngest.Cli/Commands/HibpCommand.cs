@@ -1,0 +1,60 @@
+using System.CommandLine;
+using System.CommandLine.Parsing;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>A command: its help with examples, and what it does.</summary>
+internal abstract class HibpCommand : Command
+{
+    protected HibpCommand(string name, string description)
+        : base(name, description)
+    {
+        SetAction(async (parsed, cancellationToken) =>
+        {
+            using var session = new CommandSession(parsed);
+            return await RunAsync(session, cancellationToken);
+        });
+    }
+
+    /// <summary>Command lines to learn from, each with what it does.</summary>
+    public IReadOnlyList<(string Line, string Purpose)> Examples { get; protected init; } = [];
+
+    /// <summary>Returns 0 when what was asked for is complete.</summary>
+    protected abstract Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken);
+
+    /// <summary>Makes it a usage error when not exactly one of these is given.</summary>
+    protected void RequireOneOf(params Symbol[] symbols) => Validators.Add(result =>
+    {
+        if (symbols.Count(symbol => IsGiven(result, symbol)) != 1)
+            result.AddError($"give exactly one of {string.Join(", ", symbols.Select(symbol => symbol.Name))}");
+    });
+
+    protected static bool IsGiven(SymbolResult result, Symbol symbol) =>
+        symbol is Option option ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
+
+    /// <exception cref="NotPossibleException">No such breach.</exception>
+    protected static async Task<Breach> GetBreachAsync(IBreachDatabase database, string name, CancellationToken cancellationToken) =>
+        await database.GetBreachAsync(name, cancellationToken) ?? throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
+
+    /// <summary>The password that the options name; null where they name none.</summary>
+    /// <exception cref="BadInputException">It is empty.</exception>
+    protected static async Task<string?> GetPasswordAsync(ParseResult parsed, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
+    {
+        var value = parsed.GetValue(fromInput) ? await Console.In.ReadLineAsync(cancellationToken) ?? "" : parsed.GetValue(password);
+        return value is "" ? throw new BadInputException("the password is empty") : value;
+    }
+}
+
+/// <summary>A command that only has commands below it.</summary>
+internal abstract class CommandGroup : Command
+{
+    protected CommandGroup(string name, string description, params ReadOnlySpan<HibpCommand> commands)
+        : base(name, description)
+    {
+        foreach (var command in commands)
+            Add(command);
+    }
+}

@@ -1,0 +1,130 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp poison.</summary>
+internal sealed class PoisonCommands() : CommandGroup(
+    "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(), new PoisonPurgeCommand())
+{
+    /// <summary>One of the pipeline's queues; the name of its poison queue will do.</summary>
+    public static Argument<string> Queue(ArgumentArity arity)
+    {
+        var queue = new Argument<string>("QUEUE")
+        {
+            Description = $"The queue they come from: {string.Join(", ", QueueNames.All)}.",
+            Arity = arity,
+            CustomParser = result => result.Tokens is [var token] ? WithoutSuffix(token.Value) : "",
+        };
+        queue.Validators.Add(result =>
+        {
+            if (result.Tokens is [var token] && !QueueNames.All.Contains(WithoutSuffix(token.Value)))
+                result.AddError($"'{token.Value}' is none of the queues {string.Join(", ", QueueNames.All)}");
+        });
+        return queue;
+    }
+
+    private static string WithoutSuffix(string queue) => queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
+}
+
+/// <summary>hibp poison list.</summary>
+internal sealed class PoisonListCommand : HibpCommand
+{
+    private const int MostShown = 32;
+
+    private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ZeroOrOne);
+
+    public PoisonListCommand()
+        : base("list", "Show how many there are, and the first 32 of them; of all queues when none is named.")
+    {
+        Add(_queue);
+        Examples = [("hibp poison list breach-slices", "which slices' messages were given up")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var name = session.Parsed.GetValue(_queue);
+        var queues = new List<PoisonQueueDocument>();
+        foreach (var queue in string.IsNullOrEmpty(name) ? QueueNames.All : [name])
+        {
+            var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
+            await poison.CreateAsync(cancellationToken);
+            var depth = await poison.GetDepthAsync(cancellationToken);
+            var head = depth.Messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
+            queues.Add(new PoisonQueueDocument(queue, depth.Messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
+        }
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(new PoisonDocument(queues), Documents.Default.PoisonDocument);
+            return 0;
+        }
+        foreach (var queue in queues)
+        {
+            session.Screen.Show($"{queue.Queue}: {(queue.Messages == 0 ? "none" : Tables.Number(queue.Messages))}");
+            if (queue.Messages == 0)
+                continue;
+            var table = Tables.Create("message", "body");
+            foreach (var message in queue.Head)
+                table.AddRow(new Text(message.Id), new Text(message.Body.ReplaceLineEndings(" ")));
+            session.Screen.Show(table);
+        }
+        return 0;
+    }
+}
+
+/// <summary>hibp poison requeue.</summary>
+internal sealed class PoisonRequeueCommand : HibpCommand
+{
+    private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
+
+    public PoisonRequeueCommand()
+        : base("requeue", "Send all of them to their queue again.")
+    {
+        Add(_queue);
+        Examples = [("hibp poison requeue breach-mail", "try again, once the reason is mended")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var queue = session.Parsed.GetRequiredValue(_queue);
+        var requeued = await new Operations(pipeline.Context).RequeuePoisonAsync(queue, cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
+        else
+            session.Screen.Show($"{Tables.Number(requeued)} messages are in {queue} again.");
+        return 0;
+    }
+}
+
+/// <summary>hibp poison purge.</summary>
+internal sealed class PoisonPurgeCommand : HibpCommand
+{
+    private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
+
+    public PoisonPurgeCommand()
+        : base("purge", "Throw all of them away. What they stood for is still in the database: the sweep sends it again as long as its load is open.")
+    {
+        Add(_queue);
+        Examples = [("hibp poison purge breach-ingest", "forget messages that nobody needs")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var queue = session.Parsed.GetRequiredValue(_queue);
+        IMessageQueue poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
+        await poison.CreateAsync(cancellationToken);
+        var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
+        await poison.ClearAsync(cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new QueueChangeDocument(queue, messages), Documents.Default.QueueChangeDocument);
+        else
+            session.Screen.Show($"{Tables.Number(messages)} messages were thrown away.");
+        return 0;
+    }
+}

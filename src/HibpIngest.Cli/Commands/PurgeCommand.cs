@@ -1,0 +1,63 @@
+using System.CommandLine;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp purge.</summary>
+internal sealed class PurgeCommand : HibpCommand
+{
+    private readonly Argument<long?> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<int?> _olderThan = new("--older-than") { Description = "All loads that were finished so many days ago, or earlier.", HelpName = "DAYS" };
+
+    public PurgeCommand()
+        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be requeued any more.")
+    {
+        Add(_load);
+        Add(_olderThan);
+        RequireOneOf(_load, _olderThan);
+        _olderThan.Validators.Add(result =>
+        {
+            if (result.Tokens is [var token] && int.TryParse(token.Value, out var days) && days < 0)
+                result.AddError("--older-than takes 0 days or more");
+        });
+        Examples =
+        [
+            ("hibp purge 7", "the rows of load 7"),
+            ("hibp purge --older-than 30", "those of every load finished 30 days ago or earlier"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var operations = new Operations(pipeline.Context);
+        var purged = new List<PurgedLoad>();
+        foreach (var load in await ChooseAsync(session, pipeline.Context, cancellationToken))
+        {
+            var rows = await Work.ShowAsync(session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
+            purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
+            if (!session.Screen.Json)
+                session.Screen.Show($"Load {load.Id} of {load.Breach}: {Tables.Number(rows)} rows are gone.");
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new PurgeDocument(purged), Documents.Default.PurgeDocument);
+        else if (purged.Count == 0)
+            session.Screen.Show("There is nothing to purge.");
+        return 0;
+    }
+
+    private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, PipelineContext context, CancellationToken cancellationToken)
+    {
+        if (session.Parsed.GetValue(_olderThan) is not { } days)
+        {
+            var load = session.Parsed.GetValue(_load) ?? 0;
+            return [await context.Database.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; hibp status lists those there are")];
+        }
+        var before = context.Time.GetUtcNow() - TimeSpan.FromDays(days);
+        var loads = await context.Database.ListLoadsAsync(null, cancellationToken);
+        return [.. loads.Where(load => load is { State: LoadState.Done or LoadState.Failed, Purged: false } && load.FinishedAt <= before)];
+    }
+}

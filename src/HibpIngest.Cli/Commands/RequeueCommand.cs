@@ -1,0 +1,42 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp requeue BREACH.</summary>
+internal sealed class RequeueCommand : HibpCommand
+{
+    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+    private readonly Option<int?> _slice = new("--slice") { Description = "One slice of the newest load.", HelpName = "N" };
+    private readonly Option<bool> _failed = new("--failed") { Description = "All that have used up their tries." };
+    private readonly Option<bool> _all = new("--all") { Description = "All, of every load whose rows are still there." };
+
+    public RequeueCommand()
+        : base("requeue", "Send slices of a breach to be upserted again. Upserting twice changes nothing.")
+    {
+        Add(_breach);
+        Add(_slice);
+        Add(_failed);
+        Add(_all);
+        RequireOneOf(_slice, _failed, _all);
+        Examples =
+        [
+            ("hibp requeue Adobe --failed", "try again what failed, once its reason is mended"),
+            ("hibp requeue Adobe --all", "write every account again, as after the table was lost"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var requeued = await new Operations(pipeline.Context).RequeueSlicesAsync(
+            breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument);
+        else
+            session.Screen.Show($"{Tables.Number(requeued)} slices of {breach.Name} are queued again.");
+        return 0;
+    }
+}

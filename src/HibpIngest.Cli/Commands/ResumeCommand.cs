@@ -1,0 +1,41 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp resume LOAD.</summary>
+internal sealed class ResumeCommand : HibpCommand
+{
+    private readonly Argument<long> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it." };
+    private readonly Option<bool> _restart = new("--restart") { Description = "Read the archive from its beginning as a new load, with today's settings and extractor." };
+    private readonly Option<string?> _password = CommonOptions.Password();
+    private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
+
+    public ResumeCommand()
+        : base("resume", "Carry on with a load that failed, from where it stood, once its reason is mended.")
+    {
+        Add(_load);
+        Add(_restart);
+        Add(_password);
+        Add(_passwordFromInput);
+        Examples =
+        [
+            ("hibp resume 7", "carry on with load 7"),
+            ("hibp resume 7 --restart", "begin again as a new load, as after an upgrade of the program"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var load = await new Operations(pipeline.Context).ResumeAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
+        var state = load.State.ToString().ToLowerInvariant();
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument);
+        else
+            session.Screen.Show($"Load {load.Id} of {load.Breach} goes on: {state}.");
+        return 0;
+    }
+}

@@ -1,0 +1,97 @@
+using System.CommandLine;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp status.</summary>
+internal sealed class StatusCommand : HibpCommand
+{
+    // Fast enough to watch, and slow enough for a database that others work on.
+    private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
+
+    private readonly Argument<string?> _breach = new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
+
+    public StatusCommand()
+        : base("status", "Show the loads, how far and how fast they are, the queues, and what failed.")
+    {
+        Add(_breach);
+        Add(_watch);
+        Validators.Add(result =>
+        {
+            if (IsGiven(result, _watch) && IsGiven(result, CommonOptions.Json))
+                result.AddError("--json writes one document: --watch can't be given with it");
+        });
+        Examples =
+        [
+            ("hibp status", "all loads and queues"),
+            ("hibp status Adobe --watch", "one breach, as it goes"),
+            ("hibp status --json", "for a program: {\"loads\": [...], \"queues\": [...]}"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var context = pipeline.Context;
+        var name = session.Parsed.GetValue(_breach);
+        var breach = name is null ? null : await GetBreachAsync(context.Database, name, cancellationToken);
+        if (session.Parsed.GetValue(_watch))
+        {
+            await WatchAsync(session, context, breach?.Name, cancellationToken);
+            return 0;
+        }
+        var (loads, queues) = await ReadAsync(context, breach?.Name, cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new StatusDocument([.. loads.Select(Documents.Of)], queues), Documents.Default.StatusDocument);
+        else
+            session.Screen.Show(StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond));
+        return 0;
+    }
+
+    private static async Task WatchAsync(CommandSession session, PipelineContext context, string? breach, CancellationToken cancellationToken)
+    {
+        var results = session.Screen.Results;
+        if (!results.Profile.Out.IsTerminal)
+        {
+            while (true)
+            {
+                session.Screen.Show(await LookAsync(most: null));
+                await Task.Delay(WatchEvery, session.Time, cancellationToken);
+            }
+        }
+        await results.Live(await LookAsync(Most(results))).Overflow(VerticalOverflow.Ellipsis).StartAsync(async live =>
+        {
+            while (true)
+            {
+                await Task.Delay(WatchEvery, session.Time, cancellationToken);
+                live.UpdateTarget(await LookAsync(Most(results)));
+            }
+        });
+
+        async Task<Spectre.Console.Rendering.IRenderable> LookAsync(int? most)
+        {
+            var (loads, queues) = await ReadAsync(context, breach, cancellationToken);
+            if (most is not null)
+                loads = [.. loads.Skip(loads.Count - most.Value)];
+            return StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond);
+        }
+    }
+
+    // The newest loads; the rest of the lines are headings and queues.
+    private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 16, 3);
+
+    private static async Task<(IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues)> ReadAsync(PipelineContext context, string? breach, CancellationToken cancellationToken)
+    {
+        var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
+        var queues = await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
+            queue, await CountAsync(context.Queues.Get(queue)), await CountAsync(context.Queues.Get(queue + QueueNames.PoisonSuffix)))));
+        return (loads, queues);
+
+        async Task<int> CountAsync(IMessageQueue queue) => (await queue.GetDepthAsync(cancellationToken)).Messages;
+    }
+}

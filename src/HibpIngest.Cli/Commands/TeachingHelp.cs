@@ -1,0 +1,63 @@
+using System.CommandLine;
+using System.CommandLine.Help;
+using System.CommandLine.Invocation;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>The usual help, then examples; at the root also the environment variables and exit codes.</summary>
+internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAction
+{
+    private static readonly (string Name, string Meaning)[] Variables =
+    [
+        ("HIBP_STORAGE", "connection string of the storage account (UseDevelopmentStorage=true: the local emulator)"),
+        ("HIBP_DATABASE", "file of the database (.hibp/hibp.db)"),
+        ("HIBP_MAIL", "pickup:DIR (pickup:.hibp/mail) or smtp://user:password@host:port?tls=none|starttls|implicit"),
+        ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
+        ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords; make one with: openssl rand -base64 32"),
+        ("HIBP_BATCHROWS", "rows copied into SQL in one transaction (20000)"),
+        ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),
+        ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
+        ("HIBP_LIMITS__MAXENTRIES", "most entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, MAXINFLATIONRATIO"),
+        ("HIBP_EMULATOR_DIR", "folder with the emulator's package-lock.json, where it isn't infra/local above the program"),
+    ];
+
+    public override int Invoke(ParseResult parseResult)
+    {
+        var result = usual.Invoke(parseResult);
+        var output = parseResult.InvocationConfiguration.Output;
+        var command = parseResult.CommandResult.Command;
+        var examples = Examples(command);
+        if (examples.Count > 0)
+        {
+            output.WriteLine("Examples:");
+            foreach (var (line, purpose) in examples)
+            {
+                output.WriteLine($"  {line}");
+                output.WriteLine($"      {purpose}");
+            }
+            output.WriteLine();
+        }
+        if (command is RootCommand)
+        {
+            output.WriteLine("Environment variables (with their defaults; every other setting of the README is read the same way):");
+            foreach (var (name, meaning) in Variables)
+                output.WriteLine($"  {name,-24} {meaning}");
+            output.WriteLine();
+            output.WriteLine("Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was stopped.");
+        }
+        return result;
+    }
+
+    private static IReadOnlyList<(string Line, string Purpose)> Examples(Command command) => command switch
+    {
+        HibpCommand one => one.Examples,
+        RootCommand =>
+        [
+            ("hibp demo", "see the whole pipeline at work on a small breach; needs nothing but Node"),
+            ("hibp run", "start the pipeline here, with the storage emulator; stop it with Ctrl+C"),
+            ("hibp drop Adobe.zip --wait", "in another terminal: load a breach, and wait for its end"),
+            ("hibp lookup somebody@example.com", "which breaches is an address in?"),
+        ],
+        _ => [.. command.Subcommands.OfType<HibpCommand>().SelectMany(below => below.Examples)],
+    };
+}

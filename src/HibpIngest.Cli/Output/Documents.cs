@@ -1,0 +1,138 @@
+using System.Text.Json.Serialization;
+
+namespace HibpIngest.Cli.Output;
+
+// The JSON documents of --json. Their shapes are a contract: properties are added, never renamed.
+
+/// <summary>hibp status.</summary>
+internal sealed record StatusDocument(IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues);
+
+/// <summary>A load, in status and in drop --wait.</summary>
+internal sealed record LoadDocument(
+    long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices, int Notifications, string? Error,
+    DateTimeOffset StartedAt, DateTimeOffset? FinishedAt);
+
+/// <summary>Slices by state.</summary>
+internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
+
+/// <summary>A queue, and how many messages are in its poison queue.</summary>
+internal sealed record QueueDocument(string Name, int Messages, int Poison);
+
+/// <summary>hibp demo. Seconds count from the load's start: ingest to the last batch, upsert to the last slice (they run beside each other); notify from there to the last mail.</summary>
+internal sealed record DemoDocument(
+    string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds);
+
+/// <summary>Durations, in seconds; total is from the drop to the end.</summary>
+internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);
+
+/// <summary>hibp lookup.</summary>
+internal sealed record LookupDocument(string Account, IReadOnlyList<LookupBreachDocument> Breaches);
+
+/// <summary>A breach as the public may know it, in the words of Have I Been Pwned's breach model.</summary>
+internal sealed record LookupBreachDocument(
+    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
+    bool IsVerified, bool IsFabricated, bool IsSpamList, bool IsMalware, bool IsStealerLog, bool IsSubscriptionFree);
+
+/// <summary>hibp breaches.</summary>
+internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
+
+/// <summary>A breach as an operator knows it.</summary>
+internal sealed record BreachDocument(
+    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses, IReadOnlyList<string> Flags,
+    bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts);
+
+/// <summary>hibp slices.</summary>
+internal sealed record SliceListDocument(string Breach, IReadOnlyList<SliceDocument> Slices);
+
+/// <summary>A slice.</summary>
+internal sealed record SliceDocument(
+    long Load, int Slice, long First, long Last, int Count, string State, int Attempts, string? Error, DateTimeOffset? QueuedAt, DateTimeOffset? DoneAt);
+
+/// <summary>hibp requeue.</summary>
+internal sealed record RequeueDocument(string Breach, int Requeued);
+
+/// <summary>hibp poison list.</summary>
+internal sealed record PoisonDocument(IReadOnlyList<PoisonQueueDocument> Queues);
+
+/// <summary>A poison queue with the messages at its head.</summary>
+internal sealed record PoisonQueueDocument(string Queue, int Messages, IReadOnlyList<PoisonMessageDocument> Head);
+
+/// <summary>A message in a poison queue.</summary>
+internal sealed record PoisonMessageDocument(string Id, string Body);
+
+/// <summary>hibp poison requeue and purge.</summary>
+internal sealed record QueueChangeDocument(string Queue, int Messages);
+
+/// <summary>hibp resume.</summary>
+internal sealed record ResumeDocument(long Load, string Breach, string State);
+
+/// <summary>hibp notify: notifications released.</summary>
+internal sealed record NotifyDocument(string Breach, int Notifications);
+
+/// <summary>hibp notify --dry-run.</summary>
+internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine> Notifications);
+
+/// <summary>Who would get what: a null domain is the subscriber's own address.</summary>
+internal sealed record PreviewLine(string Email, string? Domain, long Accounts);
+
+/// <summary>hibp breach hide, show and remove.</summary>
+internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Removed, long? Entities);
+
+/// <summary>hibp purge.</summary>
+internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
+
+/// <summary>A load whose rows were taken away.</summary>
+internal sealed record PurgedLoad(long Load, string Breach, long Rows);
+
+/// <summary>hibp subscribers import.</summary>
+internal sealed record ImportDocument(int Read, int Added);
+
+/// <summary>hibp subscribers list.</summary>
+internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscribers);
+
+/// <summary>A subscription; a null domain is the address itself.</summary>
+internal sealed record SubscriberLine(string Email, string? Domain);
+
+/// <summary>hibp drop without --wait.</summary>
+internal sealed record DropDocument(string Breach, string Blob, string ETag, long Bytes);
+
+/// <summary>hibp sample.</summary>
+internal sealed record SampleDocument(string File, long Accounts, int Seed, long Bytes);
+
+/// <summary>hibp doctor.</summary>
+internal sealed record DoctorDocument(bool Ok, IReadOnlyList<DoctorLine> Checks);
+
+/// <summary>One thing looked at; state is ok, missing (works without it) or broken.</summary>
+internal sealed record DoctorLine(string Check, string State, string Found, string? Advice);
+
+/// <summary>hibp database upgrade.</summary>
+internal sealed record UpgradeDocument(string Database, int From, int To);
+
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(StatusDocument))]
+[JsonSerializable(typeof(LoadDocument))]
+[JsonSerializable(typeof(DemoDocument))]
+[JsonSerializable(typeof(LookupDocument))]
+[JsonSerializable(typeof(BreachesDocument))]
+[JsonSerializable(typeof(SliceListDocument))]
+[JsonSerializable(typeof(RequeueDocument))]
+[JsonSerializable(typeof(PoisonDocument))]
+[JsonSerializable(typeof(QueueChangeDocument))]
+[JsonSerializable(typeof(ResumeDocument))]
+[JsonSerializable(typeof(NotifyDocument))]
+[JsonSerializable(typeof(PreviewDocument))]
+[JsonSerializable(typeof(BreachChangeDocument))]
+[JsonSerializable(typeof(PurgeDocument))]
+[JsonSerializable(typeof(ImportDocument))]
+[JsonSerializable(typeof(SubscribersDocument))]
+[JsonSerializable(typeof(DropDocument))]
+[JsonSerializable(typeof(SampleDocument))]
+[JsonSerializable(typeof(DoctorDocument))]
+[JsonSerializable(typeof(UpgradeDocument))]
+internal sealed partial class Documents : JsonSerializerContext
+{
+    /// <summary>A load as status shows it.</summary>
+    public static LoadDocument Of(Breaches.Load load) => new(
+        load.Id, load.Breach, load.Blob.Name, load.State.ToString().ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
+        new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total, load.Error, load.StartedAt, load.FinishedAt);
+}

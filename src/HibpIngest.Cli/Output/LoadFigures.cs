@@ -1,0 +1,59 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>How far a load is, how fast, and for how long yet, at a moment.</summary>
+internal sealed record LoadFigures
+{
+    private LoadFigures()
+    {
+    }
+
+    /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
+    public double Ingested { get; private init; }
+
+    /// <summary>Part of the whole load whose accounts are in the table, 0 to 1.</summary>
+    public double Searchable { get; private init; }
+
+    /// <summary>Rows committed to SQL per second of ingest.</summary>
+    public double RowsPerSecond { get; private init; }
+
+    /// <summary>Accounts upserted per second, from the start to the last slice.</summary>
+    public double AccountsPerSecond { get; private init; }
+
+    /// <summary>Since the start; of a finished load, what it took.</summary>
+    public TimeSpan Elapsed { get; private init; }
+
+    /// <summary>At the rate so far; null where nothing can be said.</summary>
+    public TimeSpan? Left { get; private init; }
+
+    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond)
+    {
+        // The database's clock wrote these times; this machine's may be a little behind.
+        var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
+        var ingested = load.IngestComplete ? 1 : load.Checkpoint.BlobBytes > 0 ? Math.Clamp((double)load.Checkpoint.BlobBytesRead / load.Checkpoint.BlobBytes, 0, 1) : 0;
+        var searchable = load.Slices.Total > 0 ? ingested * load.Slices.Done / load.Slices.Total : 0;
+        TimeSpan? left = load.State switch
+        {
+            LoadState.Ingesting or LoadState.Upserting when searchable > 0 => elapsed * ((1 - searchable) / searchable),
+            LoadState.Notifying => TimeSpan.FromSeconds(load.Notifications.Open / mailsPerSecond),
+            _ => null,
+        };
+        return new LoadFigures
+        {
+            Ingested = ingested,
+            Searchable = searchable,
+            RowsPerSecond = load.LastPosition / Between(load.StartedAt, load.IngestedAt ?? load.FinishedAt ?? now).TotalSeconds,
+            AccountsPerSecond = load.Entities / Between(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now).TotalSeconds,
+            Elapsed = elapsed,
+            Left = left,
+        };
+    }
+
+    /// <summary>What a load is doing, in one line.</summary>
+    public static string Line(Load load) =>
+        $"load {load.Id} of {load.Breach}: {load.State.ToString().ToLowerInvariant()}, {Tables.Number(load.Accounts)} accounts, "
+        + $"{Tables.Number(load.Slices.Done)} of {Tables.Number(load.Slices.Total)} slices, {Tables.Number(load.Notifications.Sent)} of {Tables.Number(load.Notifications.Total)} mails";
+
+    public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
+}

@@ -1,0 +1,99 @@
+using HibpIngest.Breaches;
+using HibpIngest.Ports;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Follows a load to its end, and shows it: bars on a terminal, a line now and then otherwise.</summary>
+internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time)
+{
+    // A person can't read faster, and one small query each is nothing beside the load.
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
+
+    /// <summary>Said once when nothing has moved for so long; null: never.</summary>
+    public (TimeSpan After, string Line)? Stalled { get; init; }
+
+    /// <summary>Returns the load of a blob version when it is done, held or failed.</summary>
+    public async Task<Load> FollowAsync(BlobVersion blob, CancellationToken cancellationToken)
+    {
+        if (!screen.IsLive)
+            return await LinesAsync(blob, cancellationToken);
+        return await screen.Messages.Progress()
+            .Columns(new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new ElapsedTimeColumn())
+            .StartAsync(context => BarsAsync(context, blob, cancellationToken));
+    }
+
+    private async Task<Load> BarsAsync(ProgressContext context, BlobVersion blob, CancellationToken cancellationToken)
+    {
+        var ingest = context.AddTask("waiting for the load to start", maxValue: 1);
+        var upsert = context.AddTask("into the table", autoStart: false, maxValue: 1);
+        var notify = context.AddTask("mails", autoStart: false, maxValue: 1);
+        return await WatchAsync(blob, load =>
+        {
+            var figures = LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond: 1);
+            ingest.Description = $"[bold]1[/] read and copied   {Tables.Number(load.LastPosition),13} rows";
+            ingest.Value = figures.Ingested;
+            if (load.Slices.Total > 0)
+                upsert.StartTask();
+            upsert.Description = $"[bold]2[/] into the table   {Tables.Number(load.Entities),14} accounts";
+            upsert.Value = figures.Searchable;
+            if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
+                notify.StartTask();
+            notify.Description = $"[bold]3[/] subscribers told {Tables.Number(load.Notifications.Sent),14} mails";
+            notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
+            if (load.Checkpoint.BlobBytes > 0 && load.IngestComplete)
+                ingest.StopTask();
+            if (load.UpsertedAt is not null)
+                upsert.StopTask();
+        }, cancellationToken);
+    }
+
+    private async Task<Load> LinesAsync(BlobVersion blob, CancellationToken cancellationToken)
+    {
+        LoadState? state = null;
+        var lineAt = time.GetTimestamp();
+        return await WatchAsync(blob, load =>
+        {
+            if (load.State == state && time.GetElapsedTime(lineAt) < LineEvery)
+                return;
+            state = load.State;
+            lineAt = time.GetTimestamp();
+            screen.Say(LoadFigures.Line(load));
+        }, cancellationToken);
+    }
+
+    private async Task<Load> WatchAsync(BlobVersion blob, Action<Load> show, CancellationToken cancellationToken)
+    {
+        long? id = null;
+        object? seen = null;
+        var movedAt = time.GetTimestamp();
+        var stallTold = false;
+        while (true)
+        {
+            var load = id is null
+                ? (await database.ListLoadsAsync(breach: null, cancellationToken)).LastOrDefault(load => load.Blob == blob)
+                : await database.GetLoadAsync(id.Value, cancellationToken);
+            id = load?.Id;
+            var now = (load?.State, load?.LastPosition, load?.Slices, load?.MatchedPosition, load?.Notifications);
+            if (!now.Equals(seen))
+            {
+                seen = now;
+                movedAt = time.GetTimestamp();
+                stallTold = false;
+            }
+            if (load is not null)
+            {
+                show(load);
+                if (load.State is LoadState.Done or LoadState.Held or LoadState.Failed)
+                    return load;
+            }
+            if (Stalled is { } stalled && !stallTold && time.GetElapsedTime(movedAt) > stalled.After)
+            {
+                screen.Say(stalled.Line);
+                stallTold = true;
+            }
+            await Task.Delay(LookEvery, time, cancellationToken);
+        }
+    }
+}

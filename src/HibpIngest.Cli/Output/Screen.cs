@@ -1,0 +1,73 @@
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
+using Spectre.Console;
+using Spectre.Console.Rendering;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Where output goes: results to standard output, everything else to standard error. With <c>--json</c> the result is exactly one JSON document.</summary>
+internal sealed class Screen
+{
+    // Wide enough for any table of ours: a file or a pipe has no width, and wrapped cells are hard to search.
+    private const int WidthOfAFile = 250;
+
+    private static readonly JsonWriterOptions Indented = new() { Indented = true };
+
+    public Screen(bool json)
+    {
+        Json = json;
+        Results = Create(Console.Out);
+        Messages = Create(Console.Error);
+    }
+
+    /// <summary>The result is to be one JSON document.</summary>
+    public bool Json { get; }
+
+    /// <summary>Standard output.</summary>
+    public IAnsiConsole Results { get; }
+
+    /// <summary>Standard error.</summary>
+    public IAnsiConsole Messages { get; }
+
+    /// <summary>Whether a person watches the messages as they come.</summary>
+    public bool IsLive => Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
+
+    /// <summary>One line for a person, on standard error.</summary>
+    public void Say(string line)
+    {
+        lock (this)
+        {
+            // Not through the terminal's layout where there is none: it would wrap.
+            if (Messages.Profile.Out.IsTerminal)
+                Messages.Write(new Text(line + Environment.NewLine));
+            else
+                Messages.Profile.Out.Writer.WriteLine(line);
+        }
+    }
+
+    /// <summary>The result as a table, or another thing to look at.</summary>
+    public void Show(IRenderable result) => Results.Write(result);
+
+    /// <summary>The result as one line.</summary>
+    public void Show(string line) => Results.Profile.Out.Writer.WriteLine(line);
+
+    /// <summary>The result as JSON.</summary>
+    public void ShowJson<T>(T document, JsonTypeInfo<T> type)
+    {
+        using var bytes = new MemoryStream();
+        using (var writer = new Utf8JsonWriter(bytes, Indented))
+            JsonSerializer.Serialize(writer, document, type);
+        Results.Profile.Out.Writer.WriteLine(System.Text.Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
+    }
+
+    private static IAnsiConsole Create(TextWriter writer)
+    {
+        var output = new AnsiConsoleOutput(writer);
+        if (output.IsTerminal)
+            return AnsiConsole.Create(new AnsiConsoleSettings { Out = output });
+        // Its own detection looks at the environment only, and would write escapes into files.
+        var file = AnsiConsole.Create(new AnsiConsoleSettings { Out = output, Ansi = AnsiSupport.No, ColorSystem = ColorSystemSupport.NoColors });
+        file.Profile.Width = WidthOfAFile;
+        return file;
+    }
+}

@@ -1,0 +1,76 @@
+using HibpIngest.Breaches;
+using Spectre.Console;
+using Spectre.Console.Rendering;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Loads and queues to look at.</summary>
+internal static class StatusView
+{
+    private const int BarCells = 10;
+
+    public static IRenderable Create(IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond)
+    {
+        var parts = new List<IRenderable>();
+        if (loads.Count == 0)
+            parts.Add(new Text("There is no load yet; hibp drop FILE makes one.\n"));
+        else
+            parts.Add(Loads(loads, now, mailsPerSecond));
+        foreach (var load in loads.Where(load => load.Error is not null))
+            parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
+        parts.Add(Queues(queues));
+        return new Rows(parts);
+    }
+
+    private static Table Loads(IReadOnlyList<Load> loads, DateTimeOffset now, double mailsPerSecond)
+    {
+        var table = Tables.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "time");
+        foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9])
+            table.Columns[column].RightAligned();
+        foreach (var load in loads)
+        {
+            var figures = LoadFigures.Of(load, now, mailsPerSecond);
+            var open = load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
+            table.AddRow(
+                new Text(Tables.Number(load.Id)),
+                new Text(load.Blob.Name.Equals(load.Breach + BreachName.Extension, StringComparison.OrdinalIgnoreCase) ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
+                new Text(load.State.ToString().ToLowerInvariant(), new Style(Colour(load.State))),
+                new Text($"{Bar(figures.Searchable)} {figures.Searchable * 100,3:0}%"),
+                new Text(Tables.Number(load.Accounts)),
+                new Text(Tables.Rate(figures.RowsPerSecond)),
+                new Text(Slices(load.Slices), new Style(load.Slices.Failed > 0 ? Color.Red : Color.Default)),
+                new Text(Tables.Rate(figures.AccountsPerSecond)),
+                new Text(load.Notifications.Total == 0 ? "" : $"{Tables.Number(load.Notifications.Sent)}/{Tables.Number(load.Notifications.Total)}"),
+                new Text(open ? figures.Left is { } left ? $"{Tables.Duration(left)} left" : $"since {Tables.Duration(figures.Elapsed)}" : Tables.Duration(figures.Elapsed)));
+        }
+        return table;
+    }
+
+    private static Table Queues(IReadOnlyList<QueueDocument> queues)
+    {
+        var table = Tables.Create("queue", "messages", "poison");
+        table.Columns[1].RightAligned();
+        table.Columns[2].RightAligned();
+        foreach (var queue in queues)
+            table.AddRow(new Text(queue.Name), new Text(Tables.Number(queue.Messages)), new Text(Tables.Number(queue.Poison), new Style(queue.Poison > 0 ? Color.Red : Color.Default)));
+        return table;
+    }
+
+    private static string Slices(SliceCounts slices) =>
+        $"{Tables.Number(slices.Done)}/{Tables.Number(slices.Total)}"
+        + (slices.Failed > 0 ? $", {Tables.Number(slices.Failed)} failed" : "");
+
+    private static string Bar(double part)
+    {
+        var full = (int)Math.Floor(Math.Clamp(part, 0, 1) * BarCells);
+        return new string('█', full) + new string('░', BarCells - full);
+    }
+
+    private static Color Colour(LoadState state) => state switch
+    {
+        LoadState.Done => Color.Green,
+        LoadState.Failed => Color.Red,
+        LoadState.Held => Color.Yellow,
+        _ => Color.Aqua,
+    };
+}

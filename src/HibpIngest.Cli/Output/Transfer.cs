@@ -1,0 +1,47 @@
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Shows bytes moving: a bar on a terminal, a line now and then otherwise.</summary>
+internal static class Transfer
+{
+    // Often enough to see that it lives, seldom enough for a log file.
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
+
+    public static async Task<T> ShowAsync<T>(Screen screen, string what, long bytes, TimeProvider time, Func<IProgress<long>, Task<T>> work)
+    {
+        if (!screen.IsLive)
+            return await work(new Lines(screen, what, bytes, time));
+        return await screen.Messages.Progress()
+            .Columns(new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new DownloadedColumn(), new TransferSpeedColumn(), new RemainingTimeColumn())
+            .StartAsync(async context =>
+            {
+                var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));
+                var result = await work(new Bar(task));
+                task.Value = task.MaxValue;
+                return result;
+            });
+    }
+
+    private sealed class Bar(ProgressTask task) : IProgress<long>
+    {
+        public void Report(long value) => task.Value = value;
+    }
+
+    private sealed class Lines(Screen screen, string what, long bytes, TimeProvider time) : IProgress<long>
+    {
+        private readonly Lock _gate = new();
+        private long _last = time.GetTimestamp();
+
+        public void Report(long value)
+        {
+            lock (_gate)
+            {
+                if (time.GetElapsedTime(_last) < LineEvery)
+                    return;
+                _last = time.GetTimestamp();
+            }
+            screen.Say($"{what}: {Tables.Bytes(value)} of {Tables.Bytes(bytes)}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli;
+
+/// <summary>Makes what the stages work with from the settings.</summary>
+internal static partial class PipelineFactory
+{
+    /// <summary>Opens everything; calls nothing.</summary>
+    public static OpenPipeline Open(PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
+    {
+        var account = StorageAccount.Open(settings.Storage, logs);
+        var database = DatabaseFactory.Open(settings.Database, time);
+        LogSettings(logs.CreateLogger("HibpIngest.Cli"), account.DisplayName, database.DisplayName, settings.Describe());
+        return new OpenPipeline(account, new PipelineContext
+        {
+            Database = database,
+            Table = account.Table,
+            Register = account.Register,
+            Blobs = account.Blobs,
+            Queues = account.Queues,
+            Sender = NotificationSenders.Create(settings.Mail, time),
+            Options = settings.Options,
+            Passwords = new ArchivePasswords(database, settings.SecretKey),
+            Time = time,
+            Logs = logs,
+            OnPutOff = onPutOff,
+        });
+    }
+
+    [LoggerMessage(9030, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
+    private static partial void LogSettings(ILogger log, string storage, string database, string options);
+}
+
+/// <summary>What a command works with, open.</summary>
+internal sealed record OpenPipeline(StorageAccount Account, PipelineContext Context) : IAsyncDisposable
+{
+    public async ValueTask DisposeAsync()
+    {
+        await Context.Sender.DisposeAsync();
+        Context.Passwords.Dispose();
+        await Context.Database.DisposeAsync();
+        Account.Dispose();
+    }
+}

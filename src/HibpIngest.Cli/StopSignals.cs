@@ -1,0 +1,40 @@
+using System.Runtime.InteropServices;
+
+namespace HibpIngest.Cli;
+
+/// <summary>Ctrl+C and SIGTERM as cancellation: the first asks the command to stop, a second one ends the process at once.</summary>
+internal sealed class StopSignals : IDisposable
+{
+    private const int ByInterrupt = 130;
+    private const int ByTermination = 143;
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly PosixSignalRegistration[] _registrations;
+
+    public StopSignals() => _registrations =
+    [
+        PosixSignalRegistration.Create(PosixSignal.SIGINT, signal => Stop(signal, ByInterrupt)),
+        PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal => Stop(signal, ByTermination)),
+    ];
+
+    public CancellationToken Token => _stop.Token;
+
+    /// <summary>What a shell expects of a program that was stopped so.</summary>
+    public int ExitCode { get; private set; }
+
+    public void Dispose()
+    {
+        foreach (var registration in _registrations)
+            registration.Dispose();
+        _stop.Dispose();
+    }
+
+    private void Stop(PosixSignalContext signal, int exitCode)
+    {
+        if (_stop.IsCancellationRequested)
+            return;
+        signal.Cancel = true;
+        ExitCode = exitCode;
+        _stop.Cancel();
+    }
+}
