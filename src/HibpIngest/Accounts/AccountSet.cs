@@ -1,5 +1,6 @@
-using System.Diagnostics;
 using System.IO.Hashing;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 
 namespace HibpIngest.Accounts;
@@ -10,9 +11,9 @@ namespace HibpIngest.Accounts;
 /// is asked for, so it shows in no position. Not safe for use by several threads at once.
 /// </summary>
 /// <remarks>
-/// One open-addressed table kept in the order of the hashes: an entry stands at or after its home slot, which is the hash scaled to the table, so that a search
-/// ends at the first larger entry. The table is a list of pages; it grows by a fifth by adding pages and spreading the entries in place, so that no second copy is
-/// ever held.
+/// One open-addressed table kept in the order of the hashes: an entry stands at or below its home slot, which is its hash scaled to the table, so that a search, going
+/// down from there, ends at the first smaller one. The table is a list of pages; it grows by a fifth by adding pages and spreading the entries in place, so that
+/// no second copy is ever held.
 /// </remarks>
 public sealed class AccountSet
 {
@@ -22,7 +23,7 @@ public sealed class AccountSet
     private const int SlotBytes = 16;
     private const int ArrayOverheadBytes = 24;
 
-    // Slots past the last home slot, for entries pushed over the end. At a load of 0.85 an entry stands n slots from home with a probability near e^(-0.3 n).
+    // Slots below the first home slot, for entries pushed down past it. At a load of 0.85 an entry stands n slots from home with a probability near e^(-0.3 n).
     private const int OverflowSlots = 128;
     private const double MaxLoad = 0.85;
     private const double Growth = 1.2;
@@ -34,7 +35,8 @@ public sealed class AccountSet
     private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
     private readonly long _cap;
-    private UInt128[][] _pages = [];
+    private readonly byte[] _account = new byte[MaxAccountBytes];
+    private Entry[][] _pages = [];
     private int _pageCount;
     private long _slots;
     private long _limit;
@@ -66,18 +68,18 @@ public sealed class AccountSet
     /// <param name="domain">At most 255 bytes.</param>
     public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
-        Span<byte> account = stackalloc byte[MaxAccountBytes];
+        var account = _account.AsSpan();
         alias.CopyTo(account);
         account[alias.Length] = (byte)'@';
         domain.CopyTo(account[(alias.Length + 1)..]);
         return Add(XxHash128.HashToUInt128(account[..(alias.Length + 1 + domain.Length)], Seed));
     }
 
-    /// <summary>Adds by hash; 0 stands for an empty slot, so it counts as 1.</summary>
+    /// <summary>Adds by hash.</summary>
     internal bool Add(UInt128 hash)
     {
-        if (hash == UInt128.Zero)
-            hash = UInt128.One;
+        // An upper half of 0 marks an empty slot, so it counts as 1.
+        var entry = new Entry(Math.Max((ulong)(hash >> 64), 1), (ulong)hash);
         if (_slots == 0)
         {
             if (CapReached)
@@ -87,18 +89,17 @@ public sealed class AccountSet
 
         while (true)
         {
-            var slot = Home(hash);
-            UInt128 entry;
-            while ((entry = this[slot]) < hash && entry != UInt128.Zero)
+            var slot = Home(entry);
+            while (slot >= 0 && At(slot).Upper > entry.Upper)
+                slot--;
+            for (var equal = slot; equal >= 0 && At(equal).Upper == entry.Upper; equal--)
             {
-                if (++slot == _slots)
-                    break;
+                if (At(equal).Lower == entry.Lower)
+                    return false;
             }
-            if (slot < _slots && entry == hash)
-                return false;
             if (CapReached)
                 return true;
-            if (Count < _limit && Insert(slot, hash))
+            if (Count < _limit && Insert(slot, entry))
             {
                 Count++;
                 return true;
@@ -107,71 +108,55 @@ public sealed class AccountSet
         }
     }
 
-    private ref UInt128 this[long slot] => ref _pages[(int)(slot >> PageBits)][(int)(slot & PageMask)];
+    // Without the bounds check, which would read the array's length, a cache line of its own, on every probe. Slots are below _slots, whose pages all exist.
+    private ref Entry At(long slot) =>
+        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[(int)(slot >> PageBits)]), (nint)(slot & PageMask));
 
-    private long Home(UInt128 hash) => (long)Math.BigMul((ulong)(hash >> 64), (ulong)(_slots - OverflowSlots), out _);
+    private long Home(Entry entry) => OverflowSlots + (long)Math.BigMul(entry.Upper, (ulong)(_slots - OverflowSlots), out _);
 
-    /// <summary>Puts the hash into the slot and moves those after it up to the next empty one by one; false, and nothing done, when there is none.</summary>
-    private bool Insert(long slot, UInt128 hash)
+    /// <summary>Puts the entry into the slot, moving those from there down to the next empty one by one; false, and nothing done, when there is none.</summary>
+    private bool Insert(long slot, Entry entry)
     {
         var empty = slot;
-        while (empty < _slots && this[empty] != UInt128.Zero)
-            empty++;
-        if (empty >= _slots)
+        while (empty >= 0 && At(empty).Upper != 0)
+            empty--;
+        if (empty < 0)
             return false;
-        while (empty > slot)
-        {
-            var page = _pages[(int)(empty >> PageBits)];
-            var to = (int)(empty & PageMask);
-            if (to == 0)
-            {
-                page[0] = this[empty - 1];
-                empty--;
-                continue;
-            }
-            var moved = (int)Math.Min(empty - slot, to);
-            Array.Copy(page, to - moved, page, to - moved + 1, moved);
-            empty -= moved;
-        }
-        this[slot] = hash;
+        for (; empty < slot; empty++)
+            At(empty) = At(empty + 1);
+        At(slot) = entry;
         return true;
     }
 
     private void Grow()
     {
-        var old = _slots;
-        var wanted = Math.Max(_pageCount + 1, (int)(_pageCount * Growth));
+        var oldSlots = _slots;
         // Room for the cap is all that is ever needed.
         var most = (int)Math.Min((long)(_cap / MaxLoad + OverflowSlots) / PageSlots + 1, int.MaxValue);
-        wanted = Math.Max(_pageCount + 1, Math.Min(wanted, most));
+        var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), most));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
+        // Pages live as long as the set: pinned ones are not copied from generation to generation.
         for (; _pageCount < wanted; _pageCount++)
-            _pages[_pageCount] = GC.AllocateArray<UInt128>(PageSlots, pinned: true); // pages live long: they shall not be copied from generation to generation
+            _pages[_pageCount] = GC.AllocateArray<Entry>(PageSlots, pinned: true);
         _slots = (long)_pageCount << PageBits;
         _limit = (long)((_slots - OverflowSlots) * MaxLoad);
 
-        // Packed against the end, smallest first, then dealt out from the front: an entry's new slot is never past its packed one, so nothing is overwritten.
-        var packed = _slots;
-        for (var slot = old - 1; slot >= 0; slot--)
+        // From the last entry down, each to its new home or below the one placed before it. That is never below where it was: its home only moved up, and so did
+        // all above it. So nothing is overwritten.
+        var free = _slots - 1;
+        for (var slot = oldSlots - 1; slot >= 0; slot--)
         {
-            ref var entry = ref this[slot];
-            if (entry == UInt128.Zero)
+            ref var old = ref At(slot);
+            var entry = old;
+            if (entry.Upper == 0)
                 continue;
-            var moving = entry;
-            entry = UInt128.Zero;
-            this[--packed] = moving;
-        }
-        long free = 0;
-        for (; packed < _slots; packed++)
-        {
-            var moving = this[packed];
-            this[packed] = UInt128.Zero;
-            var slot = Math.Max(Home(moving), free);
-            if (slot > packed)
-                throw new UnreachableException("more entries than overflow slots at the end of the table"); // probability below e^-80, see OverflowSlots
-            this[slot] = moving;
-            free = slot + 1;
+            old = default;
+            var target = Math.Min(Home(entry), free);
+            At(target) = entry;
+            free = target - 1;
         }
     }
+
+    private readonly record struct Entry(ulong Upper, ulong Lower);
 }
