@@ -1,0 +1,162 @@
+using System.Diagnostics;
+using System.IO.Compression;
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Tests.Accounts;
+
+namespace HibpIngest.Tests.Samples;
+
+public sealed class SampleBreachTests
+{
+    private static readonly SampleOptions Contoso = new() { Accounts = 5_000, Seed = 2025 };
+
+    [Fact]
+    public void Holds_exactly_the_accounts_of_its_seed_with_duplicates_mixed_case_and_junk_of_every_kind()
+    {
+        var (accounts, counts, text) = Read(Make(new SampleOptions { Accounts = 60_000, Seed = 7 }));
+        var own = new SampleAccounts(7);
+        var expected = Enumerable.Range(0, 60_000).Select(i => own[i]).ToList();
+        Assert.Equal(60_000, expected.Distinct().Count());
+        Assert.Equal(expected.Order(), accounts.Distinct().Order());
+
+        Assert.InRange(accounts.Count, 60_000 * 1.04, 60_000 * 1.06);
+        Assert.All(counts, count => Assert.True(count > 0));
+        Assert.InRange(expected.Count(account => account.EndsWith("@gmail.com")), 60_000 * .25, 60_000 * .33);
+        Assert.True(expected.Select(account => account.Split('@')[1]).Distinct().Count() > 4_000);
+        Assert.Contains("@GMAIL.COM", text);
+        Assert.Contains(@"contact:\n", text);
+        Assert.Contains("logo@2x.png", text);
+        Assert.Contains("\"\"Pit\"\"", text);
+        Assert.True(text.Split('\n').Max(line => line.Length) > 300_000);
+    }
+
+    [Fact]
+    public void Shares_the_asked_for_part_with_the_other_sample_and_nothing_else()
+    {
+        var first = Read(Make(new SampleOptions { Accounts = 20_000, Seed = 1 })).Accounts.ToHashSet();
+        var second = Read(Make(new SampleOptions { Accounts = 20_000, Seed = 2, OverlapPercent = 20, OverlapSeed = 1 })).Accounts.ToHashSet();
+        Assert.Equal((20_000, 20_000), (first.Count, second.Count));
+        Assert.Equal(4_000, second.Count(first.Contains));
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(10)]
+    public void Makes_small_samples(int accounts) =>
+        Assert.Equal(accounts, Read(Make(new SampleOptions { Accounts = accounts })).Accounts.Distinct().Count());
+
+    [Fact]
+    public void Makes_the_same_text_for_the_same_seed_on_every_machine()
+    {
+        var text = Read(Make(Contoso)).Text;
+        Assert.Equal("24835d7ea4b212ea0a0b20473553a818ddbab527874330d79e5cf79243e61786", Convert.ToHexStringLower(SHA256.HashData(Encoding.Latin1.GetBytes(text))));
+    }
+
+    [Fact]
+    public void Stops_when_told_to() =>
+        Assert.Throws<OperationCanceledException>(() => SampleBreach.Write(Stream.Null, Contoso, new CancellationToken(canceled: true)));
+
+    [Fact]
+    public void The_sample_in_the_repository_is_the_generator_s()
+    {
+        Assert.Equal(Read(Make(Contoso)).Text, Read(File.ReadAllBytes(Repository("samples/Contoso.zip"))).Text);
+        var metadata = BreachMetadata.Parse(File.ReadAllBytes(Repository("samples/Contoso.json")));
+        Assert.Equal(("Contoso", new DateOnly(2024, 11, 3)), (metadata.Title, metadata.BreachDate));
+    }
+
+    [Fact]
+    public void The_subscribers_in_the_repository_find_some_of_their_accounts()
+    {
+        var accounts = Read(File.ReadAllBytes(Repository("samples/Contoso.zip"))).Accounts.ToHashSet();
+        var domains = accounts.Select(account => account.Split('@')[1]).ToHashSet();
+        var lines = File.ReadAllLines(Repository("samples/subscribers.csv"));
+        Assert.Equal("email,domain", lines[0]);
+        var rows = lines[1..].Select(line => line.Split(',')).ToList();
+        Assert.All(rows, row => Assert.True(AccountRules.TryParse(row[0], out _, out _, out _)));
+        var individuals = rows.Where(row => row[1].Length == 0).ToList();
+        Assert.Equal(20, individuals.Count(row => accounts.Contains(row[0].ToLowerInvariant())));
+        Assert.Equal(5, individuals.Count(row => !accounts.Contains(row[0].ToLowerInvariant())));
+        Assert.Equal(4, rows.Count(row => row[1].Length > 0 && domains.Contains(row[1])));
+        Assert.Equal(1, rows.Count(row => row[1].Length > 0 && !domains.Contains(row[1])));
+    }
+
+    [Fact]
+    public async Task An_independent_script_finds_the_same_accounts()
+    {
+        var zip = AddHostileEntries(Make(new SampleOptions { Accounts = 30_000, Seed = 11 }));
+        var file = Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.zip");
+        try
+        {
+            await File.WriteAllBytesAsync(file, zip);
+            var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
+            start.ArgumentList.Add(Repository("tests/HibpIngest.Tests/Scripts/extract-accounts.mjs"));
+            start.ArgumentList.Add(file);
+            using var node = Process.Start(start)!;
+            var error = node.StandardError.ReadToEndAsync();
+            var output = await node.StandardOutput.ReadToEndAsync();
+            await node.WaitForExitAsync();
+            Assert.Equal(("", 0), (await error, node.ExitCode));
+            Assert.Equal(Read(zip).Accounts.Distinct().Order(StringComparer.Ordinal), output.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
+    private static byte[] Make(SampleOptions options)
+    {
+        using var zip = new MemoryStream();
+        SampleBreach.Write(zip, options, CancellationToken.None);
+        return zip.ToArray();
+    }
+
+    private static byte[] AddHostileEntries(byte[] zip)
+    {
+        using var stream = new MemoryStream();
+        stream.Write(zip);
+        using (var archive = new ZipArchive(stream, ZipArchiveMode.Update, leaveOpen: true))
+        {
+            foreach (var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode), ("u16be", Encoding.BigEndianUnicode) })
+            {
+                using var entry = archive.CreateEntry(name).Open();
+                entry.Write(encoding.GetPreamble());
+                foreach (var row in AccountScannerTests.Cases())
+                    entry.Write(encoding.GetBytes($"{name}.{row[0]}\r\n{row[0]}\r\n"));
+            }
+        }
+        return stream.ToArray();
+    }
+
+    /// <summary>All accounts of a zip as the scanner finds them, the counts of broken rules, and the text, one character a byte.</summary>
+    private static (List<string> Accounts, long[] Counts, string Text) Read(byte[] zip)
+    {
+        using var archive = new ZipArchive(new MemoryStream(zip));
+        var sink = new CollectingSink();
+        var counts = new RejectionCounts();
+        var scanner = new AccountScanner(sink, counts);
+        var text = new StringBuilder();
+        foreach (var entry in archive.Entries)
+        {
+            using var content = new MemoryStream();
+            using (var inflated = entry.Open())
+                inflated.CopyTo(content);
+            scanner.Scan(content.ToArray());
+            scanner.EndOfText();
+            text.Append(Encoding.Latin1.GetString(content.ToArray()));
+        }
+        return (sink.Accounts, counts.ByRule, text.ToString());
+    }
+
+    private static string Repository(string path)
+    {
+        var folder = AppContext.BaseDirectory;
+        while (!File.Exists(Path.Combine(folder, "HibpIngest.sln")))
+            folder = Path.GetDirectoryName(folder) ?? throw new InvalidOperationException("the tests run in a folder below the solution");
+        return Path.Combine(folder, path);
+    }
+}
