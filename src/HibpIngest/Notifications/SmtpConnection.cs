@@ -19,8 +19,6 @@ internal sealed class SmtpConnection : IAsyncDisposable
     private const int MaxReplyLine = 4096;
     private const int MaxReplyLines = 100;
 
-    private static readonly byte[] CrLf = "\r\n"u8.ToArray();
-
     private readonly SmtpServer _server;
     private readonly TimeProvider _time;
     private readonly Socket _socket;
@@ -100,7 +98,7 @@ internal sealed class SmtpConnection : IAsyncDisposable
             throw Refused("the message", reply, isRecipients: true);
 
         await StepAsync(_server, _time, "the message", _server.MessageTimeout, step => WriteMessageAsync(mail.Content, step), cancellationToken);
-        reply = await ReadFateAsync(cancellationToken);
+        reply = await EndMessageAsync(mail.Content.Span.EndsWith("\r\n"u8) ? ".\r\n" : "\r\n.\r\n", cancellationToken);
         if (!reply.IsPositive)
             throw Refused("the message", reply, isRecipients: true);
     }
@@ -214,13 +212,32 @@ internal sealed class SmtpConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>Waits for the answer to the message. Cancelling no longer ends that at once: the server may have the mail by now, and not knowing would mean a second copy.</summary>
-    private async Task<SmtpReply> ReadFateAsync(CancellationToken cancellationToken)
+    /// <summary>Writes the message with every leading period doubled (RFC 5321, 4.5.2).</summary>
+    private async Task WriteMessageAsync(ReadOnlyMemory<byte> content, CancellationToken cancellationToken)
     {
-        using var last = new CancellationTokenSource();
+        var from = 0;
+        if (content.Span.StartsWith("."u8))
+            await _stream.WriteAsync("."u8.ToArray(), cancellationToken);
+        while (content.Span[from..].IndexOf("\n."u8) is >= 0 and var found)
+        {
+            // Up to and with the period, with which the next piece begins again.
+            await _stream.WriteAsync(content.Slice(from, found + 2), cancellationToken);
+            from += found + 1;
+        }
+        await _stream.WriteAsync(content[from..], cancellationToken);
+    }
+
+    /// <summary>
+    /// Writes the lone period and waits for the answer. From here on the server may have the mail, and not to know would mean a second copy: cancelling only shortens the wait.
+    /// </summary>
+    private async Task<SmtpReply> EndMessageAsync(string end, CancellationToken cancellationToken)
+    {
+        cancellationToken.ThrowIfCancellationRequested();
+        using var last = new CancellationTokenSource(Timeout.InfiniteTimeSpan, _time);
         await using var registration = cancellationToken.Register(() => last.CancelAfter(_server.CancelledMessageTimeout));
         try
         {
+            await WriteAsync(end, "the message", last.Token);
             return await ReadAsync("the message", _server.MessageTimeout, last.Token);
         }
         catch (OperationCanceledException e)
@@ -229,31 +246,17 @@ internal sealed class SmtpConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>Writes the message with every leading period doubled (RFC 5321, 4.5.2), its last line end and the lone period.</summary>
-    private async Task WriteMessageAsync(ReadOnlyMemory<byte> content, CancellationToken cancellationToken)
-    {
-        var from = 0;
-        if (content.Span.StartsWith("."u8))
-            await _stream.WriteAsync("."u8.ToArray(), cancellationToken);
-        while (content.Span[from..].IndexOf("\n."u8) is >= 0 and var found)
-        {
-            // Up to and with the period, which the next piece then begins with again.
-            await _stream.WriteAsync(content.Slice(from, found + 2), cancellationToken);
-            from += found + 1;
-        }
-        await _stream.WriteAsync(content[from..], cancellationToken);
-        await _stream.WriteAsync(content.Span.EndsWith(CrLf) ? ".\r\n"u8.ToArray() : "\r\n.\r\n"u8.ToArray(), cancellationToken);
-        await _stream.FlushAsync(cancellationToken);
-    }
-
     private async Task<SmtpReply> CommandAsync(string command, string name, CancellationToken cancellationToken)
     {
         // The callers' values were checked; a line end here would be a second command.
         if (command.AsSpan().ContainsAny('\r', '\n'))
             throw new InvalidOperationException($"a line end in the command {name}");
-        await StepAsync(_server, _time, name, _server.CommandTimeout, async step => await _stream.WriteAsync(Encoding.UTF8.GetBytes(command + "\r\n"), step), cancellationToken);
+        await WriteAsync(command + "\r\n", name, cancellationToken);
         return await ReadAsync(name, _server.CommandTimeout, cancellationToken);
     }
+
+    private Task WriteAsync(string text, string name, CancellationToken cancellationToken) =>
+        StepAsync(_server, _time, name, _server.CommandTimeout, async step => await _stream.WriteAsync(Encoding.ASCII.GetBytes(text), step), cancellationToken);
 
     private async Task<SmtpReply> ReadAsync(string name, TimeSpan limit, CancellationToken cancellationToken)
     {

@@ -1,5 +1,5 @@
-using System.Text;
 using CsvHelper;
+using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 
@@ -69,13 +69,14 @@ public static class SubscriberFile
                 throw Bad(line, $"it has {reader.FieldCount} fields, and the header {columns}");
             if (IsBlank(reader))
                 continue;
-            if (Field(reader, email.Value) is not { Length: > 0 } address)
+            var address = Field(reader, email.Value);
+            if (address.Length == 0)
                 throw Bad(line, "the email is missing");
-            if (!IsAccount(address))
-                throw Bad(line, "the email is not an address");
+            if (!AccountRules.TryParse(address, out _, out _, out var broken))
+                throw Bad(line, $"the email is not an address{Reason(broken)}");
             var subscribed = Field(reader, domain) is { Length: > 0 } text ? text : null;
-            if (subscribed is not null && !IsAccount($"a@{subscribed}"))
-                throw Bad(line, "the domain is not a domain");
+            if (subscribed is not null && !AccountRules.TryParseDomain(subscribed, out _, out broken))
+                throw Bad(line, $"the domain is not a domain{Reason(broken)}");
             var subscription = new Subscription(address, subscribed);
             if (!known.Add(subscription))
                 continue;
@@ -110,7 +111,7 @@ public static class SubscriberFile
 
     private static string Field(CsvReader row, int column) => column >= 0 && column < row.FieldCount ? row.GetString(column).Trim().ToLowerInvariant() : "";
 
-    private static bool IsAccount(string text) => MailSyntax.IsAddress(text) && text.LastIndexOf('.') > text.IndexOf('@');
+    private static string Reason(AccountRule? broken) => broken is null ? "" : $" (it breaks the rule {broken})";
 
     private static BadInputException Bad(long line, string what) => new($"the subscriber file, line {line}: {what}; nothing was read");
 }

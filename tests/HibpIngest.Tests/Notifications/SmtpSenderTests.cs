@@ -1,0 +1,536 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class SmtpSenderTests
+{
+    // A test that waits for longer than this hangs.
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
+
+    private static readonly string[] Words = ["ann", "example.com", "secret", "eve"];
+
+    [Fact]
+    public async Task Mails_arrive_as_they_are_over_one_connection()
+    {
+        await using var server = new SmtpTestServer();
+        await using var sender = NotificationSenders.Create(server.Setting);
+        string[] contents = ["Subject: a\r\n\r\n.\r\n..\r\n.x\r\ny.\r\n", ".first\r\n", "\r\n.\r\n", "plain\r\n"];
+
+        foreach (var content in contents)
+            await sender.SendAsync(Mail(content), default).WaitAsync(Patience);
+
+        Assert.Equal(contents, server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
+        Assert.All(server.Mails, mail => Assert.Equal(("notices@hibp.test", "ann@example.com", 1, false, null), (mail.From, mail.To, mail.Session, mail.IsSecure, mail.User)));
+        Assert.Equal(1, server.Connections);
+        Assert.Equal("EHLO [127.0.0.1]", server.Commands.First());
+        Assert.Equal(["MAIL FROM:<notices@hibp.test>", "RCPT TO:<ann@example.com>", "DATA", ".", "RSET", "MAIL FROM:<notices@hibp.test>"], server.Commands.Skip(1).Take(6));
+        Assert.Empty(server.Offences);
+    }
+
+    [Fact]
+    public async Task A_message_without_a_last_line_end_gets_one()
+    {
+        await using var server = new SmtpTestServer();
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await sender.SendAsync(Mail("a\r\nb"), default).WaitAsync(Patience);
+
+        Assert.Equal("a\r\nb\r\n", Encoding.ASCII.GetString(Assert.Single(server.Mails).Content));
+    }
+
+    [Fact]
+    public async Task A_composed_mail_with_an_attachment_arrives_byte_by_byte()
+    {
+        await using var server = new SmtpTestServer();
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var notification = new Notification { Id = 9, Number = 1, Email = "boss@example.org", Domain = "example.org", Accounts = 10_000 };
+        var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata { Description = ". . .\n.\n..." } };
+        var accounts = Enumerable.Range(0, 10_000).Select(i => $"user{i}").ToList();
+        var mail = new MailComposer("notices@hibp.test").Compose(notification, breach, accounts, complete: true, DateTimeOffset.UnixEpoch);
+
+        await sender.SendAsync(mail, default).WaitAsync(Patience);
+
+        Assert.Equal(mail.Content.ToArray(), Assert.Single(server.Mails).Content);
+        Assert.Empty(server.Offences);
+    }
+
+    [Theory]
+    [InlineData(SmtpTls.StartTls, "PLAIN LOGIN", "AUTH PLAIN")]
+    [InlineData(SmtpTls.StartTls, "LOGIN", "AUTH LOGIN")]
+    [InlineData(SmtpTls.Implicit, "PLAIN", "AUTH PLAIN")]
+    public async Task Login_goes_over_tls(SmtpTls tls, string logins, string command)
+    {
+        using var certificate = SmtpTestServer.CreateCertificate();
+        await using var server = new SmtpTestServer { Certificate = certificate, ImplicitTls = tls == SmtpTls.Implicit, Login = ("ann@example.com", "secret: pässword"), Logins = logins };
+        await using var sender = new SmtpSender(Server(server, tls, "ann@example.com", "secret: pässword", certificate), TimeProvider.System);
+
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+
+        var mail = Assert.Single(server.Mails);
+        Assert.True(mail.IsSecure);
+        Assert.Equal("ann@example.com", mail.User);
+        Assert.Contains(server.Commands, line => line.StartsWith(command, StringComparison.Ordinal));
+        Assert.Equal(tls == SmtpTls.StartTls, server.Commands.Contains("STARTTLS"));
+        Assert.Equal(tls == SmtpTls.StartTls ? 2 : 1, server.Commands.Count(line => line.StartsWith("EHLO", StringComparison.Ordinal)));
+        Assert.Empty(server.Offences);
+        Assert.DoesNotContain("secret", sender.DisplayName);
+        Assert.DoesNotContain("ann", sender.DisplayName);
+    }
+
+    [Theory]
+    [InlineData(SmtpTls.StartTls, false, "localhost")]
+    [InlineData(SmtpTls.Implicit, false, "localhost")]
+    [InlineData(SmtpTls.Implicit, true, "other.test")]
+    public async Task A_certificate_that_is_not_trusted_or_for_another_name_gets_no_password(SmtpTls tls, bool isTrusted, string name)
+    {
+        using var certificate = SmtpTestServer.CreateCertificate(name);
+        await using var server = new SmtpTestServer { Certificate = certificate, ImplicitTls = tls == SmtpTls.Implicit, Login = ("ann@example.com", "secret") };
+        await using var sender = new SmtpSender(Server(server, tls, "ann@example.com", "secret", isTrusted ? certificate : null), TimeProvider.System);
+
+        await RefusesAsync<StoreRefusedException>(sender, "certificate");
+
+        Assert.DoesNotContain(server.Commands, line => line.StartsWith("AUTH", StringComparison.Ordinal) || line.StartsWith("MAIL", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Without_starttls_nothing_is_sent()
+    {
+        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret") };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret"), TimeProvider.System);
+
+        await RefusesAsync<StoreRefusedException>(sender, "STARTTLS");
+
+        Assert.Equal(["EHLO [127.0.0.1]"], server.Commands);
+    }
+
+    [Fact]
+    public async Task Words_before_the_handshake_are_not_believed()
+    {
+        using var certificate = SmtpTestServer.CreateCertificate();
+        await using var server = new SmtpTestServer { Certificate = certificate, Script = step => step.Name == "STARTTLS" ? SmtpAnswer.Raw("220 go ahead\r\n250 injected\r\n") : null };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
+
+        await RefusesAsync<StoreRefusedException>(sender, "unencrypted after STARTTLS");
+    }
+
+    [Fact]
+    public async Task A_login_that_nobody_offers_is_a_set_up_error()
+    {
+        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Logins = "GSSAPI XOAUTH2" };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
+
+        await RefusesAsync<StoreRefusedException>(sender, "no login that we know");
+    }
+
+    [Theory]
+    [InlineData("RCPT", "550 5.1.1 <ann@example.com> is unknown", "550 5.1.1")]
+    [InlineData("RCPT", "553 ann@example.com: no", "553")]
+    [InlineData("RCPT", "501 5.1.3 bad address", "501 5.1.3")]
+    [InlineData("DATA", "554 5.5.1 no valid recipients", "554 5.5.1")]
+    [InlineData(".", "552 5.3.4 too big", "552 5.3.4")]
+    [InlineData(".", "550 5.7.1 spam to ann@example.com", "550 5.7.1")]
+    public async Task A_permanent_refusal_of_recipient_or_message_is_that_notification_s(string at, string answer, string codes)
+    {
+        await using var server = new SmtpTestServer();
+        server.Script = step => step.Name == at && server.Mails.IsEmpty && !server.Commands.Contains("RSET") ? SmtpAnswer.Say(answer) : null;
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await RefusesAsync<BadInputException>(sender, $"for good: {codes}");
+        await sender.SendAsync(Mail("next\r\n", "bea@example.org"), default).WaitAsync(Patience);
+
+        // The connection is in order, and so is the next mail.
+        var mail = Assert.Single(server.Mails);
+        Assert.Equal(("bea@example.org", 1), (mail.To, mail.Session));
+    }
+
+    [Theory]
+    [InlineData("greeting", "554 5.7.1 blocked", "554 5.7.1")]
+    [InlineData("EHLO", "502 5.5.1 no", "502 5.5.1")]
+    [InlineData("AUTH", "535 5.7.8 no, ann@example.com", "535 5.7.8")]
+    [InlineData("AUTH", "504 5.7.4 no", "504 5.7.4")]
+    [InlineData("MAIL", "550 5.7.1 not yours", "550 5.7.1")]
+    [InlineData("MAIL", "530 5.7.0 log in", "530 5.7.0")]
+    [InlineData("RCPT", "530 5.7.0 log in", "530 5.7.0")]
+    [InlineData("RCPT", "503 5.5.1 order", "503 5.5.1")]
+    public async Task Other_permanent_refusals_are_the_set_up_s(string at, string answer, string codes)
+    {
+        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step.Name == at ? SmtpAnswer.Say(answer) : null };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
+
+        await RefusesAsync<StoreRefusedException>(sender, $": {codes};");
+    }
+
+    [Theory]
+    [InlineData("greeting", "421 4.3.2 not now")]
+    [InlineData("EHLO", "421 4.3.2 not now")]
+    [InlineData("AUTH", "454 4.7.0 not now")]
+    [InlineData("MAIL", "451 4.3.0 not now")]
+    [InlineData("RCPT", "450 4.2.1 ann@example.com is busy")]
+    [InlineData("RCPT", "421 4.7.0 slow down")]
+    [InlineData("DATA", "451 4.3.0 not now")]
+    [InlineData(".", "452 4.3.1 full")]
+    public async Task A_passing_refusal_is_unavailability(string at, string answer)
+    {
+        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step is { Session: 1 } && step.Name == at ? SmtpAnswer.Say(answer) : null };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
+
+        await RefusesAsync<StoreUnavailableException>(sender, answer[..9]);
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal(2, Assert.Single(server.Mails).Session);
+    }
+
+    [Theory]
+    [InlineData("greeting")]
+    [InlineData("EHLO")]
+    [InlineData("STARTTLS")]
+    [InlineData("tls")]
+    [InlineData("MAIL")]
+    [InlineData("RCPT")]
+    [InlineData("DATA")]
+    [InlineData(".")]
+    public async Task A_dropped_connection_is_unavailability(string at)
+    {
+        using var certificate = SmtpTestServer.CreateCertificate();
+        await using var server = new SmtpTestServer { Certificate = certificate, Script = step => step is { Session: 1 } && step.Name == at ? SmtpAnswer.Drop() : null };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
+
+        await RefusesAsync<StoreUnavailableException>(sender, "");
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal(2, Assert.Single(server.Mails).Session);
+    }
+
+    [Fact]
+    public async Task A_connection_lost_after_the_message_leads_to_a_second_copy_with_the_same_id()
+    {
+        await using var server = new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.TakeAndDrop : null };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var composer = new MailComposer("notices@hibp.test");
+        var notification = new Notification { Id = 9, Number = 1, Email = "ann@example.com", Accounts = 1 };
+        var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata() };
+
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch), default).WaitAsync(Patience));
+        await sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch.AddHours(1)), default).WaitAsync(Patience);
+
+        Assert.Equal(2, server.Mails.Count);
+        Assert.Single(server.Mails.Select(mail => MimeMessage.Parse(mail.Content).Header("Message-ID")).Distinct());
+    }
+
+    [Theory]
+    [InlineData("greeting", "the greeting", 30)]
+    [InlineData("tls", "the TLS handshake", 30)]
+    [InlineData("EHLO", "EHLO", 30)]
+    [InlineData("AUTH", "AUTH", 30)]
+    [InlineData("MAIL", "MAIL FROM", 30)]
+    [InlineData("RCPT", "RCPT TO", 30)]
+    [InlineData("DATA", "DATA", 30)]
+    [InlineData(".", "the message", 120)]
+    public async Task A_server_that_falls_silent_is_given_up(string at, string named, int seconds)
+    {
+        var time = new ManualTime();
+        var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var certificate = SmtpTestServer.CreateCertificate();
+        await using var server = new SmtpTestServer
+        {
+            Certificate = certificate,
+            Login = ("ann@example.com", "secret"),
+            Script = step =>
+            {
+                if (step.Name != at)
+                    return null;
+                silence.TrySetResult();
+                return SmtpAnswer.Silence;
+            },
+        };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret", certificate), time);
+
+        var sending = RefusesAsync<StoreUnavailableException>(sender, $"gave no answer to {named} within {seconds} s");
+        await silence.Task.WaitAsync(Patience);
+        time.Advance(TimeSpan.FromSeconds(seconds - 1));
+        Assert.False(sending.IsCompleted);
+        await time.AdvanceUntilAsync(sending, TimeSpan.FromSeconds(seconds)).WaitAsync(Patience);
+        await sending;
+    }
+
+    [Theory]
+    [InlineData("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")]
+    [InlineData("\0\u0001\u0015\u0003\u0001\n")]
+    [InlineData("25\r\n")]
+    [InlineData("\r\n")]
+    [InlineData("2500 ok\r\n")]
+    [InlineData("199 ok\r\n")]
+    [InlineData("650 ok\r\n")]
+    [InlineData("2x0 ok\r\n")]
+    [InlineData("-50 ok\r\n")]
+    public async Task Garbage_is_told_from_smtp(string garbage)
+    {
+        foreach (var at in new[] { "greeting", "EHLO", "RCPT", "." })
+        {
+            await using var server = new SmtpTestServer { Script = step => step.Name == at ? SmtpAnswer.Raw(garbage) : null };
+            await using var sender = NotificationSenders.Create(server.Setting);
+
+            await RefusesAsync<StoreUnavailableException>(sender, "no SMTP");
+        }
+    }
+
+    [Fact]
+    public async Task Endless_answers_are_cut_off()
+    {
+        foreach (var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n", string.Concat(Enumerable.Repeat("250-more\r\n", 10_000)) })
+        {
+            await using var server = new SmtpTestServer { Script = step => step.Name == "EHLO" ? SmtpAnswer.Raw(answer) : null };
+            await using var sender = NotificationSenders.Create(server.Setting);
+
+            await RefusesAsync<StoreUnavailableException>(sender, "no SMTP");
+        }
+    }
+
+    [Theory]
+    [InlineData("250-one\r\n250-two\r\n250 three\r\n")]
+    [InlineData("250\r\n")]
+    [InlineData("250-\r\n250 \r\n")]
+    [InlineData("250 bare line end\n")]
+    public async Task Answers_of_any_lawful_form_are_read(string answer)
+    {
+        await using var server = new SmtpTestServer { Script = step => step.Name is "MAIL" or "RCPT" or "." ? SmtpAnswer.Raw(answer) : null };
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+
+        Assert.Contains(".", server.Commands);
+    }
+
+    [Fact]
+    public async Task A_refusal_of_several_lines_is_read_to_its_end()
+    {
+        await using var server = new SmtpTestServer();
+        server.Script = step => step.Name == "RCPT" && !server.Commands.Contains("RSET") ? SmtpAnswer.Raw("550-5.1.1 ann@example.com\r\n550-5.1.1 is nobody\r\n550 5.1.1 here\r\n") : null;
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await RefusesAsync<BadInputException>(sender, ": 550 5.1.1");
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal(1, server.Connections);
+    }
+
+    [Fact]
+    public async Task A_connection_closed_between_two_mails_is_opened_again()
+    {
+        await using var server = new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.Drop("250 2.0.0 ok") : null };
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal([1, 2], server.Mails.Select(mail => mail.Session));
+    }
+
+    [Fact]
+    public async Task A_connection_idle_for_too_long_is_not_used_again()
+    {
+        var time = new ManualTime();
+        await using var server = new SmtpTestServer();
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None), time);
+
+        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(Patience);
+        time.Advance(TimeSpan.FromSeconds(29));
+        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(Patience);
+        time.Advance(TimeSpan.FromSeconds(30));
+        await sender.SendAsync(Mail("three\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal([1, 1, 2], server.Mails.Select(mail => mail.Session));
+    }
+
+    [Fact]
+    public async Task A_connection_is_closed_after_its_number_of_mails()
+    {
+        await using var server = new SmtpTestServer();
+        await using var sender = new SmtpSender(new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxMailsPerConnection = 2 }, TimeProvider.System);
+
+        for (var i = 0; i < 3; i++)
+            await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal([1, 1, 2], server.Mails.Select(mail => mail.Session));
+        Assert.Contains("QUIT", server.Commands);
+    }
+
+    [Fact]
+    public async Task Several_mails_at_once_take_several_connections_and_no_more_than_allowed()
+    {
+        await using var server = new SmtpTestServer();
+        // The first three messages end together, or not at all.
+        using var three = new CountdownEvent(3);
+        server.Script = step =>
+        {
+            if (step.Name == "." && !three.IsSet)
+            {
+                three.Signal();
+                Assert.True(three.Wait(Patience));
+            }
+            return null;
+        };
+        await using var sender = new SmtpSender(new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 3 }, TimeProvider.System);
+
+        await Task.WhenAll(Enumerable.Range(0, 30).Select(i => sender.SendAsync(Mail("a\r\n", $"user{i}@example.org"), default))).WaitAsync(Patience);
+
+        Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
+        Assert.Equal(30, server.Mails.Count);
+        Assert.Equal(3, server.MostAtOnce);
+        Assert.Equal(3, server.Connections);
+    }
+
+    [Fact]
+    public async Task Cancelling_before_the_message_s_end_ends_it()
+    {
+        using var cancel = new CancellationTokenSource();
+        await using var server = new SmtpTestServer
+        {
+            Script = step =>
+            {
+                if (step is not { Session: 1, Name: "RCPT" })
+                    return null;
+                cancel.Cancel();
+                return SmtpAnswer.Silence;
+            },
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        var thrown = await Assert.ThrowsAsync<OperationCanceledException>(() => sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience));
+        await sender.SendAsync(Mail("b\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal(cancel.Token, thrown.CancellationToken);
+        Assert.Equal(2, Assert.Single(server.Mails).Session);
+    }
+
+    [Fact]
+    public async Task Cancelling_after_the_message_s_end_waits_for_its_fate()
+    {
+        using var cancel = new CancellationTokenSource();
+        await using var server = new SmtpTestServer
+        {
+            Script = step =>
+            {
+                if (step.Name == ".")
+                    cancel.Cancel();
+                return null;
+            },
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience);
+
+        Assert.Single(server.Mails);
+    }
+
+    [Fact]
+    public async Task Cancelling_after_the_message_s_end_does_not_wait_for_ever()
+    {
+        var time = new ManualTime();
+        using var cancel = new CancellationTokenSource();
+        var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var server = new SmtpTestServer
+        {
+            Script = step =>
+            {
+                if (step.Name != ".")
+                    return null;
+                silence.SetResult();
+                return SmtpAnswer.TakeInSilence;
+            },
+        };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None), time);
+
+        var sending = sender.SendAsync(Mail("a\r\n"), cancel.Token);
+        await silence.Task.WaitAsync(Patience);
+        await cancel.CancelAsync();
+        Assert.False(sending.IsCompleted);
+        time.Advance(TimeSpan.FromSeconds(10));
+
+        await Assert.ThrowsAsync<OperationCanceledException>(() => sending.WaitAsync(Patience));
+    }
+
+    [Fact]
+    public async Task A_mail_larger_than_the_server_takes_is_not_begun()
+    {
+        await using var server = new SmtpTestServer { Extensions = ["SIZE 1000"] };
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        await sender.SendAsync(Mail(new string('a', 998) + "\r\n"), default).WaitAsync(Patience);
+        var refusal = await Assert.ThrowsAsync<BadInputException>(() => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(Patience));
+
+        Assert.Contains("1001 bytes", refusal.Message);
+        Assert.Single(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("notices@hibp.test", "ann@example.com>\r\nRCPT TO:<eve@example.com", typeof(BadInputException))]
+    [InlineData("notices@hibp.test", "ann@example.com eve@example.com", typeof(BadInputException))]
+    [InlineData("notices@hibp.test>\r\nRSET\r\n", "ann@example.com", typeof(StoreRefusedException))]
+    public async Task No_command_can_be_smuggled_in_by_an_address(string from, string to, Type expected)
+    {
+        await using var server = new SmtpTestServer();
+        await using var sender = NotificationSenders.Create(server.Setting);
+
+        var refusal = await Assert.ThrowsAsync(expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(Patience));
+
+        Assert.DoesNotContain("ann", refusal.ToString().Split("   at ")[0]);
+        Assert.Equal(0, server.Connections);
+    }
+
+    [Fact]
+    public async Task Nobody_listening_is_unavailability()
+    {
+        int port;
+        using (var listener = new TcpListener(IPAddress.Loopback, 0))
+        {
+            listener.Start();
+            port = ((IPEndPoint)listener.LocalEndpoint).Port;
+        }
+        await using var sender = NotificationSenders.Create($"smtp://127.0.0.1:{port}?tls=none");
+
+        await RefusesAsync<StoreUnavailableException>(sender, "ConnectionRefused");
+    }
+
+    [Fact]
+    public async Task A_check_logs_in_and_sends_nothing()
+    {
+        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret") };
+        await using var right = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
+        await using var wrong = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "Secret"), TimeProvider.System);
+
+        await right.CheckAsync(default).WaitAsync(Patience);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.CheckAsync(default).WaitAsync(Patience));
+
+        Assert.DoesNotContain(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
+    }
+
+    private static SmtpServer Server(SmtpTestServer server, SmtpTls tls, string? user = null, string? password = null, X509Certificate2? trusted = null) => new()
+    {
+        Host = tls == SmtpTls.None ? "127.0.0.1" : "localhost",
+        Port = server.Port,
+        Tls = tls,
+        User = user,
+        Password = password,
+        TrustedRoots = trusted is null ? null : [trusted],
+    };
+
+    private static OutgoingMail Mail(string content, string to = "ann@example.com") => new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(content));
+
+    /// <summary>The mail is refused in the right words, which hold no address, no password and nothing else that the server said.</summary>
+    private static async Task RefusesAsync<T>(INotificationSender sender, string words)
+        where T : HibpException
+    {
+        var refusal = await Assert.ThrowsAsync<T>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience));
+        Assert.Contains(words, refusal.Message);
+        for (Exception? e = refusal; e is not null; e = e.InnerException)
+            Assert.DoesNotContain(Words, word => e.Message.Contains(word, StringComparison.OrdinalIgnoreCase));
+    }
+}
