@@ -14,7 +14,6 @@ public sealed class PickupSender : INotificationSender
     private const int QuotaLinux = 122;
     private const int QuotaMac = 69;
     private const int ReadOnlyFileSystem = 30;
-    private const int NotADirectory = 20;
     private const int WindowsDiskFull = unchecked((int)0x80070070);
     private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
 
@@ -73,7 +72,7 @@ public sealed class PickupSender : INotificationSender
         {
             throw new StoreFullException($"the disk of the pickup folder {_folder} is full; make room on it", e);
         }
-        catch (IOException e) when (e.HResult is ReadOnlyFileSystem or NotADirectory || File.Exists(_folder))
+        catch (IOException e) when (e is DirectoryNotFoundException || e.HResult is ReadOnlyFileSystem || File.Exists(_folder))
         {
             throw new StoreRefusedException($"{_folder} can't be a pickup folder (it is a file, lies below one, or on a disk that is read-only); name another one in HIBP_MAIL", e);
         }

@@ -71,8 +71,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
     /// <summary>A self-signed certificate for localhost and 127.0.0.1.</summary>
     public static X509Certificate2 CreateCertificate(string name = "localhost")
     {
-        using var key = RSA.Create(2048);
-        var request = new CertificateRequest($"CN={name}", key, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1);
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        var request = new CertificateRequest($"CN={name}", key, HashAlgorithmName.SHA256);
         var names = new SubjectAlternativeNameBuilder();
         names.AddDnsName(name);
         if (name == "localhost")

@@ -1,0 +1,87 @@
+using HibpIngest.Notifications;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class MailTextTests
+{
+    [Theory]
+    [InlineData("plain", "plain")]
+    [InlineData("two\nlines\r\n\r\n here ", "two|lines|here")]
+    [InlineData("<p>a</p>\n<p>b\nc</p>", "a|b c")]
+    [InlineData("a<br>b<BR/>c<br />d", "a|b|c|d")]
+    [InlineData("<em>a</em>b <a href='x' title=\"y>z\">c</a>d", "ab cd")]
+    [InlineData("<ul><li>a</li><li>b</li></ul>", "a|b")]
+    [InlineData("a &amp; b &lt;script&gt; &quot;c&quot; &#39;d&#39;&nbsp;&eacute;", "a & b <script> \"c\" 'd' é")]
+    [InlineData("&amp;lt;b&amp;gt;", "&lt;b&gt;")]
+    [InlineData("a<script>alert('</p>')</script>b<style>p { }</style>c", "a b c")]
+    [InlineData("a<SCRIPT src=x>never closed", "a")]
+    [InlineData("a<!-- <p>hidden</p> -->b", "a b")]
+    [InlineData("a<!-- never closed", "a")]
+    [InlineData("1 < 2 and 3 > 2", "1 < 2 and 3 > 2")]
+    [InlineData("I <3 this", "I <3 this")]
+    [InlineData("a <b never closed", "a <b never closed")]
+    [InlineData("<p>don't <b>won't</b></p>", "don't won't")]
+    [InlineData("<table><tr><td>a</td><td>b</td></tr></table>", "a b")]
+    [InlineData("<p></p>  <br>", "")]
+    public void Html_is_reduced_to_its_text(string html, string paragraphs) => Assert.Equal(paragraphs, string.Join('|', HtmlText.Paragraphs(html)));
+
+    [Fact]
+    public void Hostile_html_takes_no_long_time()
+    {
+        // As long as a description may be, and all beginnings: a reader that tries again from each of them in a nested way would not come back.
+        foreach (var piece in new[] { "<a", "<", "<!--", "<a href=\"", "&", "<script>" })
+        {
+            var text = string.Concat(Enumerable.Repeat(piece, 8_000 / piece.Length));
+            Assert.True(string.Concat(HtmlText.Paragraphs(text)).Length <= text.Length);
+        }
+    }
+
+    [Fact]
+    public void A_template_is_filled_in()
+    {
+        var template = MailTemplate.Parse("<p>{{name}}</p>\n{{#yes}}\nyes {{name}}\n{{/yes}}\n{{#no}}\nno\n{{/no}}\n{{#text}}\n[{{text}}]\n{{/text}}\n{{#empty}}\nempty\n{{/empty}}\n<ul>{{#items}}<li>{{.}}</li>{{/items}}</ul>", html: true);
+
+        var result = template.Render(new Dictionary<string, object?>
+        {
+            ["name"] = "<b>\"&'{{yes}}",
+            ["yes"] = true,
+            ["no"] = false,
+            ["text"] = "t",
+            ["empty"] = null,
+            ["items"] = new List<string> { "a>b", "{{name}}" },
+        });
+
+        Assert.Equal("<p>&lt;b&gt;&quot;&amp;&#39;{{yes}}</p>\nyes &lt;b&gt;&quot;&amp;&#39;{{yes}}\n[t]\n<ul><li>a&gt;b</li><li>{{name}}</li></ul>", result);
+    }
+
+    [Fact]
+    public void A_text_template_encodes_nothing() =>
+        Assert.Equal("<a> & b", MailTemplate.Parse("{{x}}", html: false).Render(new Dictionary<string, object?> { ["x"] = "<a> & b" }));
+
+    [Theory]
+    [InlineData("{{unknown}}")]
+    [InlineData("{{#unknown}}x{{/unknown}}")]
+    [InlineData("{{.}}")]
+    [InlineData("{{#x}}never closed")]
+    public void A_mistake_in_a_template_is_an_error(string template) =>
+        Assert.Throws<InvalidOperationException>(() => MailTemplate.Parse(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
+
+    [Theory]
+    [InlineData("a=b", "a=3Db\r\n")]
+    [InlineData("ä", "=C3=A4\r\n")]
+    [InlineData("a ", "a=20\r\n")]
+    [InlineData("a\t\nb", "a=09\r\nb\r\n")]
+    [InlineData("a\r\nb\nc", "a\r\nb\r\nc\r\n")]
+    [InlineData("From here", "=46rom here\r\n")]
+    [InlineData("\0", "=00\r\n")]
+    public void Quoted_printable_is_as_the_rfc_has_it(string text, string encoded) => Assert.Equal(encoded, MimeText.QuotedPrintable(text));
+
+    [Fact]
+    public void Lines_of_quoted_printable_are_broken_at_76()
+    {
+        Assert.Equal(new string('a', 76) + "\r\n", MimeText.QuotedPrintable(new string('a', 76)));
+        Assert.Equal(new string('a', 75) + "=\r\naa\r\n", MimeText.QuotedPrintable(new string('a', 77)));
+        Assert.Equal(new string('a', 74) + "=\r\n=3D\r\n", MimeText.QuotedPrintable(new string('a', 74) + "="));
+        Assert.Equal(new string('a', 73) + "=3D\r\n", MimeText.QuotedPrintable(new string('a', 73) + "="));
+    }
+}

@@ -1,0 +1,85 @@
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class NotificationSendersTests
+{
+    [Theory]
+    [InlineData(null)]
+    [InlineData("  ")]
+    public async Task Without_a_setting_mails_go_to_a_folder_beside_the_database(string? setting)
+    {
+        await using var sender = NotificationSenders.Create(setting);
+
+        Assert.Equal($"pickup folder {Path.GetFullPath(".hibp/mail")}", sender.DisplayName);
+    }
+
+    [Theory]
+    [InlineData("smtp://mail.example.com", "mail.example.com", 587, SmtpTls.StartTls, null, null)]
+    [InlineData("SMTP://mail.example.com/", "mail.example.com", 587, SmtpTls.StartTls, null, null)]
+    [InlineData("smtp://mail.example.com:465", "mail.example.com", 465, SmtpTls.Implicit, null, null)]
+    [InlineData("smtp://mail.example.com:25", "mail.example.com", 25, SmtpTls.None, null, null)]
+    [InlineData("smtp://mail.example.com:2525", "mail.example.com", 2525, SmtpTls.StartTls, null, null)]
+    [InlineData("smtp://mail.example.com?tls=implicit", "mail.example.com", 465, SmtpTls.Implicit, null, null)]
+    [InlineData("smtp://mail.example.com?tls=none", "mail.example.com", 25, SmtpTls.None, null, null)]
+    [InlineData("smtp://mail.example.com:25?tls=STARTTLS", "mail.example.com", 25, SmtpTls.StartTls, null, null)]
+    [InlineData("smtp://ann%40example.com:p%3Aa%2Fs%25s@mail.example.com:587?tls=starttls", "mail.example.com", 587, SmtpTls.StartTls, "ann@example.com", "p:a/s%s")]
+    [InlineData("smtp://ann:a:b@mail.example.com", "mail.example.com", 587, SmtpTls.StartTls, "ann", "a:b")]
+    [InlineData("smtp://ann:@mail.example.com?tls=none", "mail.example.com", 25, SmtpTls.None, "ann", "")]
+    [InlineData("smtp://[::1]:2525?tls=none", "::1", 2525, SmtpTls.None, null, null)]
+    [InlineData("smtp://[::1]?tls=none", "::1", 25, SmtpTls.None, null, null)]
+    [InlineData("smtp://127.0.0.1:2525?tls=none", "127.0.0.1", 2525, SmtpTls.None, null, null)]
+    public void Mail_servers_are_understood(string setting, string host, int port, SmtpTls tls, string? user, string? password)
+    {
+        var server = NotificationSenders.ParseSmtp(setting);
+
+        Assert.Equal((host, port, tls, user, password), (server.Host, server.Port, server.Tls, server.User, server.Password));
+    }
+
+    [Theory]
+    [InlineData("pickup:")]
+    [InlineData("mail.example.com")]
+    [InlineData("smtps://ann:hunter2@mail.example.com")]
+    [InlineData("smtp://")]
+    [InlineData("smtp://ann:hunter2@")]
+    [InlineData("smtp://ann:hunter2@:25")]
+    [InlineData("smtp://ann:hunter2/x@mail.example.com")]
+    [InlineData("smtp://ann:12/hunter2@mail.example.com")]
+    [InlineData("smtp://ann:12?hunter2@mail.example.com")]
+    [InlineData("smtp://ann:12#hunter2@mail.example.com")]
+    [InlineData("smtp://ann@mail.example.com")]
+    [InlineData("smtp://:hunter2@mail.example.com")]
+    [InlineData("smtp://mail.example.com:0?tls=none")]
+    [InlineData("smtp://mail.example.com:99999")]
+    [InlineData("smtp://mail.example.com/inbox")]
+    [InlineData("smtp://mail.example.com?tls=maybe")]
+    [InlineData("smtp://mail.example.com?tls=none&tls=starttls")]
+    [InlineData("smtp://mail.example.com?password=hunter2")]
+    public void Anything_else_is_refused_in_one_line_without_a_secret(string setting)
+    {
+        var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create(setting));
+
+        Assert.StartsWith("HIBP_MAIL is expected to be pickup:DIR or smtp://", refusal.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("hunter2", refusal.ToString());
+        Assert.DoesNotContain('\n', refusal.Message);
+    }
+
+    [Fact]
+    public void A_password_goes_unencrypted_only_when_that_is_said()
+    {
+        var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create("smtp://ann:hunter2@mail.example.com:25"));
+
+        Assert.Contains("unencrypted", refusal.Message);
+        Assert.DoesNotContain("hunter2", refusal.Message);
+        Assert.Equal(SmtpTls.None, NotificationSenders.ParseSmtp("smtp://ann:hunter2@mail.example.com:25?tls=none").Tls);
+    }
+
+    [Fact]
+    public async Task The_name_of_a_sender_holds_no_secret()
+    {
+        await using var sender = NotificationSenders.Create("smtp://ann:hunter2@mail.example.com?tls=implicit");
+
+        Assert.Equal("mail server mail.example.com:465, TLS, with login", sender.DisplayName);
+    }
+}

@@ -1,0 +1,101 @@
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class PickupSenderTests : IDisposable
+{
+    private readonly string _root = Directory.CreateTempSubdirectory("hibp-pickup-").FullName;
+
+    public void Dispose() => Directory.Delete(_root, recursive: true);
+
+    [Fact]
+    public async Task A_mail_becomes_a_file_named_by_its_notification_and_a_second_copy_replaces_it()
+    {
+        var folder = Path.Combine(_root, "a", "b");
+        await using var sender = NotificationSenders.Create($"pickup:{folder}");
+
+        await sender.SendAsync(Mail(7, "first, and longer\r\n"), default);
+        await sender.SendAsync(Mail(8, "other\r\n"), default);
+        await sender.SendAsync(Mail(7, "second\r\n"), default);
+
+        Assert.Equal(["7.eml", "8.eml"], Directory.GetFileSystemEntries(folder).Select(Path.GetFileName).Order());
+        Assert.Equal("second\r\n", await File.ReadAllTextAsync(Path.Combine(folder, "7.eml")));
+        Assert.Equal($"pickup folder {folder}", sender.DisplayName);
+    }
+
+    [Fact]
+    public async Task A_file_is_seen_whole_or_not_at_all()
+    {
+        var seen = new List<string[]>();
+        await using var sender = new PickupSender(_root, path => new Watched(path, () => seen.Add(Directory.GetFiles(_root, "*.eml"))));
+
+        await sender.SendAsync(Mail(7, "a\r\n"), default);
+
+        Assert.Equal([[]], seen);
+        Assert.Single(Directory.GetFiles(_root, "*.eml"));
+    }
+
+    [Fact]
+    public async Task A_full_disk_is_told_and_leaves_nothing()
+    {
+        // /dev/full answers every write as a full disk does.
+        await using var sender = new PickupSender(_root, _ => new FileStream("/dev/full", FileMode.Open, FileAccess.Write, FileShare.ReadWrite, bufferSize: 0));
+        await File.WriteAllTextAsync(Path.Combine(_root, "7.eml"), "before");
+
+        var full = await Assert.ThrowsAsync<StoreFullException>(() => sender.SendAsync(Mail(7, "a\r\n"), default));
+
+        Assert.Contains("is full; make room", full.Message);
+        Assert.Equal("before", await File.ReadAllTextAsync(Path.Combine(_root, "7.eml")));
+        Assert.Single(Directory.GetFileSystemEntries(_root));
+    }
+
+    [Fact]
+    public async Task A_cancelled_write_leaves_nothing()
+    {
+        await using var sender = new PickupSender(_root);
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sender.SendAsync(Mail(7, "a\r\n"), new CancellationToken(canceled: true)));
+
+        Assert.Empty(Directory.GetFileSystemEntries(_root));
+    }
+
+    [Fact]
+    public async Task A_folder_that_can_not_be_one_is_a_set_up_error()
+    {
+        var file = Path.Combine(_root, "file");
+        await File.WriteAllTextAsync(file, "");
+        // The last is a folder in which the system lets nobody make a file, root included.
+        foreach (var folder in new[] { file, Path.Combine(file, "below"), "/sys/kernel" })
+        {
+            await using var sender = new PickupSender(folder);
+            Assert.Contains(folder, (await Assert.ThrowsAsync<StoreRefusedException>(() => sender.SendAsync(Mail(7, "a\r\n"), default))).Message);
+            await Assert.ThrowsAsync<StoreRefusedException>(() => sender.CheckAsync(default));
+        }
+    }
+
+    [Fact]
+    public async Task A_check_leaves_nothing_but_the_folder()
+    {
+        var folder = Path.Combine(_root, "new");
+        await using var sender = new PickupSender(folder);
+
+        await sender.CheckAsync(default);
+
+        Assert.Empty(Directory.GetFileSystemEntries(folder));
+    }
+
+    private static OutgoingMail Mail(long id, string content) => new(id, "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));
+
+    private sealed class Watched(string path, Action written) : FileStream(path, FileMode.CreateNew)
+    {
+        public override async ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            await base.WriteAsync(buffer, cancellationToken);
+            await FlushAsync(cancellationToken);
+            written();
+        }
+    }
+}

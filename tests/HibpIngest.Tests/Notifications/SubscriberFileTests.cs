@@ -1,0 +1,169 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+
+namespace HibpIngest.Tests.Notifications;
+
+public sealed class SubscriberFileTests
+{
+    private static readonly Subscription[] Two = [new("ann@example.com", null), new("bob@example.com", "example.org")];
+
+    [Theory]
+    [InlineData("email,domain\nann@example.com,\nbob@example.com,example.org\n")]
+    [InlineData("email,domain\r\nann@example.com,\r\nbob@example.com,example.org")]
+    [InlineData("\uFEFFemail,domain\r\nann@example.com,\r\nbob@example.com,example.org\r\n")]
+    [InlineData("\uFEFF\"email\",\"domain\"\n\"ann@example.com\",\"\"\n\"bob@example.com\",\"example.org\"\n")]
+    [InlineData(" Domain , EMAIL \n,Ann@Example.com \n Example.ORG ,\tBOB@example.com\n")]
+    [InlineData("name,email,note,domain\n\"A, nn\",ann@example.com,,\nBob,bob@example.com,\"say \"\"hi\"\"\",example.org\n")]
+    [InlineData("email,domain\n\nann@example.com\n  \n,\nbob@example.com,example.org\n\n\n")]
+    [InlineData("email,domain\nann@example.com,\nbob@example.com,example.org\nANN@example.com, \nbob@EXAMPLE.com,Example.org\n")]
+    public void Good_files(string csv) => Assert.Equal(Two, Read(csv));
+
+    [Fact]
+    public void Utf16_with_a_bom_is_read() =>
+        Assert.Equal(Two, SubscriberFile.Read(new MemoryStream([.. Encoding.Unicode.GetPreamble(), .. Encoding.Unicode.GetBytes("email,domain\r\nann@example.com,\r\nbob@example.com,example.org\r\n")])));
+
+    [Fact]
+    public void Without_a_domain_column_everybody_is_told_of_their_own_address() =>
+        Assert.Equal([new("ann@example.com", null), new Subscription("bob@example.com", null)], Read("email\nann@example.com\nbob@example.com\n"));
+
+    [Fact]
+    public void The_same_address_may_be_subscribed_to_itself_and_to_domains() =>
+        Assert.Equal(
+            [new("ann@example.com", null), new("ann@example.com", "example.com"), new Subscription("ann@example.com", "example.org")],
+            Read("email,domain\nann@example.com,\nann@example.com,example.com\nann@example.com,example.org\n"));
+
+    [Fact]
+    public void A_header_alone_is_nobody() => Assert.Empty(Read("email,domain\n"));
+
+    [Theory]
+    [InlineData("email,domain\nann@example.com,\nbob.secret\n", 3, "the email is not an address")]
+    [InlineData("email,domain\r\nann@example.com,\r\n\r\nsecret@example\r\n", 4, "the email is not an address (it breaks the rule DomainShape)")]
+    [InlineData("email,domain\nsecret@example.notatld,\n", 2, "the email is not an address (it breaks the rule TopLevelDomain)")]
+    [InlineData("email,domain\nann@example.com;secret@example.com,\n", 2, "the email is not an address")]
+    [InlineData("email,domain\nsécret@example.com,\n", 2, "the email is not an address")]
+    [InlineData("email,domain\n,secret.example\n", 2, "the email is missing")]
+    [InlineData("email,domain\nann@example.com,secret\n", 2, "the domain is not a domain")]
+    [InlineData("email,domain\nann@example.com,@secret.example.com\n", 2, "the domain is not a domain")]
+    [InlineData("email,domain\nann@example.com,secret@example.com\n", 2, "the domain is not a domain")]
+    [InlineData("email,domain\nann@example.com,example.com,secret\n", 2, "it has 3 fields, and the header 2")]
+    [InlineData("email,domain\nann@example.com,\n\"secret@example.com,\nbob@example.com,\n", 3, "the quotes are wrong")]
+    [InlineData("email,domain\nann@example.com,\n\"secret\"@example.com,\nbob@example.com,\n", 3, "the quotes are wrong")]
+    [InlineData("email,domain\nann@example.com,\nse\"cret@example.com,\n", 3, "the quotes are wrong")]
+    [InlineData("email,domain\n\"secret@example.com\n\",\n", 2, "the quotes are wrong")]
+    [InlineData("secret@example.com,\nbob@example.com,\n", 1, "the header email,domain is expected")]
+    [InlineData("email;domain\nsecret@example.com;\n", 1, "the header email,domain is expected")]
+    [InlineData("domain\nsecret.example\n", 1, "the header email,domain is expected")]
+    [InlineData("\n\nemail,Email\nsecret@example.com,\n", 3, "the header has the column email twice")]
+    public void Bad_lines_are_named_by_number_and_not_repeated(string csv, int line, string words)
+    {
+        var refusal = Assert.Throws<BadInputException>(() => Read(csv));
+
+        Assert.StartsWith($"the subscriber file, line {line}: {words}", refusal.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("secret", refusal.ToString());
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("\uFEFF")]
+    [InlineData("\n\n")]
+    public void An_empty_file_is_refused(string csv) => Assert.Contains("is empty", Assert.Throws<BadInputException>(() => Read(csv)).Message);
+
+    [Fact]
+    public void A_line_without_an_end_is_refused_before_it_is_in_memory()
+    {
+        var endless = new Endless();
+
+        var refusal = Assert.Throws<BadInputException>(() => SubscriberFile.Read(endless));
+
+        Assert.StartsWith("the subscriber file, line 2: the quotes are wrong, or the line has more than", refusal.Message, StringComparison.Ordinal);
+        Assert.InRange(endless.Given, 0, 1 << 20);
+    }
+
+    [Fact]
+    public void Many_subscribers_are_read_and_each_kept_once()
+    {
+        var csv = new StringBuilder("email,domain\n");
+        for (var i = 0; i < 300_000; i++)
+            csv.Append("user").Append(i % 150_000).Append("@example.com,\n");
+
+        var subscriptions = Read(csv.ToString());
+
+        Assert.Equal(150_000, subscriptions.Count);
+        Assert.Equal("user149999@example.com", subscriptions[^1].Email);
+    }
+
+    [Fact]
+    public void The_line_number_is_right_far_down_a_file()
+    {
+        var csv = new StringBuilder("email,domain\n");
+        for (var i = 0; i < 100_000; i++)
+            csv.Append("user").Append(i).Append(i % 1000 == 0 ? "@example.com,\n\n" : "@example.com,\n");
+        csv.Append("bad\n");
+
+        Assert.StartsWith("the subscriber file, line 100102:", Assert.Throws<BadInputException>(() => Read(csv.ToString())).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_stream_stays_open()
+    {
+        using var stream = new MemoryStream("email\nann@example.com\n"u8.ToArray());
+
+        SubscriberFile.Read(stream);
+
+        Assert.True(stream.CanRead);
+    }
+
+    private static IReadOnlyList<Subscription> Read(string csv)
+    {
+        // Read in small pieces, as from a network.
+        using var stream = new Trickle(Encoding.UTF8.GetBytes(csv));
+        return SubscriberFile.Read(stream);
+    }
+
+    private sealed class Trickle(byte[] bytes) : MemoryStream(bytes)
+    {
+        public override int Read(Span<byte> buffer) => base.Read(buffer[..Math.Min(buffer.Length, 4093)]);
+
+        public override int Read(byte[] buffer, int offset, int count) => base.Read(buffer, offset, Math.Min(count, 4093));
+    }
+
+    private sealed class Endless : Stream
+    {
+        public long Given { get; private set; }
+
+        public override bool CanRead => true;
+
+        public override bool CanSeek => false;
+
+        public override bool CanWrite => false;
+
+        public override long Length => throw new NotSupportedException();
+
+        public override long Position { get => Given; set => throw new NotSupportedException(); }
+
+        public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
+
+        public override int Read(Span<byte> buffer)
+        {
+            if (Given > 1 << 26)
+                throw new InvalidOperationException("this much was read");
+            buffer.Fill((byte)'x');
+            if (Given == 0)
+                "email,domain\n\""u8.CopyTo(buffer);
+            Given += buffer.Length;
+            return buffer.Length;
+        }
+
+        public override void Flush()
+        {
+        }
+
+        public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+        public override void SetLength(long value) => throw new NotSupportedException();
+
+        public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+    }
+}
