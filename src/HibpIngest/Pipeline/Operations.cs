@@ -130,7 +130,10 @@ public sealed class Operations(PipelineContext context)
     {
         var purged = 0L;
         while (await context.Database.PurgeRowsAsync(load, PurgeChunkRows, cancellationToken) is > 0 and var rows)
-            progress?.Report(purged += rows);
+        {
+            purged += rows;
+            progress?.Report(purged);
+        }
         return purged;
     }
 
