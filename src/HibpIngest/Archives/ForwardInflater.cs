@@ -57,6 +57,7 @@ internal sealed class ForwardInflater : DecoderStream
             {
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
+                // What it leaves is of the latest input only: it asks for more when what it holds is not enough for its next step.
                 _reader.Take(_given - _inflater.RemainingInput);
                 return 0;
             }

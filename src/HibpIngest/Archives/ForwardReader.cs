@@ -2,12 +2,9 @@ using System.Buffers;
 
 namespace HibpIngest.Archives;
 
-/// <summary>Reads a stream forward through a buffer that can be looked into, and stepped back in by a few bytes.</summary>
+/// <summary>Reads a stream forward through a buffer that can be looked into.</summary>
 internal sealed class ForwardReader : DecoderStream
 {
-    /// <summary>The inflater keeps up to four bytes of what it was given in its bit buffer, and says at its end that it had not needed them.</summary>
-    private const int StepBackBytes = 8;
-
     /// <summary>More than the longest local header (131,100 bytes).</summary>
     private const int BufferBytes = 1 << 18;
 
@@ -26,10 +23,9 @@ internal sealed class ForwardReader : DecoderStream
         {
             if (_buffer.Length - _start < bytes || _start > BufferBytes / 2)
             {
-                int kept = Math.Max(0, _start - StepBackBytes);
-                _buffer.AsSpan(kept, _end - kept).CopyTo(_buffer);
-                _start -= kept;
-                _end -= kept;
+                _buffer.AsSpan(_start, _end - _start).CopyTo(_buffer);
+                _end -= _start;
+                _start = 0;
             }
             int read = _source.Read(_buffer, _end, _buffer.Length - _end);
             if (read == 0)
@@ -39,11 +35,11 @@ internal sealed class ForwardReader : DecoderStream
         return new ArraySegment<byte>(_buffer, _start, _end - _start);
     }
 
-    /// <summary>Takes bytes that were peeked; a negative number gives some back.</summary>
+    /// <summary>Takes bytes that were peeked.</summary>
     public void Take(int bytes)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(bytes, _end - _start);
-        ArgumentOutOfRangeException.ThrowIfLessThan(_start + bytes, 0, nameof(bytes));
+        ArgumentOutOfRangeException.ThrowIfNegative(bytes);
         _start += bytes;
     }
 

@@ -1,0 +1,45 @@
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.Archives;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>Inflating forward stops right behind the data, however the data arrives.</summary>
+public sealed class ForwardInflaterTests
+{
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    [InlineData(5)]
+    [InlineData(1000)]
+    public void The_reader_stands_right_after_the_data(int readBytes)
+    {
+        foreach (var level in (CompressionLevel[])[CompressionLevel.NoCompression, CompressionLevel.Fastest, CompressionLevel.SmallestSize])
+        {
+            for (int lines = 0; lines < 40; lines++)
+            {
+                string text = lines == 0 ? "x" : Lines(lines, lines);
+                var compressed = new MemoryStream();
+                using (var deflate = new DeflateStream(compressed, level, leaveOpen: true))
+                    deflate.Write(Bytes(text));
+                using var source = new Trickle([.. compressed.ToArray(), .. "TAIL and more"u8], readBytes);
+                using var reader = new ForwardReader(source);
+                using var inflater = new ForwardInflater(reader);
+                var inflated = new MemoryStream();
+
+                inflater.CopyTo(inflated, 50);
+
+                Assert.Equal(text, Encoding.Latin1.GetString(inflated.ToArray()));
+                Assert.Equal(compressed.Length, inflater.CompressedBytes);
+                Assert.True(reader.Peek(4).AsSpan().StartsWith("TAIL"u8), $"{level}, {lines} lines");
+            }
+        }
+    }
+
+    private sealed class Trickle(byte[] data, int readBytes) : MemoryStream(data)
+    {
+        public override int Read(byte[] buffer, int offset, int count) => base.Read(buffer, offset, Math.Min(count, readBytes));
+    }
+}
