@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Runtime.CompilerServices;
+using System.Text;
 using System.Text.Json;
 using HibpIngest.Ports;
 using Microsoft.Extensions.Logging;
@@ -22,6 +23,15 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         ArgumentOutOfRangeException.ThrowIfGreaterThan(aliases.Length, IAccountTable.MaxTransactionEntities);
         if (aliases.IsEmpty)
             return;
+        if (aliases.Length == 1)
+        {
+            // Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less time over it.
+            var alias = Encoding.ASCII.GetString(bytes.Span[aliases.Span[0]]);
+            var row = (breachId - 1) / IAccountTable.BreachesPerRow;
+            await tables.MergeAsync(table, Encoding.ASCII.GetString(domain.Span), RowKey(alias, row), writer => writer.WriteBoolean(Property(breachId), true), "upsert of 1 account", cancellationToken);
+            return;
+        }
+
         using var transaction = TableTransaction.Upsert(_address, domain.Span, aliases.Span, bytes.Span, breachId);
         await tables.SubmitAsync(transaction, cancellationToken);
     }

@@ -96,6 +96,15 @@ internal sealed class TableService
         answer.ThrowUnlessSuccess(operation);
     }
 
+    /// <summary>Adds properties to an entity, which is made where there is none (InsertOrMerge).</summary>
+    public async Task MergeAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    {
+        using var body = JsonBody(properties);
+        using var answer = await SendAsync(RequestMethod.Patch, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
+        answer.ThrowUnlessSuccess(operation);
+        StorageTelemetry.Transactions.Add(1);
+    }
+
     /// <summary>Replaces an entity; false when it is gone or of another version by now.</summary>
     public async Task<bool> ReplaceAsync(string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
     {

@@ -1,0 +1,289 @@
+using System.Diagnostics.Metrics;
+using System.Net;
+using System.Net.Sockets;
+using Azure.Core;
+using Azure.Core.Pipeline;
+using Azure.Identity;
+using HibpIngest.AzureStorage;
+using HibpIngest.AzureStorage.Tables;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+using HibpIngest.Telemetry;
+using HibpIngest.Tests.Azurite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Tests.AzureStorage;
+
+public sealed class TableFaultTests
+{
+    private static readonly StorageOptions Quick = new() { MaxRetries = 3, RetryDelay = TimeSpan.FromMilliseconds(5), MaxRetryDelay = TimeSpan.FromMilliseconds(20) };
+
+    [Fact]
+    public async Task A_part_that_is_throttled_is_sent_again_and_counted()
+    {
+        long throttled = 0;
+        using var meters = Listen("hibp.table.throttled", value => Interlocked.Add(ref throttled, value));
+        await using var server = await LoopbackServer.StartAsync((context, number, body) => number < 2 ? LoopbackServer.FailAsync(context, 503, "ServerBusy", 1) : LoopbackServer.AcceptAsync(context, body));
+        await Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert");
+        Assert.Equal(3, server.Requests.Count);
+        Assert.Single(server.Requests.Distinct());
+        Assert.InRange(Interlocked.Read(ref throttled), 2, long.MaxValue);
+    }
+
+    [Theory]
+    [InlineData(503, "ServerBusy")]
+    [InlineData(500, "OperationTimedOut")]
+    [InlineData(429, "TooManyRequests")]
+    public async Task A_part_that_stays_busy_is_unavailable_in_the_end(int status, string code)
+    {
+        await using var server = await LoopbackServer.StartAsync((context, _, _) => LoopbackServer.FailAsync(context, status, code, 1));
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert", "carl"));
+        Assert.Equal($"upsert of 3 accounts (number 2 of them) failed: status {status} ({code})", error.Message);
+        Assert.Equal(1 + Quick.MaxRetries, server.Requests.Count);
+    }
+
+    [Theory]
+    [InlineData(400, "PropertyNameInvalid", typeof(StoreRefusedException))]
+    [InlineData(403, "AuthorizationFailure", typeof(StoreRefusedException))]
+    [InlineData(404, "TableNotFound", typeof(StoreRefusedException))]
+    [InlineData(507, "AccountCapacityExceeded", typeof(StoreFullException))]
+    public async Task A_part_that_is_refused_is_not_sent_again(int status, string code, Type expected)
+    {
+        await using var server = await LoopbackServer.StartAsync((context, _, _) => LoopbackServer.FailAsync(context, status, code, 0));
+        var error = await Assert.ThrowsAsync(expected, () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        Assert.Equal($"upsert of 2 accounts (number 1 of them) failed: status {status} ({code})", error.Message);
+        Assert.Single(server.Requests);
+    }
+
+    [Theory]
+    [InlineData("anna")]
+    [InlineData("anna", "bert")]
+    public async Task A_busy_service_is_asked_again(params string[] aliases)
+    {
+        await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
+        {
+            if (number >= 2)
+            {
+                await Accept(context, body);
+                return;
+            }
+
+            context.Response.Headers.RetryAfter = "0";
+            await LoopbackServer.JsonAsync(context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
+        });
+        await Open(server).Table.UpsertAsync("example.com", 1, aliases);
+        Assert.Equal(3, server.Requests.Count);
+    }
+
+    [Theory]
+    [InlineData("anna")]
+    [InlineData("anna", "bert")]
+    public async Task A_lost_connection_is_tried_again_and_then_unavailable(params string[] aliases)
+    {
+        var lost = 2;
+        await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
+        {
+            if (number < lost)
+                context.Abort();
+            else
+                await Accept(context, body);
+        });
+        var store = Open(server);
+        await store.Table.UpsertAsync("example.com", 1, aliases);
+        Assert.Equal(3, server.Requests.Count);
+
+        lost = int.MaxValue;
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, aliases));
+        Assert.StartsWith($"upsert of {aliases.Length} account", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_answer_cut_off_is_tried_again()
+    {
+        await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
+        {
+            if (number > 0)
+            {
+                await LoopbackServer.AcceptAsync(context, body);
+                return;
+            }
+
+            context.Response.StatusCode = 202;
+            context.Response.ContentLength = 5000;
+            await context.Response.Body.WriteAsync("--batchresponse_1\r\n"u8.ToArray());
+            await context.Response.Body.FlushAsync();
+            context.Abort();
+        });
+        await Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert");
+        Assert.Equal(2, server.Requests.Count);
+    }
+
+    [Fact]
+    public async Task Nobody_listening_is_unavailable()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        var port = ((IPEndPoint)listener.LocalEndpoint).Port;
+        listener.Stop();
+        var at = $"http://127.0.0.1:{port}/loopback";
+        using var store = StorageAccount.Open($"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}", NullLoggerFactory.Instance, Quick);
+        Func<Task>[] calls =
+        [
+            () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
+            () => store.Table.GetBreachesAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
+            () => store.Blobs.FindAsync("a.zip", CancellationToken.None),
+        ];
+        foreach (var call in calls)
+        {
+            var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
+            Assert.EndsWith("failed: no connection (ConnectionRefused)", error.Message, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task A_service_that_does_not_answer_is_unavailable()
+    {
+        using var over = new CancellationTokenSource();
+        await using var server = await LoopbackServer.StartAsync((context, _, _) => Task.Delay(Timeout.Infinite, over.Token).ContinueWith(_ => { }, TaskScheduler.Default));
+        var options = new StorageOptions { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5), NetworkTimeout = TimeSpan.FromMilliseconds(200) };
+        using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, options);
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        Assert.Equal("upsert of 2 accounts failed: no answer in time", error.Message);
+        await over.CancelAsync();
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("<html>welcome to the hotel's network</html>")]
+    [InlineData("--batchresponse_1\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n--batchresponse_1--")]
+    [InlineData("HTTP/1.1 xyz\r\nHTTP/1.1 2")]
+    public async Task An_answer_that_does_not_speak_of_every_account_is_no_success(string answer)
+    {
+        await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
+        {
+            context.Response.StatusCode = 202;
+            await context.Response.Body.WriteAsync(System.Text.Encoding.UTF8.GetBytes(answer));
+        });
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        Assert.StartsWith("upsert of 2 accounts failed: the answer is not one of the table service", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_empty_page_is_not_the_end()
+    {
+        await using var server = await LoopbackServer.StartAsync(async (context, number, _) =>
+        {
+            if (number < 2)
+            {
+                context.Response.Headers["x-ms-continuation-NextPartitionKey"] = $"1!8!p+/{number}=";
+                context.Response.Headers["x-ms-continuation-NextRowKey"] = "1!8!r";
+            }
+
+            await LoopbackServer.JsonAsync(context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1"}]}""");
+        });
+        var aliases = new List<string>();
+        await foreach (var alias in Open(server).Table.ListAliasesAsync("example.com", 300, CancellationToken.None))
+            aliases.Add(alias);
+        Assert.Equal(["user1", "user2"], aliases);
+        Assert.Contains("NextPartitionKey=1%218%21p%2B%2F1%3D&NextRowKey=1%218%21r", server.Requests[2], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Removing_a_breach_reads_again_what_somebody_else_changed_meanwhile()
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var other = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await other.Table.CreateAsync(CancellationToken.None);
+        await other.Table.UpsertAsync("example.com", 1, "anna", "bert");
+        await other.Table.UpsertAsync("example.com", 2, "bert");
+
+        // Each entity gets another breach just before the first try to change it.
+        var changed = new HashSet<string>();
+        using var client = new HttpClient(new Interceptor(async request =>
+        {
+            var path = Uri.UnescapeDataString(request.RequestUri!.AbsolutePath);
+            if ((request.Method == HttpMethod.Put || request.Method == HttpMethod.Delete) && changed.Add(path))
+                await other.Table.UpsertAsync("example.com", 3, path.Contains("anna", StringComparison.Ordinal) ? "anna" : "bert");
+        }));
+        var tables = new TableService(StorageConnection.Parse(connection), null, Quick, new HttpClientTransport(client));
+        var table = new AccountTable(tables, "accounts", NullLogger<AccountTable>.Instance);
+        Assert.Equal(2, await table.RemoveBreachAsync(1, null, CancellationToken.None));
+        Assert.Equal(2, changed.Count);
+        Assert.Equal([3], await table.GetBreachesAsync("example.com", "anna", 3, CancellationToken.None));
+        Assert.Equal([2, 3], await table.GetBreachesAsync("example.com", "bert", 3, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_token_is_sent_as_bearer_and_none_is_a_refusal()
+    {
+        string? authorization = null;
+        using var client = new HttpClient(new Interceptor(request =>
+        {
+            authorization = request.Headers.Authorization?.ToString();
+            return Task.CompletedTask;
+        }, new HttpResponseMessage(HttpStatusCode.NotFound) { Content = new StringContent("""{"odata.error":{"code":"ResourceNotFound"}}""") }));
+        var connection = StorageConnection.Parse("https://someaccount.blob.core.windows.net");
+        var credential = new Token();
+        var tables = new TableService(connection, credential, Quick, new HttpClientTransport(client));
+        Assert.Null(await tables.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
+        Assert.Equal("Bearer a-token", authorization);
+        Assert.Equal("https://storage.azure.com/.default", Assert.Single(credential.Scopes));
+
+        credential.Fails = true;
+        var without = new TableService(connection, credential, Quick, new HttpClientTransport(client));
+        await Assert.ThrowsAsync<StoreRefusedException>(() => without.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
+    }
+
+    private static Task Accept(Microsoft.AspNetCore.Http.HttpContext context, string body)
+    {
+        if (context.Request.Method == "POST")
+            return LoopbackServer.AcceptAsync(context, body);
+        context.Response.StatusCode = 204;
+        return Task.CompletedTask;
+    }
+
+    private static StorageAccount Open(LoopbackServer server) => StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
+
+    private static MeterListener Listen(string instrument, Action<long> add)
+    {
+        var listener = new MeterListener
+        {
+            InstrumentPublished = (published, self) =>
+            {
+                if (published.Meter == HibpTelemetry.Meter && published.Name == instrument)
+                    self.EnableMeasurementEvents(published);
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((_, value, _, _) => add(value));
+        listener.Start();
+        return listener;
+    }
+
+    /// <summary>Does something before each request goes out, or answers it itself.</summary>
+    private sealed class Interceptor(Func<HttpRequestMessage, Task> before, HttpResponseMessage? answer = null) : DelegatingHandler(new SocketsHttpHandler())
+    {
+        protected override async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+        {
+            await before(request);
+            return answer ?? await base.SendAsync(request, cancellationToken);
+        }
+    }
+
+    private sealed class Token : TokenCredential
+    {
+        public string[] Scopes { get; private set; } = [];
+
+        public bool Fails { get; set; }
+
+        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken)
+        {
+            if (Fails)
+                throw new CredentialUnavailableException("no credential here");
+            Scopes = requestContext.Scopes;
+            return new AccessToken("a-token", DateTimeOffset.MaxValue);
+        }
+
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) => new(GetToken(requestContext, cancellationToken));
+    }
+}
