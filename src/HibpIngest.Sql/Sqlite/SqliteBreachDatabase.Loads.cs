@@ -53,8 +53,11 @@ public sealed partial class SqliteBreachDatabase
                 var breach = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
                 var generation = connection.Number("SELECT MAX(generation) FROM loads WHERE blob = ?1 AND etag = ?2", old.Blob.Name, old.Blob.ETag)!.Value + 1;
                 var restarted = AddLoad(connection, breach, old.Blob, settings, generation);
-                Fail(connection, load, $"restarted as load {restarted}");
+                var reason = $"restarted as load {restarted}";
+                Fail(connection, load, reason);
                 connection.Execute("UPDATE loads SET superseded_by = ?2 WHERE id = ?1", load, restarted);
+                // Nobody is to wait for them.
+                connection.Execute("UPDATE slices SET state = 'failed', error = ?2 WHERE load = ?1 AND state <> 'done'", load, reason);
                 return ReadLoad(connection, restarted)!;
             },
             cancellationToken);

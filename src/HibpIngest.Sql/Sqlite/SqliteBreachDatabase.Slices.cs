@@ -134,7 +134,7 @@ public sealed partial class SqliteBreachDatabase
                 connection,
                 $"""
                 {SliceColumns} JOIN loads l ON l.id = s.load
-                WHERE l.state <> 'done' AND NOT l.purging AND l.superseded_by IS NULL AND s.state = 'pending' AND s.state <> 'done' AND s.pending_since <= ?1
+                WHERE l.state <> 'done' AND NOT l.purging AND s.state = 'pending' AND s.state <> 'done' AND s.pending_since <= ?1
                 ORDER BY s.load, s.number LIMIT ?2
                 """,
                 Now - age, most),

@@ -17,7 +17,8 @@ public partial interface IBreachDatabase
     Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes away a breach, its loads, slices, rows and notifications. Its id is never given again.
+    /// Takes away a breach, its loads, slices, rows and notifications. Its id is never given again. Rows go first, in chunks that are transactions of their own, the rest in one; where that
+    /// is broken off, it may be run again.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open (neither done, failed nor held).</exception>
     Task RemoveBreachAsync(string name, CancellationToken cancellationToken);

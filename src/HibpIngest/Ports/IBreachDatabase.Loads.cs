@@ -11,8 +11,10 @@ public partial interface IBreachDatabase
     /// </summary>
     Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken);
 
-    /// <summary>Records a new load of the same blob version with these settings and fails the old one as restarted (its rows may be purged then).</summary>
-    /// <exception cref="Errors.NotPossibleException">No such load, or it is done.</exception>
+    /// <summary>
+    /// Records a new load of the same blob version with these settings and fails the old one as restarted, its undone slices with it (its rows may be purged then).
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">No such load, it is done, or it was restarted before.</exception>
     Task<Load> RestartLoadAsync(long load, LoadSettings settings, CancellationToken cancellationToken);
 
     /// <summary>One load with its counts; null where there is none.</summary>
@@ -52,7 +54,7 @@ public partial interface IBreachDatabase
     Task FailLoadAsync(long load, string error, CancellationToken cancellationToken);
 
     /// <summary>
-    /// A failed load goes on where it stood: ingesting, upserting (its failed slices pending again, attempts 0), matching or notifying; error cleared. A load that isn't failed
+    /// A failed load goes on where it stood: ingesting, upserting (in both, its failed slices pending again, attempts 0), matching, held or notifying; error cleared. A load that isn't failed
     /// stays as it is. Returns its new state.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another; its rows are purged.</exception>
@@ -63,7 +65,7 @@ public partial interface IBreachDatabase
     /// </summary>
     Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0 the load is marked purged.</summary>
+    /// <summary>Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0 the load is marked purged. From the first chunk on it is neither resumed nor requeued.</summary>
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open.</exception>
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken);
 

@@ -6,14 +6,14 @@ public partial interface IBreachDatabase
 {
     /// <summary>
     /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for individual subscribers (one per kind, subscriber, domain and breach, ever), and per
-    /// subscribed domain the number of rows, added to the load's. Begins with <c>UPDATE loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'</c>;
+    /// subscribed domain the number of rows, added to the load's. Subscriptions made since matching started are passed over: they would see a part of the rows only. Begins with <c>UPDATE loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'</c>;
     /// false and nothing done where no row changed.
     /// </summary>
     Task<bool> MatchRowsAsync(long load, long after, long upTo, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends matching where the load is in state matching and matched to its last position. In one transaction: exact account and domain counts where duplicates were possible, domain notifications,
-    /// unsent notifications of the breach that hang on failed loads taken over, all of the load's open ones numbered 1..n, the breach published; state held (hold), notifying, or done when there is
+    /// unsent notifications of the breach that hang on failed loads taken over, the load's notifications numbered 1..n (those that have a number first, in its order), the breach published; state held (hold), notifying, or done when there is
     /// nothing to send (<paramref name="suppress"/>, for a retired breach, takes the load's open notifications away). Returns the state it set; null where the load was in no state for it.
     /// </summary>
     Task<LoadState?> FinishMatchingAsync(long load, bool hold, bool suppress, CancellationToken cancellationToken);
@@ -25,7 +25,8 @@ public partial interface IBreachDatabase
     Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Claims, for the owner until the lease expires, those numbered first..last that are neither sent nor failed nor claimed by another whose claim is alive.
+    /// Claims, for the owner until the lease expires, those numbered first..last that are neither sent nor failed nor claimed by another whose claim is alive. None of a load that
+    /// isn't notifying: a message from before must not send what is held or being matched again.
     /// </summary>
     /// <returns>The claimed ones, in order, and whether another owner holds any of the rest.</returns>
     Task<(IReadOnlyList<Notification> Claimed, bool OthersHeld)> ClaimNotificationsAsync(

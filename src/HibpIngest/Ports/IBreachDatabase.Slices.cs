@@ -27,15 +27,15 @@ public partial interface IBreachDatabase
 
     /// <summary>
     /// Sets slices back to pending with attempts 0 (one, the failed ones, or all: <paramref name="slice"/> wins) and, where that is any, the load to ingesting or upserting
-    /// (by whether its ingest was complete), error and FinishedAt cleared. Returns those slices.
+    /// (by whether its ingest was complete), error and FinishedAt cleared. Returns those slices; none of a load that was restarted as another, which has its rows.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged; one slice of a load that was restarted.</exception>
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>Slices of a load in order.</summary>
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
-    /// <summary>Slices of loads that are not done, pending for at least <paramref name="age"/> since they were made or set back; at most <paramref name="most"/>.</summary>
+    /// <summary>Slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were made or set back; at most <paramref name="most"/>.</summary>
     Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken);
 
     /// <summary>Queued slices of open loads whose QueuedAt is at least <paramref name="age"/> old; at most <paramref name="most"/>.</summary>

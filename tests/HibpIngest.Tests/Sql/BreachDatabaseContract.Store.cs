@@ -17,6 +17,26 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task An_empty_database_is_upgraded_once_by_many_at_once()
+    {
+        for (var round = 0; round < 5; round++)
+        {
+            var databases = Enumerable.Range(0, 4).Select(_ => OpenAnother($"empty {round}")).ToList();
+            Assert.Equal(0, (await databases[0].GetSchemaVersionAsync(None)).Found);
+            await Task.WhenAll(databases.Select(database => Task.Run(() => database.UpgradeAsync(None))));
+            Assert.All(await Task.WhenAll(databases.Select(database => database.GetSchemaVersionAsync(None))), version => Assert.Equal(version.Expected, version.Found));
+            Assert.False(await databases[3].HasLoadsAsync(None));
+        }
+    }
+
+    [Fact]
+    public async Task Without_a_schema_the_operator_is_told()
+    {
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => OpenAnother("no schema").ListLoadsAsync(null, None));
+        Assert.Contains("schema", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task A_newer_schema_is_refused()
     {
         var (_, expected) = await Database.GetSchemaVersionAsync(None);

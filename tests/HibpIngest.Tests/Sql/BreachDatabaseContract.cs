@@ -12,6 +12,7 @@ namespace HibpIngest.Tests.Sql;
 /// </summary>
 public abstract partial class BreachDatabaseContract : IAsyncLifetime
 {
+    protected const string MainDatabase = "hibp";
     protected const string Me = "host/1/me";
     protected const string Other = "host/2/other";
     protected const int SliceRows = 3;
@@ -28,8 +29,8 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     protected DateTimeOffset Now => Time.GetUtcNow();
 
-    /// <summary>A new object on the test's database, as another process would have it; at first without any schema.</summary>
-    protected abstract IBreachDatabase Open(TimeProvider time);
+    /// <summary>A new object on one of the test's databases, as another process would have it. A database that wasn't opened before is empty, without a schema.</summary>
+    protected abstract IBreachDatabase Open(string database, TimeProvider time);
 
     /// <summary>Makes every insert into a table fail from now on.</summary>
     protected abstract Task FailInsertsAsync(string table);
@@ -55,12 +56,12 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             await database.DisposeAsync();
     }
 
-    /// <summary>Another object on the same database.</summary>
-    protected IBreachDatabase OpenAnother()
+    /// <summary>Another object on the test's database, or on another database.</summary>
+    protected IBreachDatabase OpenAnother(string database = MainDatabase)
     {
-        var database = Open(Time);
-        _opened.Add(database);
-        return database;
+        var opened = Open(database, Time);
+        _opened.Add(opened);
+        return opened;
     }
 
     protected static LoadSettings Settings { get; } = new()

@@ -4,13 +4,14 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 
+/// <summary>SQLite keeps the contract.</summary>
 public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("hibp-sqlite-").FullName;
 
-    private string DatabaseFile => Path.Combine(_folder, "new", "hibp.db");
+    protected override IBreachDatabase Open(string database, TimeProvider time) => SqliteBreachDatabase.Open(FileOf(database), time);
 
-    protected override IBreachDatabase Open(TimeProvider time) => SqliteBreachDatabase.Open(DatabaseFile, time);
+    private string FileOf(string database) => Path.Combine(_folder, $"{database}.db");
 
     protected override Task FailInsertsAsync(string table) =>
         ExecuteAsync($"CREATE TRIGGER fail_{table} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END");
@@ -27,15 +28,17 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
         Directory.Delete(_folder, recursive: true);
     }
 
-    private Task ExecuteAsync(string sql) => ScalarAsync(sql);
+    private Task ExecuteAsync(string sql, string database = MainDatabase) => ScalarAsync(sql, database);
 
-    /// <summary>By another driver than the one under test.</summary>
-    private async Task<object?> ScalarAsync(string sql)
+    private async Task<object?> ScalarAsync(string sql, string database = MainDatabase)
     {
-        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await using var connection = Connect(database);
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = sql;
         return await command.ExecuteScalarAsync();
     }
+
+    /// <summary>By another driver than the one under test.</summary>
+    private SqliteConnection Connect(string database, int timeoutSeconds = 30) => new($"Data Source={FileOf(database)};Pooling=False;Default Timeout={timeoutSeconds}");
 }

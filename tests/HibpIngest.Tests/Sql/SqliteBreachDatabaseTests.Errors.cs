@@ -1,0 +1,187 @@
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Sql.Sqlite;
+
+namespace HibpIngest.Tests.Sql;
+
+public sealed partial class SqliteBreachDatabaseTests
+{
+    [Fact]
+    public async Task Makes_its_folder_and_takes_a_path_or_a_connection_string()
+    {
+        var file = Path.Combine(_folder, "deep", "er", "x.db");
+        await using (var byPath = SqliteBreachDatabase.Open(file, Time))
+        {
+            Assert.Equal(file, byPath.DisplayName);
+            await byPath.UpgradeAsync(None);
+            await byPath.TryLockAsync("lock", Me, Lease, None);
+        }
+        await using var byConnectionString = SqliteBreachDatabase.Open($"data source={file}", Time);
+        Assert.Equal(file, byConnectionString.DisplayName);
+        Assert.False(await byConnectionString.TryLockAsync("lock", Other, Lease, None));
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData(":memory:")]
+    [InlineData("file:x.db?mode=memory")]
+    [InlineData("Data Source=x.db;Password=hunter2")]
+    [InlineData("Data Source='x.db")]
+    public void Refuses_what_names_no_file(string text)
+    {
+        var refused = Assert.Throws<StoreRefusedException>(() => SqliteBreachDatabase.Open(text, Time));
+        Assert.DoesNotContain("hunter2", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_path_that_can_not_be_is_refused()
+    {
+        var file = Path.Combine(_folder, "plain.txt");
+        await File.WriteAllTextAsync(file, "no folder");
+        Assert.Throws<StoreRefusedException>(() => SqliteBreachDatabase.Open(Path.Combine(file, "x.db"), Time));
+        await using var folder = SqliteBreachDatabase.Open(_folder, Time);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => folder.UpgradeAsync(None));
+        await Assert.ThrowsAsync<StoreRefusedException>(() => folder.GetSchemaVersionAsync(None));
+    }
+
+    [Fact]
+    public async Task A_file_that_is_no_database_is_refused_and_left_as_it_is()
+    {
+        var file = Path.Combine(_folder, "plain.txt");
+        var text = new string('x', 5_000);
+        await File.WriteAllTextAsync(file, text);
+        await using var database = SqliteBreachDatabase.Open(file, Time);
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => database.UpgradeAsync(None));
+        Assert.Equal($"'{file}' is not a database: name another file, or move this one away", refused.Message);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None));
+        Assert.Equal(text, await File.ReadAllTextAsync(file));
+    }
+
+    [Fact]
+    public async Task Another_programs_database_is_refused_and_left_as_it_is()
+    {
+        await ExecuteAsync("CREATE TABLE theirs (id INTEGER)", "theirs");
+        var before = await File.ReadAllBytesAsync(FileOf("theirs"));
+        var database = OpenAnother("theirs");
+        await Assert.ThrowsAsync<StoreRefusedException>(() => database.UpgradeAsync(None));
+        await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None));
+        Assert.Equal(before, await File.ReadAllBytesAsync(FileOf("theirs")));
+    }
+
+    [Fact]
+    public async Task A_full_disk_is_told_and_the_work_goes_on_once_there_is_room()
+    {
+        var load = await IngestAsync(Numbered(10));
+        var accounts = Enumerable.Range(0, 20_000).Select(i => $"somebody{i}@some-longer-domain{i}.example").ToList();
+        await using (var full = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time, maxPages: 100))
+        {
+            for (var attempt = 0; attempt < 2; attempt++)
+            {
+                var told = await Assert.ThrowsAsync<StoreFullException>(() => full.CommitBatchAsync(
+                    load.Id, Me, Batch(11, accounts), LoadSettings.DefaultSliceRows, new LoadCheckpoint(), false, Lease, None));
+                Assert.Contains(FileOf(MainDatabase), told.Message, StringComparison.Ordinal);
+                Assert.DoesNotContain("@", told.Message, StringComparison.Ordinal);
+                Assert.Equal(10, await CountAsync("rows"));
+            }
+            // A small one still goes in, on the same connection.
+            await full.CommitBatchAsync(load.Id, Me, Batch(11, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        }
+        await Database.CommitBatchAsync(load.Id, Me, Batch(12, accounts), LoadSettings.DefaultSliceRows, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal(20_011, await CountAsync("rows"));
+    }
+
+    [Fact]
+    public async Task While_another_process_writes_a_writer_waits_and_a_reader_does_not()
+    {
+        var load = await StartAsync();
+        await using var writing = Connect(MainDatabase);
+        await writing.OpenAsync();
+        await using var transaction = writing.BeginTransaction(deferred: false);
+        using var cancellation = new CancellationTokenSource();
+        var cancelled = Database.TryTakeLoadAsync(load.Id, Other, Lease, cancellation.Token);
+        var waiting = OpenAnother().TryTakeLoadAsync(load.Id, Me, Lease, None);
+        Assert.NotNull(await Database.GetLoadAsync(load.Id, None));
+        await cancellation.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => cancelled);
+        Assert.False(waiting.IsCompleted);
+        await transaction.RollbackAsync();
+        Assert.True(await waiting);
+    }
+
+    [Fact]
+    public async Task A_running_statement_is_stopped_by_cancellation()
+    {
+        // A subscription that each of the rows concerns, and a trigger that takes long: it ends only by being stopped.
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        await ExecuteAsync(
+            """
+            CREATE TRIGGER endless BEFORE INSERT ON notifications
+            BEGIN
+                INSERT INTO locks (name, owner, expires_at)
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'endless', '', COUNT(*) FROM n;
+            END
+            """);
+        using var cancellation = new CancellationTokenSource();
+        var matching = Task.Run(() => Database.MatchRowsAsync(load.Id, 0, 4, cancellation.Token));
+        // It has the write lock once nobody else can get it.
+        await using (var probe = Connect(MainDatabase, timeoutSeconds: 1))
+        {
+            await probe.OpenAsync();
+            while (true)
+            {
+                try
+                {
+                    await using var transaction = probe.BeginTransaction(deferred: false);
+                }
+                catch (Microsoft.Data.Sqlite.SqliteException e) when (e.SqliteErrorCode == SQLitePCL.raw.SQLITE_BUSY)
+                {
+                    break;
+                }
+            }
+        }
+        await cancellation.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => matching);
+        await ExecuteAsync("DROP TRIGGER endless");
+        Assert.True(await Database.MatchRowsAsync(load.Id, 0, 4, None));
+    }
+
+    [Fact]
+    public async Task Matching_scans_a_range_of_rows_once_and_probes_the_subscribers_index()
+    {
+        var plan = new StringBuilder();
+        await using var connection = Connect(MainDatabase);
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MatchSql}";
+        for (var parameter = 1; parameter <= 3; parameter++)
+            command.Parameters.AddWithValue($"?{parameter}", parameter);
+        await using var row = await command.ExecuteReaderAsync();
+        while (await row.ReadAsync())
+            plan.AppendLine(row.GetString(3));
+        var steps = plan.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Single(steps, step => step.Contains("rows AS r", StringComparison.Ordinal) && step.Contains("SEARCH", StringComparison.Ordinal) && step.Contains("INTEGER PRIMARY KEY", StringComparison.Ordinal));
+        Assert.Contains(steps, step => step.Contains("subscribers AS a USING", StringComparison.Ordinal) && step.Contains("INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
+        Assert.Contains(steps, step => step.Contains("subscribers AS d USING", StringComparison.Ordinal) && step.Contains("INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
+        Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR", StringComparison.Ordinal));
+        Assert.DoesNotContain(steps, step => step.Contains("B-TREE", StringComparison.Ordinal) || step.Contains("AUTOMATIC", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_schema_without_a_part_is_told()
+    {
+        await ExecuteAsync("DROP TABLE passwords");
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => Database.GetPasswordAsync("a.zip", None));
+        Assert.Contains("passwords", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Commits_reach_the_disk_and_stay_in_a_log_of_their_own()
+    {
+        await StartAsync();
+        Assert.Equal("wal", await ScalarAsync("PRAGMA journal_mode"));
+        Assert.True(File.Exists(FileOf(MainDatabase) + "-wal"));
+    }
+}
