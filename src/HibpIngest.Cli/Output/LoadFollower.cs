@@ -35,18 +35,31 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             ingest.Description = $"[bold]1[/] read and copied   {Tables.Number(load.LastPosition),13} rows";
             ingest.Value = figures.Ingested;
             if (load.Slices.Total > 0)
-                upsert.StartTask();
+                Start(upsert);
             upsert.Description = $"[bold]2[/] into the table   {Tables.Number(load.Entities),14} accounts";
             upsert.Value = figures.Searchable;
             if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
-                notify.StartTask();
+                Start(notify);
             notify.Description = $"[bold]3[/] subscribers told {Tables.Number(load.Notifications.Sent),14} mails";
             notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
-            if (load.Checkpoint.BlobBytes > 0 && load.IngestComplete)
-                ingest.StopTask();
+            if (load.IngestComplete)
+                Stop(ingest);
             if (load.UpsertedAt is not null)
-                upsert.StopTask();
+                Stop(upsert);
         }, cancellationToken);
+
+        // A task's clock starts and stops once.
+        static void Start(ProgressTask task)
+        {
+            if (task.StartTime is null)
+                task.StartTask();
+        }
+
+        static void Stop(ProgressTask task)
+        {
+            if (task.StartTime is not null && task.StopTime is null)
+                task.StopTask();
+        }
     }
 
     private async Task<Load> LinesAsync(BlobVersion blob, CancellationToken cancellationToken)
