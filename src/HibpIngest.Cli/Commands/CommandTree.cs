@@ -28,6 +28,7 @@ internal static class CommandTree
             new PoisonCommands(),
             new ResumeCommand(),
             new PurgeCommand(),
+            new SampleCommand(),
             new DatabaseCommands(),
             new DoctorCommand(),
         };

@@ -1,0 +1,78 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Cli.Samples;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>hibp sample OUT.zip.</summary>
+internal sealed class SampleCommand : HibpCommand
+{
+    private readonly Argument<FileInfo> _file = new("OUT.zip") { Description = "The zip to write; one that is there is replaced." };
+    private readonly Option<long> _accounts = new("--accounts") { Description = "Distinct accounts in it.", HelpName = "N", Required = true };
+    private readonly Option<int> _seed = new("--seed") { Description = "The same seed makes the same file.", HelpName = "S", DefaultValueFactory = _ => 1 };
+
+    private readonly Option<int> _overlap = new("--overlap") { Description = "How many of each hundred accounts are those of another sample (--overlap-seed) of at least this size.", HelpName = "PERCENT" };
+    private readonly Option<int> _overlapSeed = new("--overlap-seed") { Description = "Seed of that other sample.", HelpName = "S" };
+
+    public SampleCommand()
+        : base("sample", "Write a synthetic breach for load tests: a realistic mix of domains, duplicates, mixed case and junk.")
+    {
+        Add(_file);
+        Add(_accounts);
+        Add(_seed);
+        Add(_overlap);
+        Add(_overlapSeed);
+        _accounts.Validators.Add(result =>
+        {
+            if (result.Tokens is [var token] && long.TryParse(token.Value, out var accounts) && accounts is < 1 or > SampleOptions.MaxAccounts)
+                result.AddError($"--accounts takes 1 to {SampleOptions.MaxAccounts}");
+        });
+        _overlap.Validators.Add(result =>
+        {
+            if (result.Tokens is [var token] && int.TryParse(token.Value, out var percent) && percent is < 0 or > 100)
+                result.AddError("--overlap takes 0 to 100");
+        });
+        Validators.Add(result =>
+        {
+            if (IsGiven(result, _overlap) != IsGiven(result, _overlapSeed))
+                result.AddError("--overlap and --overlap-seed go together");
+        });
+        Examples =
+        [
+            ("hibp sample --accounts 250000 --seed 7 First.zip", "a quarter of a million accounts"),
+            ("hibp sample --accounts 250000 --seed 8 --overlap 20 --overlap-seed 7 Second.zip", "another, a fifth of whose accounts are in the first one too"),
+        ];
+    }
+
+    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var file = session.Parsed.GetRequiredValue(_file);
+        var accounts = session.Parsed.GetValue(_accounts);
+        var seed = session.Parsed.GetValue(_seed);
+        // Written under another name first: what is there under the right name is whole.
+        var part = file.FullName + ".part";
+        try
+        {
+            var options = new SampleOptions
+            {
+                Accounts = accounts,
+                Seed = seed,
+                OverlapPercent = session.Parsed.GetValue(_overlap),
+                OverlapSeed = session.Parsed.GetValue(_overlapSeed),
+            };
+            using (var stream = new FileStream(part, FileMode.Create, FileAccess.ReadWrite))
+                SampleBreach.Write(stream, options, cancellationToken);
+            File.Move(part, file.FullName, overwrite: true);
+        }
+        finally
+        {
+            File.Delete(part);
+        }
+        file.Refresh();
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new SampleDocument(file.FullName, accounts, seed, file.Length), Documents.Default.SampleDocument);
+        else
+            session.Screen.Show($"{file.Name}: {Tables.Number(accounts)} accounts, {Tables.Bytes(file.Length)}.");
+        return Task.FromResult(0);
+    }
+}

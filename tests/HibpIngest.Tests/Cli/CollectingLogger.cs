@@ -1,0 +1,18 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>Keeps what is logged.</summary>
+internal sealed class CollectingLogger : ILogger
+{
+    public ConcurrentQueue<(int Event, string Text)> Lines { get; } = new();
+
+    public IDisposable? BeginScope<TState>(TState state)
+        where TState : notnull => null;
+
+    public bool IsEnabled(LogLevel logLevel) => true;
+
+    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+        Lines.Enqueue((eventId.Id, formatter(state, exception)));
+}

@@ -1,0 +1,74 @@
+using HibpIngest.Cli;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>Settings from the command line and the environment.</summary>
+public sealed class PipelineSettingsTests
+{
+    [Fact]
+    public void Defaults_need_nothing()
+    {
+        var settings = Read();
+        Assert.Equal("UseDevelopmentStorage=true", settings.Storage);
+        Assert.Equal(Path.Combine(".hibp", "hibp.db"), settings.Database);
+        Assert.Null(settings.Mail);
+        Assert.Null(settings.SecretKey);
+        Assert.Equal(20_000, settings.Options.BatchRows);
+        Assert.Empty(settings.UnknownVariables);
+    }
+
+    [Fact]
+    public void Variables_set_every_kind_of_option()
+    {
+        var settings = Read(
+            ("HIBP_STORAGE", "account"), ("HIBP_DATABASE", "file.db"), ("HIBP_MAIL", "pickup:out"), ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_SECRET_KEY", "key"),
+            ("HIBP_BATCHROWS", "30000"), ("HIBP_MAILSPERSECOND", "2.5"), ("HIBP_TIMEBUDGET", "00:04:00"), ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
+            ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
+        Assert.Equal(("account", "file.db", "pickup:out", "key"), (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
+        Assert.Equal("a@b.org", settings.Options.MailFrom);
+        Assert.Equal(30_000, settings.Options.BatchRows);
+        Assert.Equal(10_000, settings.Options.SliceRows);
+        Assert.Equal(2.5, settings.Options.MailsPerSecond);
+        Assert.Equal(TimeSpan.FromMinutes(4), settings.Options.TimeBudget);
+        Assert.Equal(12, settings.Options.Limits.MaxEntries);
+        Assert.Equal(99_999_999_999, settings.Options.Limits.MaxInflatedBytes);
+        Assert.Equal(200, settings.Options.Limits.MaxInflationRatio);
+        Assert.Equal(["HIBP_MAILPERSECOND"], settings.UnknownVariables);
+    }
+
+    [Fact]
+    public void The_command_line_wins()
+    {
+        var settings = PipelineSettings.Read("mine", "mine.db", new Dictionary<string, string> { ["HIBP_STORAGE"] = "theirs", ["HIBP_DATABASE"] = "theirs.db" });
+        Assert.Equal(("mine", "mine.db"), (settings.Storage, settings.Database));
+    }
+
+    [Theory]
+    [InlineData("HIBP_BATCHROWS", "0", "HIBP_BATCHROWS is expected to be from 1 to 1000000, found 0")]
+    [InlineData("HIBP_BATCHROWS", "1.5", "HIBP_BATCHROWS is expected to be a whole number, found '1.5'")]
+    [InlineData("HIBP_MAILSPERSECOND", "fast", "HIBP_MAILSPERSECOND is expected to be a number, found 'fast'")]
+    [InlineData("HIBP_TIMEBUDGET", "5", "HIBP_TIMEBUDGET is expected to be a duration as hh:mm:ss, found '5'")]
+    [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
+    [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES is expected to be from 1 to 2147483647, found -1")]
+    public void A_wrong_value_is_named(string variable, string value, string message) =>
+        Assert.Equal(message, Assert.Throws<BadInputException>(() => Read((variable, value))).Message);
+
+    [Fact]
+    public void What_is_logged_holds_no_secret_and_no_address()
+    {
+        var text = Read(("HIBP_STORAGE", "topsecret1"), ("HIBP_MAIL", "smtp://u:topsecret2@h"), ("HIBP_SECRET_KEY", "topsecret3"), ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_BATCHROWS", "123")).Describe();
+        Assert.Contains("HIBP_BATCHROWS=123", text, StringComparison.Ordinal);
+        Assert.Contains("HIBP_LIMITS__MAXNESTING=3", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("topsecret", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("@", text, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("Server=tcp:x.database.windows.net;Database=hibp")]
+    [InlineData("Addr=x; Initial Catalog=hibp")]
+    public void A_server_is_not_taken_for_a_file(string database) => Assert.Throws<BadInputException>(() => DatabaseFactory.Open(database, TimeProvider.System));
+
+    private static PipelineSettings Read(params (string Name, string Value)[] variables) =>
+        PipelineSettings.Read(null, null, variables.ToDictionary(variable => variable.Name, variable => variable.Value));
+}
