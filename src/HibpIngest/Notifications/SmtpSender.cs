@@ -57,6 +57,24 @@ public sealed class SmtpSender : INotificationSender
             throw new BadInputException($"the recipient of notification {mail.NotificationId} is not an address that can be mailed to");
         if (!MailSyntax.IsAddress(mail.From))
             throw new StoreRefusedException("the sender is not an address; check HIBP_MAIL_FROM");
+        using var limit = new CancellationTokenSource(_server.MailTimeout, _time);
+        using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
+        try
+        {
+            await SendInTurnAsync(mail, both.Token);
+        }
+        catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+        {
+            throw new OperationCanceledException(cancellationToken);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new StoreUnavailableException($"the mail server {_server} did not take a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
+        }
+    }
+
+    private async Task SendInTurnAsync(OutgoingMail mail, CancellationToken cancellationToken)
+    {
         await _turns.WaitAsync(cancellationToken);
         try
         {

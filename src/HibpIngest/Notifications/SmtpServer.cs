@@ -17,9 +17,11 @@ public sealed class SmtpServer
 
     public string? Password { get; init; }
 
-    /// <summary>Longest wait for a connection, for the TLS handshake and for the answer to a command. RFC 5321 would have five minutes; a whole mail is to stay below the ten
-    /// for which a notification is claimed.</summary>
+    /// <summary>Longest wait for a connection, for the TLS handshake and for the answer to a command. RFC 5321 would have five minutes, for relays in batch mode.</summary>
     public TimeSpan CommandTimeout { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>Longest time for a whole mail, the wait for a free connection included: less than the half claim (five minutes) that a sender keeps for the mail in hand.</summary>
+    public TimeSpan MailTimeout { get; init; } = TimeSpan.FromMinutes(4);
 
     /// <summary>Longest time to send the message itself, and again for the answer to it.</summary>
     public TimeSpan MessageTimeout { get; init; } = TimeSpan.FromMinutes(2);

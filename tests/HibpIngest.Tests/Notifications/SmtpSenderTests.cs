@@ -260,6 +260,34 @@ public sealed class SmtpSenderTests
         await sending;
     }
 
+    [Fact]
+    public async Task A_mail_takes_no_longer_than_it_may_in_all()
+    {
+        var time = new ManualTime();
+        var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var server = new SmtpTestServer
+        {
+            Script = step =>
+            {
+                if (step.Name != "RCPT")
+                    return null;
+                silence.TrySetResult();
+                return SmtpAnswer.Silence;
+            },
+        };
+        await using var sender = new SmtpSender(
+            new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 1, CommandTimeout = TimeSpan.FromHours(1) }, time);
+
+        var sending = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
+        await silence.Task.WaitAsync(Patience);
+        var waiting = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
+        time.Advance(TimeSpan.FromSeconds(239));
+        Assert.False(sending.IsCompleted || waiting.IsCompleted);
+        await time.AdvanceUntilAsync(Task.WhenAll(sending, waiting), TimeSpan.FromSeconds(240)).WaitAsync(Patience);
+
+        await Task.WhenAll(sending, waiting);
+    }
+
     [Theory]
     [InlineData("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")]
     [InlineData("\0\u0001\u0015\u0003\u0001\n")]
