@@ -107,6 +107,10 @@ public sealed class MailComposerTests
         }
     }
 
+    [Fact]
+    public void Whatever_else_is_set_without_verified_it_is_unverified() =>
+        Assert.Contains("is unverified", Unwrap(MimeMessage.Parse(Compose(Person, Flagged(~BreachFlags.Verified)).Content).Parts[0].Text));
+
     [Theory]
     [InlineData(BreachFlags.Sensitive)]
     [InlineData(BreachFlags.Retired)]
@@ -231,6 +235,8 @@ public sealed class MailComposerTests
 
         Assert.Throws<InvalidDataException>(() => message.Header("Bcc"));
         Assert.StartsWith("Your email address is in leaked data: A Bcc: eve@example.com", MimeMessage.DecodeWords(message.Header("Subject")), StringComparison.Ordinal);
+        Assert.DoesNotContain(MimeMessage.DecodeWords(message.Header("Subject")), c => char.IsControl(c) || c is '\u2028' or '\u202e');
+        Assert.All(message.Parts, part => Assert.DoesNotContain(part.Text.ReplaceLineEndings("\n"), c => char.IsControl(c) && c != '\n'));
     }
 
     [Theory]
