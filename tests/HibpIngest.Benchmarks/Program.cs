@@ -1,1 +1,48 @@
-return 0;
+using System.Globalization;
+using HibpIngest.Benchmarks;
+using HibpIngest.Cli.Samples;
+
+const string Usage = """
+    Measures the pipeline's stages beside their bare ceilings, in one run, as medians of ratios taken in turn.
+
+      stages [ACCOUNTS] [PAIRS]   extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is under 60% of its ceiling
+      memory [SMALL] [LARGE]      peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit code 1 when it grows by more than 1.3 times
+    """;
+const double LeastShare = 0.6;
+
+if (args is ["memory-child", var stage, var connection, var file])
+{
+    await MemoryBenchmark.ChildAsync(stage, connection, file);
+    return 0;
+}
+
+var folder = Directory.CreateTempSubdirectory("hibp-bench-").FullName;
+try
+{
+    switch (args)
+    {
+        case ["stages", ..]:
+            var (accounts, count) = (Number(1, 400_000), (int)Number(2, 5));
+            var zip = Path.Combine(folder, "Bench.zip");
+            using (var output = File.Create(zip))
+                SampleBreach.Write(output, new SampleOptions { Accounts = accounts, Seed = 1 }, CancellationToken.None);
+            var batches = await CopyBenchmark.ReadAsync(zip, (int)accounts);
+            var pairs = new Pairs(count);
+            await new ExtractBenchmark(zip).MeasureAsync(pairs);
+            await new CopyBenchmark(batches, folder).MeasureAsync(pairs);
+            await using (var upsert = await UpsertBenchmark.StartAsync(batches, folder))
+                await upsert.MeasureAsync(pairs, count);
+            return pairs.Print(LeastShare) ? 0 : 1;
+        case ["memory", ..]:
+            return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
+        default:
+            Console.Error.WriteLine(Usage);
+            return 2;
+    }
+}
+finally
+{
+    Directory.Delete(folder, recursive: true);
+}
+
+long Number(int index, long otherwise) => args.Length > index ? long.Parse(args[index], CultureInfo.InvariantCulture) : otherwise;

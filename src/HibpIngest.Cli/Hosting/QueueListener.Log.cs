@@ -5,7 +5,7 @@ namespace HibpIngest.Cli.Hosting;
 internal sealed partial class QueueListener
 {
     [LoggerMessage(9001, LogLevel.Warning, "{Queue}: message {Message} failed in try {Attempt} of {Tries}: {Reason}")]
-    private partial void LogFailed(string queue, string message, long attempt, int tries, string reason, Exception? exception);
+    private partial void LogFailed(string queue, string message, long attempt, int tries, string reason);
 
     [LoggerMessage(9002, LogLevel.Error, "{Queue}: message {Message} has used up its tries ({Tries}) and is now in {Queue}-poison; see: hibp poison list {Queue}")]
     private partial void LogPoisoned(string queue, string message, long tries);

@@ -128,7 +128,7 @@ internal sealed partial class QueueListener(
             }
             else
             {
-                LogFailed(name, message.Current.Id, tries, options.MaxDequeueCount, failure.Message, failure is HibpException ? null : failure);
+                LogFailed(name, message.Current.Id, tries, options.MaxDequeueCount, failure is HibpException ? failure.Message : UnexpectedError.Describe(failure));
                 onFailure?.Invoke(failure);
                 if (tries >= options.MaxDequeueCount)
                     await PoisonAsync(message, CancellationToken.None);

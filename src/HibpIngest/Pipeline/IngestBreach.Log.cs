@@ -20,6 +20,6 @@ public sealed partial class IngestBreach
     [LoggerMessage(1004, LogLevel.Error, "load {Load} of {Breach} failed: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 
-    [LoggerMessage(1005, LogLevel.Critical, "load {Load} of {Breach} failed by a defect")]
-    private partial void LogUnexpected(long load, string breach, Exception exception);
+    [LoggerMessage(1005, LogLevel.Critical, "load {Load} of {Breach} failed by a defect: {Error}")]
+    private partial void LogUnexpected(long load, string breach, string error);
 }

@@ -22,7 +22,8 @@ public sealed partial class IngestBreach(PipelineContext context)
             : await StartAsync(new BlobVersion(message.Blob ?? "", message.ETag ?? ""), cancellationToken);
         if (load is null || load.State != LoadState.Ingesting)
             return;
-        if (!await context.Database.TryTakeLoadAsync(load.Id, context.Owner, context.Options.LoadLease, cancellationToken))
+        var owner = context.NewOwner();
+        if (!await context.Database.TryTakeLoadAsync(load.Id, owner, context.Options.LoadLease, cancellationToken))
         {
             LogOwnedElsewhere(load.Id);
             return;
@@ -32,7 +33,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         {
             // Read again under the lease: the checkpoint may have moved between the two.
             load = await context.Database.GetLoadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
-            await IngestAsync(load, cancellationToken);
+            await IngestAsync(load, owner, cancellationToken);
         }
         catch (LoadLostException e)
         {
@@ -46,14 +47,14 @@ public sealed partial class IngestBreach(PipelineContext context)
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
             // Whoever goes on need not wait for the lease to run out; where the database itself is down, it does run out.
-            await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(load.Id, context.Owner, CancellationToken.None));
+            await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None));
             throw;
         }
         catch (Exception e)
         {
             // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
             await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}", CancellationToken.None);
-            LogUnexpected(load.Id, load.Breach, e);
+            LogUnexpected(load.Id, load.Breach, UnexpectedError.Describe(e));
         }
     }
 
@@ -89,7 +90,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         return load;
     }
 
-    private async Task IngestAsync(Load load, CancellationToken cancellationToken)
+    private async Task IngestAsync(Load load, string owner, CancellationToken cancellationToken)
     {
         CheckExtractor(load);
         if (await ReadMetadataAsync(context, load.Blob.Name, cancellationToken) is { } metadata)
@@ -97,14 +98,14 @@ public sealed partial class IngestBreach(PipelineContext context)
         var password = await context.Passwords.GetAsync(load.Blob.Name, cancellationToken);
 
         using var lease = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        var renewing = RenewAsync(load.Id, lease);
+        var renewing = RenewAsync(load.Id, owner, lease);
         try
         {
             var known = await RememberAsync(load, lease.Token);
             await using var extraction = new BreachExtraction(await context.Blobs.OpenAsync(load.Blob, lease.Token), password, load, known);
             extraction.Start();
-            if (await CopyAsync(load, extraction, lease.Token))
-                await FinishAsync(load, extraction.Checkpoint(), cancellationToken);
+            if (await CopyAsync(load, owner, extraction, lease.Token))
+                await FinishAsync(load, owner, extraction.Checkpoint(), cancellationToken);
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
@@ -118,7 +119,7 @@ public sealed partial class IngestBreach(PipelineContext context)
     }
 
     /// <summary>False when the time budget ended it.</summary>
-    private async Task<bool> CopyAsync(Load load, BreachExtraction extraction, CancellationToken cancellationToken)
+    private async Task<bool> CopyAsync(Load load, string owner, BreachExtraction extraction, CancellationToken cancellationToken)
     {
         var firstCommit = 0L;
         var sending = Task.CompletedTask;
@@ -127,7 +128,7 @@ public sealed partial class IngestBreach(PipelineContext context)
             // A transaction that has begun is finished: cancellation acts between batches.
             var began = context.Time.GetTimestamp();
             var slices = await context.Database.CommitBatchAsync(
-                load.Id, context.Owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
+                load.Id, owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
             HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, context.Time.GetElapsedTime(began));
             extraction.Return(batch);
             await sending;
@@ -137,7 +138,7 @@ public sealed partial class IngestBreach(PipelineContext context)
             if (context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(firstCommit) >= context.Options.TimeBudget)
             {
                 await sending;
-                await HandOnAsync(load, cancellationToken);
+                await HandOnAsync(load, owner, cancellationToken);
                 return false;
             }
             cancellationToken.ThrowIfCancellationRequested();
@@ -146,19 +147,19 @@ public sealed partial class IngestBreach(PipelineContext context)
         return true;
     }
 
-    private async Task HandOnAsync(Load load, CancellationToken cancellationToken)
+    private async Task HandOnAsync(Load load, string owner, CancellationToken cancellationToken)
     {
-        await context.Database.ReleaseLoadAsync(load.Id, context.Owner, CancellationToken.None);
+        await context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None);
         await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
         LogHandedOn(load.Id, load.Breach);
     }
 
-    private async Task FinishAsync(Load load, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
+    private async Task FinishAsync(Load load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
     {
         var copied = (await context.Database.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
         if (copied == 0)
             throw new BadInputException($"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
-        await context.Database.FinishIngestAsync(load.Id, context.Owner, checkpoint, CancellationToken.None);
+        await context.Database.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
         await context.Passwords.DeleteAsync(load.Blob.Name, CancellationToken.None);
         await context.CompleteUpsertAsync(load.Id, CancellationToken.None);
         LogCopied(load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
@@ -180,7 +181,7 @@ public sealed partial class IngestBreach(PipelineContext context)
     }
 
     /// <summary>Keeps the lease while nothing is committed (filling the dedupe set, skipping); cancels when it is lost.</summary>
-    private async Task RenewAsync(long load, CancellationTokenSource lease)
+    private async Task RenewAsync(long load, string owner, CancellationTokenSource lease)
     {
         using var timer = new PeriodicTimer(context.Options.LoadLease / 3, context.Time);
         try
@@ -188,7 +189,7 @@ public sealed partial class IngestBreach(PipelineContext context)
             while (await timer.WaitForNextTickAsync(lease.Token))
             {
                 var kept = true;
-                await IgnoreUnavailableAsync(async () => kept = await context.Database.RenewLoadAsync(load, context.Owner, context.Options.LoadLease, lease.Token));
+                await IgnoreUnavailableAsync(async () => kept = await context.Database.RenewLoadAsync(load, owner, context.Options.LoadLease, lease.Token));
                 if (!kept)
                     await lease.CancelAsync();
             }

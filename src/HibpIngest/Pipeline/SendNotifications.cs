@@ -24,8 +24,9 @@ public sealed partial class SendNotifications(PipelineContext context)
             return;
         }
         HibpTelemetry.Tag(load);
+        var owner = context.NewOwner();
         var (claimed, othersHeld) = await context.Database.ClaimNotificationsAsync(
-            load.Id, message.First, message.Last, context.Owner, context.Options.MailClaim, cancellationToken);
+            load.Id, message.First, message.Last, owner, context.Options.MailClaim, cancellationToken);
         var claimedAt = context.Time.GetTimestamp();
         var (sent, refused) = (0, 0);
         try
@@ -37,7 +38,7 @@ public sealed partial class SendNotifications(PipelineContext context)
                 if (context.Time.GetElapsedTime(claimedAt) > context.Options.MailClaim / 2)
                     throw new StoreUnavailableException("the mail server takes too long: the rest of these notifications is sent by another message");
                 var error = await SendAsync(notification, breach, cancellationToken);
-                if (!await context.Database.CompleteNotificationAsync(notification.Id, context.Owner, error, CancellationToken.None))
+                if (!await context.Database.CompleteNotificationAsync(notification.Id, owner, error, CancellationToken.None))
                     LogClaimLost(load.Id, notification.Number);
                 HibpTelemetry.Notified(error is null);
                 _ = error is null ? sent++ : refused++;
@@ -47,7 +48,7 @@ public sealed partial class SendNotifications(PipelineContext context)
         {
             LogSent(load.Id, load.Breach, message.First, message.Last, sent, refused);
             if (sent + refused < claimed.Count)
-                await context.Database.ReleaseNotificationsAsync(load.Id, message.First, message.Last, context.Owner, CancellationToken.None);
+                await context.Database.ReleaseNotificationsAsync(load.Id, message.First, message.Last, owner, CancellationToken.None);
         }
         if (othersHeld)
             await context.SendAsync(QueueNames.Mail, message, context.Options.MailClaim, cancellationToken);

@@ -199,6 +199,53 @@ public sealed class SweepTests
         Assert.Single(await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None));
     }
 
+    [Fact]
+    public async Task Two_deliveries_of_one_mail_message_at_once_send_each_mail_once()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(1, CancellationToken.None));
+
+        await using var sender = new WaitingSender();
+        var dispatcher = new PipelineDispatcher(rig.Context with { Sender = sender });
+        var message = new MailMessage { Load = 1, First = 1, Last = 1 }.ToJson();
+        var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
+        await sender.Entered.Task;
+        await dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
+        sender.MayGoOn.SetResult();
+        await first;
+
+        Assert.Equal(1, sender.Calls);
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Mail]); // to look again, should the first have died
+    }
+
+    private sealed class WaitingSender : INotificationSender
+    {
+        private int _calls;
+
+        public TaskCompletionSource Entered { get; } = new();
+
+        public TaskCompletionSource MayGoOn { get; } = new();
+
+        public int Calls => _calls;
+
+        public string DisplayName => "waiting";
+
+        public Task CheckAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
+        {
+            Interlocked.Increment(ref _calls);
+            Entered.TrySetResult();
+            await MayGoOn.Task;
+        }
+
+        public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    }
+
     private sealed class DownTable : FaultyTable
     {
         protected override Exception Fault() => new StoreUnavailableException("the table is down");

@@ -1,0 +1,97 @@
+using System.Diagnostics;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using SQLitePCL;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>Batches with rows, checkpoint and slices, each one transaction, beside bare prepared inserts of the same rows into the same table, as many to a transaction.</summary>
+internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string folder)
+{
+    private int _file;
+
+    public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("copy", "row", InsertAsync, CopyAsync);
+
+    /// <summary>The first accounts of a zip, in batches.</summary>
+    public static async Task<List<AccountBatch>> ReadAsync(string zip, int most)
+    {
+        var load = ExtractBenchmark.NewLoad(new PipelineOptions());
+        var read = new List<AccountBatch>();
+        await using var extraction = new BreachExtraction(File.OpenRead(zip), null, load, new AccountSet(load.Settings.DedupeCap));
+        extraction.Start();
+        await foreach (var batch in extraction.Batches.ReadAllAsync())
+        {
+            var copy = new AccountBatch(batch.Accounts.Capacity) { FirstPosition = batch.Accounts.FirstPosition };
+            for (var i = 0; i < batch.Accounts.Count; i++)
+                copy.Add(batch.Accounts.Alias(i), batch.Accounts.Domain(i));
+            read.Add(copy);
+            extraction.Return(batch);
+            if (read.Sum(one => one.Count) >= most)
+                break;
+        }
+        return read;
+    }
+
+    private async Task<(double, TimeSpan)> CopyAsync()
+    {
+        await using var database = SqliteBreachDatabase.Open(NewFile(), TimeProvider.System);
+        await database.UpgradeAsync(CancellationToken.None);
+        var settings = IngestBreach.NewSettings(new PipelineOptions());
+        var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
+        await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var began = Stopwatch.GetTimestamp();
+        foreach (var batch in batches)
+            await database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+        return (batches.Sum(batch => batch.Count), Stopwatch.GetElapsedTime(began));
+    }
+
+    private async Task<(double, TimeSpan)> InsertAsync()
+    {
+        var file = NewFile();
+        await using (var schema = SqliteBreachDatabase.Open(file, TimeProvider.System))
+            await schema.UpgradeAsync(CancellationToken.None);
+        using var database = Open(file);
+        Check(raw.sqlite3_exec(database, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
+        Check(raw.sqlite3_prepare_v2(database, "INSERT INTO rows (id, alias, domain) VALUES (?1, ?2, ?3)", out var insert));
+        var began = Stopwatch.GetTimestamp();
+        using (insert)
+        {
+            foreach (var batch in batches)
+            {
+                Check(raw.sqlite3_exec(database, "BEGIN IMMEDIATE"));
+                for (var i = 0; i < batch.Count; i++)
+                {
+                    raw.sqlite3_bind_int64(insert, 1, (1L << 40) | (batch.FirstPosition + i));
+                    raw.sqlite3_bind_blob(insert, 2, batch.Alias(i));
+                    raw.sqlite3_bind_blob(insert, 3, batch.Domain(i));
+                    if (raw.sqlite3_step(insert) != raw.SQLITE_DONE)
+                        throw new InvalidOperationException("an insert failed");
+                    raw.sqlite3_reset(insert);
+                }
+                Check(raw.sqlite3_exec(database, "COMMIT"));
+            }
+        }
+        return (batches.Sum(batch => batch.Count), Stopwatch.GetElapsedTime(began));
+    }
+
+    private static sqlite3 Open(string file)
+    {
+        Check(raw.sqlite3_open_v2(file, out var database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_NOMUTEX, null));
+        return database;
+    }
+
+    private static void Check(int code)
+    {
+        if (code != raw.SQLITE_OK)
+            throw new InvalidOperationException($"SQLite answered {code}");
+    }
+
+    private string NewFile()
+    {
+        foreach (var old in Directory.GetFiles(folder, "copy-*"))
+            File.Delete(old);
+        return Path.Combine(folder, $"copy-{++_file}.db");
+    }
+}

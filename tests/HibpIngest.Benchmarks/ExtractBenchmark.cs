@@ -1,0 +1,63 @@
+using System.Diagnostics;
+using System.IO.Compression;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>From zip to batches (inflating, scanning, rules, dedupe) beside inflating only, in bytes of text.</summary>
+internal sealed class ExtractBenchmark(string zip)
+{
+    private const int ReadBytes = 256 * 1024;
+
+    public Task MeasureAsync(Pairs pairs) => pairs.MeasureAsync("extract", "text byte", InflateAsync, ExtractAsync);
+
+    /// <summary>A load that has just begun, as the stage sees it.</summary>
+    public static Load NewLoad(PipelineOptions options) => new()
+    {
+        Id = 1,
+        Breach = "Bench",
+        Blob = new BlobVersion("Bench.zip", "\"1\""),
+        State = LoadState.Ingesting,
+        Settings = IngestBreach.NewSettings(options),
+        Checkpoint = new LoadCheckpoint(),
+        StartedAt = DateTimeOffset.UnixEpoch,
+    };
+
+    private Task<(double, TimeSpan)> InflateAsync()
+    {
+        using var file = File.OpenRead(zip);
+        var began = Stopwatch.GetTimestamp();
+        var bytes = Inflate(file);
+        return Task.FromResult(((double)bytes, Stopwatch.GetElapsedTime(began)));
+    }
+
+    private async Task<(double, TimeSpan)> ExtractAsync()
+    {
+        long bytes;
+        using (var file = File.OpenRead(zip))
+            bytes = Inflate(file); // only to count
+        var load = NewLoad(new PipelineOptions());
+        var began = Stopwatch.GetTimestamp();
+        await using var extraction = new BreachExtraction(File.OpenRead(zip), null, load, new AccountSet(load.Settings.DedupeCap));
+        extraction.Start();
+        await foreach (var batch in extraction.Batches.ReadAllAsync())
+            extraction.Return(batch);
+        return (bytes, Stopwatch.GetElapsedTime(began));
+    }
+
+    private static long Inflate(Stream file)
+    {
+        using var archive = new ZipArchive(file);
+        var buffer = new byte[ReadBytes];
+        var bytes = 0L;
+        foreach (var entry in archive.Entries)
+        {
+            using var text = entry.Open();
+            for (int read; (read = text.Read(buffer)) > 0;)
+                bytes += read;
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,131 @@
+using System.Diagnostics;
+using System.Globalization;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// Peak memory (VmHWM, the kernel's own count) of the ingest of two breaches of different size into SQLite with no upsert beside it, and of the upsert of all their slices against a
+/// table server that only answers. Each in a process of its own.
+/// </summary>
+internal static class MemoryBenchmark
+{
+    public static async Task<bool> RunAsync(long small, long large, string folder)
+    {
+        await using var answering = await AnsweringTableServer.StartAsync(keep: false);
+        var peaks = new Dictionary<(string Stage, long Accounts), (double Peak, double Set)>();
+        foreach (var accounts in new[] { small, large })
+        {
+            await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = Path.Combine(folder, $"azurite-{accounts}") }, CancellationToken.None);
+            var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, answering.Endpoint);
+            await UploadAsync(emulator.ConnectionString, accounts);
+            foreach (var stage in new[] { "ingest", "upsert" })
+                peaks[(stage, accounts)] = await RunChildAsync(stage, stage == "ingest" ? emulator.ConnectionString : connection, Path.Combine(folder, $"memory-{accounts}.db"));
+        }
+
+        Console.WriteLine("| stage | accounts | peak MiB | dedupe set MiB | peak without it MiB |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: |");
+        foreach (var ((stage, accounts), (peak, set)) in peaks.OrderBy(one => one.Key.Stage).ThenBy(one => one.Key.Accounts))
+            Console.WriteLine($"| {stage} | {accounts:N0} | {peak:N0} | {set:N0} | {peak - set:N0} |");
+        var flat = true;
+        foreach (var stage in new[] { "ingest", "upsert" })
+        {
+            var (one, many) = (peaks[(stage, small)], peaks[(stage, large)]);
+            var ratio = (many.Peak - many.Set) / (one.Peak - one.Set);
+            Console.WriteLine($"{stage}: {ratio:F2} times the memory for {(double)large / small:F0} times the accounts");
+            flat &= ratio <= 1.3;
+        }
+        return flat;
+    }
+
+    /// <summary>The measured process.</summary>
+    public static async Task ChildAsync(string stage, string connection, string file)
+    {
+        var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        var context = new PipelineContext
+        {
+            Database = database,
+            Table = account.Table,
+            Register = account.Register,
+            Blobs = account.Blobs,
+            Queues = account.Queues,
+            Sender = NotificationSenders.Create("pickup:" + Path.GetDirectoryName(file) + "/mail"),
+            Options = new PipelineOptions(),
+            Passwords = new ArchivePasswords(database, null),
+            Logs = NullLoggerFactory.Instance,
+        };
+        long rows;
+        if (stage == "ingest")
+        {
+            await new StoreSetup(context).EnsureAsync(CancellationToken.None);
+            var blob = await account.Blobs.FindAsync("Bench.zip", CancellationToken.None) ?? throw new InvalidOperationException("no blob");
+            await new IngestBreach(context).RunAsync(new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag }, CancellationToken.None);
+            var load = await database.GetLoadAsync(1, CancellationToken.None);
+            rows = load!.IngestComplete ? load.Accounts : throw new InvalidOperationException(load.Error);
+        }
+        else
+        {
+            // As many slices at once as the host takes messages.
+            var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
+            var upsert = new UpsertSlice(context);
+            await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
+                await upsert.RunAsync(new SliceMessage { Load = 1, Slice = slice.Number }, token));
+            rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
+        }
+        var peak = File.ReadLines("/proc/self/status").First(line => line.StartsWith("VmHWM", StringComparison.Ordinal)).Split(' ', StringSplitOptions.RemoveEmptyEntries)[1];
+        var set = stage == "ingest" ? SetBytes(rows) : 0;
+        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{rows} {double.Parse(peak, CultureInfo.InvariantCulture) / 1024} {set / 1048576.0}"));
+    }
+
+    /// <summary>What the dedupe set takes for so many accounts, by its own count of a set as full.</summary>
+    private static long SetBytes(long accounts)
+    {
+        var set = new AccountSet(accounts);
+        Span<byte> alias = stackalloc byte[20];
+        for (var i = 0L; i < accounts; i++)
+        {
+            i.TryFormat(alias, out var written);
+            set.Add(alias[..written], "example.com"u8);
+        }
+        return set.MemoryBytes;
+    }
+
+    private static async Task UploadAsync(string connection, long accounts)
+    {
+        var file = Path.GetTempFileName();
+        try
+        {
+            using (var zip = File.Create(file))
+                SampleBreach.Write(zip, new SampleOptions { Accounts = accounts, Seed = 1 }, CancellationToken.None);
+            var blobs = StorageAccount.Open(connection, NullLoggerFactory.Instance).Blobs;
+            await blobs.CreateAsync(CancellationToken.None);
+            using var content = File.OpenRead(file);
+            await blobs.UploadAsync("Bench.zip", content, null, CancellationToken.None);
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
+    private static async Task<(double Peak, double Set)> RunChildAsync(string stage, string connection, string file)
+    {
+        using var child = Process.Start(new ProcessStartInfo(Environment.ProcessPath!, ["memory-child", stage, connection, file]) { RedirectStandardOutput = true, UseShellExecute = false })!;
+        var output = await child.StandardOutput.ReadToEndAsync();
+        await child.WaitForExitAsync();
+        if (child.ExitCode != 0)
+            throw new InvalidOperationException($"the measured process ended with {child.ExitCode}");
+        var figures = output.Trim().Split(' ').Select(figure => double.Parse(figure, CultureInfo.InvariantCulture)).ToArray();
+        Console.Error.WriteLine($"{stage}: {figures[0]:N0} rows, peak {figures[1]:N0} MiB, of it dedupe set {figures[2]:N0} MiB");
+        return (figures[1], figures[2]);
+    }
+}

@@ -1,0 +1,43 @@
+namespace HibpIngest.Benchmarks;
+
+/// <summary>Measures a stage and its ceiling in turn, so that a machine that slows down slows both, and quotes the median of the ratios.</summary>
+internal sealed class Pairs(int count)
+{
+    private readonly List<(string Stage, string Unit, double Ceiling, double Ours, double Ratio, double Lowest, double Highest)> _rows = [];
+
+    /// <param name="stage">What is measured.</param>
+    /// <param name="unit">What the rates count, in a second.</param>
+    /// <param name="ceiling">One run of the ceiling: how many units it did, and the seconds.</param>
+    /// <param name="ours">One run of ours.</param>
+    public async Task MeasureAsync(string stage, string unit, Func<Task<(double Units, TimeSpan Time)>> ceiling, Func<Task<(double Units, TimeSpan Time)>> ours)
+    {
+        await ceiling();
+        await ours();
+        var rates = new List<(double Ceiling, double Ours)>();
+        for (var i = 0; i < count; i++)
+        {
+            var bare = await ceiling();
+            var own = await ours();
+            rates.Add((bare.Units / bare.Time.TotalSeconds, own.Units / own.Time.TotalSeconds));
+            Console.Error.WriteLine($"{stage} {i + 1}/{count}: ceiling {rates[^1].Ceiling:N0}, ours {rates[^1].Ours:N0} {unit}/s");
+        }
+        var ratios = rates.Select(pair => pair.Ours / pair.Ceiling).Order().ToList();
+        _rows.Add((stage, unit, Median(rates.Select(pair => pair.Ceiling)), Median(rates.Select(pair => pair.Ours)), Median(ratios), ratios[0], ratios[^1]));
+    }
+
+    /// <summary>Prints what was measured; true when every stage reaches the share of its ceiling.</summary>
+    public bool Print(double share)
+    {
+        Console.WriteLine($"| stage | unit | ceiling/s | ours/s | ratio, median of {count} pairs | lowest-highest |");
+        Console.WriteLine("| --- | --- | ---: | ---: | ---: | ---: |");
+        foreach (var row in _rows)
+            Console.WriteLine($"| {row.Stage} | {row.Unit} | {row.Ceiling:N0} | {row.Ours:N0} | {row.Ratio:F2} | {row.Lowest:F2}-{row.Highest:F2} |");
+        return _rows.TrueForAll(row => row.Ratio >= share);
+    }
+
+    private static double Median(IEnumerable<double> values)
+    {
+        var sorted = values.Order().ToList();
+        return sorted.Count % 2 == 1 ? sorted[sorted.Count / 2] : (sorted[(sorted.Count / 2) - 1] + sorted[sorted.Count / 2]) / 2;
+    }
+}

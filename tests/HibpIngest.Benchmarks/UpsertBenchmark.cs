@@ -1,0 +1,167 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net.Http.Headers;
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// The upsert stage (rows from SQL, grouped, upserted, slice marked, as many transactions in flight as by default) into one emulator, beside the very same requests, kept from a run against a
+/// server that only answers, sent by a bare HttpClient into another emulator that is equally full. Each pair sends the next slices, so both fill up alike.
+/// </summary>
+internal sealed class UpsertBenchmark : IAsyncDisposable
+{
+    private const int SlicesEachTime = 4;
+
+    private readonly PipelineOptions _options = new();
+    private readonly SqliteBreachDatabase _database;
+    private readonly AzuriteEmulator _ours;
+    private readonly AzuriteEmulator _theirs;
+    private readonly string _folder;
+    private readonly HttpClient _http;
+    private readonly Queue<(IReadOnlyList<TableRequest> Requests, int Entities)> _kept = new();
+    private IReadOnlyList<Slice> _slices = [];
+    private int _next;
+
+    private UpsertBenchmark(SqliteBreachDatabase database, AzuriteEmulator ours, AzuriteEmulator theirs, string folder)
+    {
+        _database = database;
+        _ours = ours;
+        _theirs = theirs;
+        _folder = folder;
+        _http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = _options.TransactionsInFlight, UseProxy = false });
+    }
+
+    public static async Task<UpsertBenchmark> StartAsync(IReadOnlyList<AccountBatch> batches, string folder)
+    {
+        var database = SqliteBreachDatabase.Open(Path.Combine(folder, "upsert.db"), TimeProvider.System);
+        var bench = new UpsertBenchmark(
+            database, await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None), await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None), folder);
+        await bench.CopyAsync(batches);
+        return bench;
+    }
+
+    public Task MeasureAsync(Pairs pairs, int count)
+    {
+        if (_slices.Count < (count + 1) * SlicesEachTime)
+            throw new InvalidOperationException($"{(count + 1) * SlicesEachTime} slices are needed, there are {_slices.Count}: give more accounts");
+        return pairs.MeasureAsync("upsert", "entity", SendBareAsync, UpsertAsync);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        _http.Dispose();
+        await _database.DisposeAsync();
+        await _ours.DisposeAsync();
+        await _theirs.DisposeAsync();
+    }
+
+    private async Task CopyAsync(IReadOnlyList<AccountBatch> batches)
+    {
+        await _database.UpgradeAsync(CancellationToken.None);
+        var settings = IngestBreach.NewSettings(_options);
+        var load = await _database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
+        await _database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        foreach (var batch in batches)
+            await _database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+        _slices = await _database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
+
+        await using var answering = await AnsweringTableServer.StartAsync(keep: true);
+        var context = Context(Redirect(_theirs.ConnectionString, answering.Endpoint));
+        for (var first = 0; first + SlicesEachTime <= _slices.Count; first += SlicesEachTime)
+        {
+            var before = answering.Kept.Count;
+            await RunSlicesAsync(context, first);
+            var requests = answering.Kept.Skip(before).Select(request => request.For(answering.Endpoint["http://".Length..], TableHost(_theirs.ConnectionString))).ToList();
+            _kept.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
+        }
+        await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
+        await Context(_ours.ConnectionString).Table.CreateAsync(CancellationToken.None);
+        await Context(_theirs.ConnectionString).Table.CreateAsync(CancellationToken.None);
+    }
+
+    private async Task<(double, TimeSpan)> UpsertAsync()
+    {
+        var context = Context(_ours.ConnectionString);
+        var first = _next;
+        _next += SlicesEachTime;
+        var began = Stopwatch.GetTimestamp();
+        await RunSlicesAsync(context, first);
+        return (_slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count), Stopwatch.GetElapsedTime(began));
+    }
+
+    private async Task RunSlicesAsync(PipelineContext context, int first)
+    {
+        var stage = new UpsertSlice(context);
+        foreach (var slice in _slices.Skip(first).Take(SlicesEachTime))
+            await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+    }
+
+    private async Task<(double, TimeSpan)> SendBareAsync()
+    {
+        var (requests, entities) = _kept.Dequeue();
+        var settings = Settings(_theirs.ConnectionString);
+        var key = Convert.FromBase64String(settings["AccountKey"]);
+        var server = new Uri(settings["TableEndpoint"]).GetLeftPart(UriPartial.Authority);
+        var began = Stopwatch.GetTimestamp();
+        await Parallel.ForEachAsync(requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight }, async (kept, token) =>
+        {
+            using var request = new HttpRequestMessage(new HttpMethod(kept.Method), server + kept.Path) { Content = new ByteArrayContent(kept.Body) };
+            if (kept.ContentType is not null)
+                request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(kept.ContentType);
+            var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
+            var signature = HMACSHA256.HashData(key, Encoding.UTF8.GetBytes($"{date}\n/{settings["AccountName"]}{kept.Path}"));
+            request.Headers.TryAddWithoutValidation("Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
+            request.Headers.Add("x-ms-date", date);
+            request.Headers.Add("x-ms-version", "2019-02-02");
+            foreach (var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer), ("DataServiceVersion", kept.DataServiceVersion) })
+            {
+                if (value is not null)
+                    request.Headers.TryAddWithoutValidation(name, value);
+            }
+            using var response = await _http.SendAsync(request, token);
+            response.EnsureSuccessStatusCode();
+            await response.Content.CopyToAsync(Stream.Null, token);
+        });
+        return (entities, Stopwatch.GetElapsedTime(began));
+    }
+
+    private PipelineContext Context(string connection)
+    {
+        var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        return new PipelineContext
+        {
+            Database = _database,
+            Table = account.Table,
+            Register = account.Register,
+            Blobs = account.Blobs,
+            Queues = account.Queues,
+            Sender = NotificationSenders.Create($"pickup:{_folder}/mail"),
+            Options = _options,
+            Passwords = new ArchivePasswords(_database, null),
+            Logs = NullLoggerFactory.Instance,
+        };
+    }
+
+    /// <summary>The same connection with its table service elsewhere.</summary>
+    internal static string Redirect(string connection, string server)
+    {
+        var settings = Settings(connection);
+        settings["TableEndpoint"] = $"{server}/{settings["AccountName"]}";
+        return string.Join(';', settings.Select(pair => $"{pair.Key}={pair.Value}"));
+    }
+
+    private static string TableHost(string connection) => new Uri(Settings(connection)["TableEndpoint"]).Authority;
+
+    private static Dictionary<string, string> Settings(string connection) =>
+        connection.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+}
