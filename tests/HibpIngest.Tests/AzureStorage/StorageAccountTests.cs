@@ -3,6 +3,7 @@ using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Text;
 using Azure.Storage;
+using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Specialized;
 using Azure.Storage.Queues;
 using Azure.Storage.Sas;
@@ -108,6 +109,45 @@ public sealed class StorageAccountTests
         using var back = new MemoryStream();
         await blob.DownloadToAsync(back);
         Assert.True(content.AsSpan().SequenceEqual(back.ToArray()));
+    }
+
+    [Fact]
+    public async Task Ranges_are_fetched_once_each_and_ahead_of_a_reader_that_goes_forward()
+    {
+        const int Range = BlobVersionStream.RangeBytes;
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await store.Blobs.CreateAsync(CancellationToken.None);
+        var content = new byte[(4 * Range) + 1000];
+        var version = await store.Blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
+
+        var fetched = new List<string>();
+        using var client = new HttpClient(new CountingHandler(request =>
+        {
+            lock (fetched)
+                fetched.Add(request.Headers.TryGetValues("x-ms-range", out var range) ? range.First() : request.Method.Method);
+        }));
+        var blob = new BlobClient(connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
+        await using var stream = new BlobVersionStream(blob, version, content.Length);
+        static string Bytes(long from, long to) => $"bytes={from}-{to - 1}";
+
+        // A zip's directory, back and forth, and an entry's head: no more than the ranges they lie in.
+        var buffer = new byte[200_000];
+        foreach (var at in (long[])[content.Length - 22, content.Length - 900, 0, content.Length - 500, 30])
+        {
+            stream.Position = at;
+            await stream.ReadExactlyAsync(buffer.AsMemory(0, 20));
+        }
+
+        Assert.Equal([Bytes(4L * Range, content.Length), Bytes(0, Range)], fetched);
+
+        // An entry's content: two ranges more are on their way while the first is read.
+        await stream.ReadExactlyAsync(buffer.AsMemory(0, 100_000));
+        await stream.ReadExactlyAsync(buffer.AsMemory(0, 100_000));
+        Assert.Equal([Bytes(Range, 2L * Range), Bytes(2L * Range, 3L * Range)], fetched.Skip(2));
+        await stream.CopyToAsync(Stream.Null);
+        Assert.Equal(5, fetched.Distinct().Count());
+        Assert.InRange(fetched.Count, 5, 6); // the last one may have been dropped meanwhile
     }
 
     [Theory]

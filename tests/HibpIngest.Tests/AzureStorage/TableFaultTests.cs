@@ -1,6 +1,8 @@
+using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using System.Net;
 using System.Net.Sockets;
+using System.Text;
 using Azure.Core;
 using Azure.Core.Pipeline;
 using Azure.Identity;
@@ -10,6 +12,7 @@ using HibpIngest.Errors;
 using HibpIngest.Ports;
 using HibpIngest.Telemetry;
 using HibpIngest.Tests.Azurite;
+using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
@@ -100,22 +103,67 @@ public sealed class TableFaultTests
     [Fact]
     public async Task An_answer_cut_off_is_tried_again()
     {
-        await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        var at = $"http://127.0.0.1:{((IPEndPoint)listener.LocalEndpoint).Port}/loopback";
+        const string Part = "--r\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
+        var serving = Task.Run(async () =>
         {
-            if (number > 0)
+            // Both answers promise two parts; the first ends, in good order, after one.
+            foreach (var parts in (int[])[1, 2])
             {
-                await LoopbackServer.AcceptAsync(context, body);
-                return;
+                using var client = await listener.AcceptTcpClientAsync();
+                var stream = client.GetStream();
+                var request = "";
+                var buffer = new byte[8192];
+                while (!request.EndsWith("--batch_h--\r\n", StringComparison.Ordinal))
+                    request += Encoding.ASCII.GetString(buffer, 0, await stream.ReadAsync(buffer));
+                await stream.WriteAsync(Encoding.ASCII.GetBytes($"HTTP/1.1 202 Accepted\r\nContent-Length: {2 * Part.Length}\r\n\r\n{string.Concat(Enumerable.Repeat(Part, parts))}"));
             }
-
-            context.Response.StatusCode = 202;
-            context.Response.ContentLength = 5000;
-            await context.Response.Body.WriteAsync("--batchresponse_1\r\n"u8.ToArray());
-            await context.Response.Body.FlushAsync();
-            context.Abort();
         });
-        await Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert");
-        Assert.Equal(2, server.Requests.Count);
+        using var store = StorageAccount.Open($"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}", NullLoggerFactory.Instance, Quick);
+        await store.Table.UpsertAsync("example.com", 1, "anna", "bert");
+        await serving;
+    }
+
+    [Fact]
+    public async Task A_transaction_is_written_as_the_service_documents_it()
+    {
+        await using var server = await LoopbackServer.StartAsync((context, _, body) => LoopbackServer.AcceptAsync(context, body));
+        await Open(server).Table.UpsertAsync("example.com", 751, "anna+news", "b_t");
+        var table = new Uri(server.ConnectionString.Split("TableEndpoint=")[1]) + "/accounts";
+        string Part(string alias) => $$"""
+            --cs_h
+            Content-Type: application/http
+            Content-Transfer-Encoding: binary
+
+            PATCH {{table}}(PartitionKey='example.com',RowKey='{{alias}}%213') HTTP/1.1
+            Accept: application/json;odata=nometadata
+            Content-Type: application/json
+            DataServiceVersion: 3.0
+
+            {"b751":true}
+
+            """;
+        var expected = "POST /loopback/$batch\n--batch_h\nContent-Type: multipart/mixed; boundary=cs_h\n\n" + Part("anna%2Bnews") + Part("b_t") + "--cs_h--\n--batch_h--\n";
+        Assert.Equal(expected, Assert.Single(server.Requests).ReplaceLineEndings("\n"));
+        var body = server.Requests[0][(server.Requests[0].IndexOf('\n', StringComparison.Ordinal) + 1)..];
+        Assert.Equal(body.ReplaceLineEndings("\r\n"), body);
+    }
+
+    [Fact]
+    public async Task A_plus_is_encoded_in_every_request_line()
+    {
+        var targets = new ConcurrentQueue<string>();
+        await using var server = await LoopbackServer.StartAsync((context, _, _) =>
+        {
+            targets.Enqueue(context.Features.Get<IHttpRequestFeature>()!.RawTarget);
+            return LoopbackServer.JsonAsync(context, context.Request.Method == "PATCH" ? 204 : 200, context.Request.Method == "PATCH" ? "" : "{}");
+        });
+        await Open(server).Table.UpsertAsync("example.com", 1, "anna+news");
+        await Open(server).Table.GetBreachesAsync("example.com", "anna+news", 1, CancellationToken.None);
+        Assert.Equal(2, targets.Count);
+        Assert.All(targets, target => Assert.Equal("/loopback/accounts(PartitionKey='example.com',RowKey='anna%2Bnews')", target));
     }
 
     [Fact]
@@ -163,7 +211,7 @@ public sealed class TableFaultTests
         await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
         {
             context.Response.StatusCode = 202;
-            await context.Response.Body.WriteAsync(System.Text.Encoding.UTF8.GetBytes(answer));
+            await context.Response.Body.WriteAsync(Encoding.UTF8.GetBytes(answer));
         });
         var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.StartsWith("upsert of 2 accounts failed: the answer is not one of the table service", error.Message, StringComparison.Ordinal);
