@@ -100,11 +100,13 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Who_subscribes_while_a_load_is_being_matched_is_not_told_half_of_it()
     {
-        var load = await UpsertAsync(Numbered(6));
+        await ImportAsync("chief@example.org for example.com");
+        var load = await UpsertAsync([.. Numbered(5), "x@other.example"]);
         Assert.True(await Database.MatchRowsAsync(load.Id, 0, 4, None));
-        await ImportAsync("boss@example.org for example.com", "user5@example.com");
+        await ImportAsync("boss@example.org for example.com", "boss@example.org for other.example", "user5@example.com");
         Assert.True(await Database.MatchRowsAsync(load.Id, 4, 6, None));
-        Assert.Equal(LoadState.Done, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Equal(["1: chief@example.org for example.com, 5 accounts"], Show(await NotificationsAsync(load.Id)));
         var next = await UpsertAsync(Numbered(6), blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Notifying, await MatchAsync(next.Id));
         Assert.Equal(2, (await NotificationsAsync(next.Id)).Count);
@@ -186,7 +188,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Matched_again_a_load_keeps_its_numbers_and_continues_them()
     {
-        await ImportAsync("user1@example.com", "user2@example.com");
+        await ImportAsync("user1@example.com", "user2@example.com", "chief@example.org for example.com");
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
         var before = await NotificationsAsync(load.Id);
@@ -196,8 +198,25 @@ public abstract partial class BreachDatabaseContract
         await Database.TryStartMatchingAsync(load.Id, None);
         Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
         var after = await NotificationsAsync(load.Id);
-        Assert.Equal(before, after.Take(2));
-        Assert.Equal(["3: user3@example.com", "4: boss@example.org for example.com, 4 accounts"], Show(after.Skip(2)));
+        Assert.Equal(before, after.Take(3));
+        Assert.Equal(["4: user3@example.com", "5: boss@example.org for example.com, 4 accounts"], Show(after.Skip(3)));
+    }
+
+    [Fact]
+    public async Task What_is_taken_over_later_is_numbered_after_what_was_there()
+    {
+        await ImportAsync("user1@example.com");
+        var older = await UpsertAsync(Numbered(1));
+        await MatchAsync(older.Id);
+        await ImportAsync("user2@example.com");
+        var newer = await UpsertAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(newer.Id);
+        await Database.FailLoadAsync(older.Id, "a fault", None);
+        await Database.RequeueSlicesAsync(newer.Id, null, false, None);
+        await CompleteSlicesAsync(newer.Id);
+        await Database.TryStartMatchingAsync(newer.Id, None);
+        await MatchAsync(newer.Id);
+        Assert.Equal(["1: user2@example.com", "2: user1@example.com"], Show(await NotificationsAsync(newer.Id)));
     }
 
     [Fact]

@@ -204,6 +204,11 @@ public abstract partial class BreachDatabaseContract
         await Database.CompleteSliceAsync(load.Id, 2, 3, None);
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
         await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
+        await Database.RequeueSlicesAsync(load.Id, 2, failedOnly: false, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await Database.MarkSlicesQueuedAsync(load.Id, 2, 2, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
         Time.Advance(Lease);
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));

@@ -111,6 +111,24 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
+    public async Task Of_two_that_have_joined_a_range_one_writes_it()
+    {
+        await ImportAsync("boss@example.org for example.com");
+        var load = await UpsertAsync(Numbered(4));
+        var another = OpenAnother();
+        await using var writing = Connect(MainDatabase);
+        await writing.OpenAsync();
+        await using var transaction = writing.BeginTransaction(deferred: false);
+        // Both join the rows and then wait for the write lock.
+        var one = Database.MatchRowsAsync(load.Id, 0, 4, None);
+        var two = another.MatchRowsAsync(load.Id, 0, 4, None);
+        await transaction.RollbackAsync();
+        Assert.Single(await Task.WhenAll(one, two), won => won);
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Equal(["1: boss@example.org for example.com, 4 accounts"], Show(await NotificationsAsync(load.Id)));
+    }
+
+    [Fact]
     public async Task A_running_statement_is_stopped_by_cancellation()
     {
         // A subscription that each of the rows concerns, and a trigger that takes long: it ends only by being stopped.
@@ -143,7 +161,7 @@ public sealed partial class SqliteBreachDatabaseTests
             }
         }
         await cancellation.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => matching);
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => matching.WaitAsync(TimeSpan.FromSeconds(60)));
         await ExecuteAsync("DROP TRIGGER endless");
         Assert.True(await Database.MatchRowsAsync(load.Id, 0, 4, None));
     }
