@@ -36,6 +36,7 @@ internal static class Tables
         < 10_000 => $"{bytes} bytes",
         < 10_000_000 => $"{bytes / 1e3:0} kB",
         < 10_000_000_000 => $"{bytes / 1e6:0} MB",
-        _ => $"{bytes / 1e9:0.0} GB",
+        < 10_000_000_000_000 => $"{bytes / 1e9:0} GB",
+        _ => $"{bytes / 1e12:0} TB",
     };
 }
