@@ -39,11 +39,12 @@ internal static class Program
         var reason = e switch
         {
             HibpException or IOException or UnauthorizedAccessException => e.Message,
-            _ => $"unexpected {e.GetType().Name}: {e.Message} (--verbose shows where)",
+            // Its message could repeat what it was given, an address among it.
+            _ => $"unexpected {e.GetType().Name}; --verbose shows where",
         };
         Console.Error.WriteLine($"error: {reason.ReplaceLineEndings(" ")}");
         if (verbose)
-            Console.Error.WriteLine(e);
+            Console.Error.WriteLine(UnexpectedError.Describe(e));
     }
 
     private static int ExplainUsage(ParseResult parsed)

@@ -70,7 +70,7 @@ public static partial class LocalHost
                 catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
                 {
                     // As under the Functions host: one run that failed is no reason against the next.
-                    LogRunFailed(log, what, e.Message, e is HibpException ? null : e);
+                    LogRunFailed(log, what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
                     options.OnFailure?.Invoke(what, e);
                 }
                 await Task.Delay(every, context.Time, stop.Token);
@@ -99,7 +99,7 @@ public static partial class LocalHost
     private static partial void LogStarted(ILogger log, HostRoles roles);
 
     [LoggerMessage(9022, LogLevel.Error, "{What} failed: {Reason}")]
-    private static partial void LogRunFailed(ILogger log, string what, string reason, Exception? exception);
+    private static partial void LogRunFailed(ILogger log, string what, string reason);
 
     [LoggerMessage(9021, LogLevel.Information, "the local host has stopped")]
     private static partial void LogStopped(ILogger log);

@@ -1,4 +1,5 @@
 using System.Globalization;
+using HibpIngest.Errors;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Output;
@@ -36,7 +37,7 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
             var now = time.GetLocalNow().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
             var line = $"{now} {level} {category}: {OneLine(formatter(state, exception))}";
             if (exception is not null)
-                line += verbose ? Environment.NewLine + exception : $" ({exception.GetType().Name})";
+                line += verbose ? Environment.NewLine + UnexpectedError.Describe(exception) : $" ({exception.GetType().Name})";
             screen.Say(line);
         }
 
