@@ -1,3 +1,4 @@
+using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using Spectre.Console;
@@ -12,6 +13,8 @@ internal sealed class Screen
     private const int WidthOfAFile = 250;
 
     private static readonly JsonWriterOptions Indented = new() { Indented = true };
+
+    private readonly Lock _saying = new();
 
     public Screen(bool json)
     {
@@ -35,7 +38,7 @@ internal sealed class Screen
     /// <summary>One line for a person, on standard error.</summary>
     public void Say(string line)
     {
-        lock (this)
+        lock (_saying)
         {
             // Not through the terminal's layout where there is none: it would wrap.
             if (Messages.Profile.Out.IsTerminal)
@@ -57,7 +60,7 @@ internal sealed class Screen
         using var bytes = new MemoryStream();
         using (var writer = new Utf8JsonWriter(bytes, Indented))
             JsonSerializer.Serialize(writer, document, type);
-        Results.Profile.Out.Writer.WriteLine(System.Text.Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
+        Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
     }
 
     private static IAnsiConsole Create(TextWriter writer)

@@ -8,6 +8,9 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
     /// <summary>Called with queue and operation before the call; may throw.</summary>
     public Action<string, string>? Before { get; set; }
 
+    /// <summary>Told how many messages a receive brought.</summary>
+    public Action<int>? OnReceived { get; set; }
+
     /// <summary>Called with queue and operation after the call.</summary>
     public Action<string, string>? After { get; set; }
 
@@ -25,6 +28,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         {
             IReadOnlyList<QueuedMessage> received = [];
             await TellAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
+            owner.OnReceived?.Invoke(received.Count);
             return received;
         }
 

@@ -219,40 +219,48 @@ public sealed class QueueListenerTests : IAsyncLifetime
         await SendAsync([.. Enumerable.Range(0, 30).Select(i => $"m{i}")]);
         var begun = 0;
         var inFlight = 0;
-        var most = 0;
+        var fetches = new List<(int AtWork, int Received)>();
+        var atWork = 0;
         using var gate = new SemaphoreSlim(0);
-        var firstBatch = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        var receives = 0;
-        _queues.Before = (queue, operation) =>
+        _queues.Before = (_, operation) =>
         {
             if (operation == "receive")
-                receives++;
+                atWork = Volatile.Read(ref inFlight);
+        };
+        _queues.OnReceived = count => fetches.Add((atWork, count));
+        var deleted = 0;
+        var sevenDeleted = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.After = (_, operation) =>
+        {
+            if (operation == "delete" && Interlocked.Increment(ref deleted) == 7)
+                sevenDeleted.SetResult();
         };
         var releasing = Task.Run(async () =>
         {
-            await firstBatch.Task.WaitAsync(Patience);
-            Assert.Equal(1, receives);
-            gate.Release(8);
+            await sevenDeleted.Task.WaitAsync(Patience);
+            // Nine are at work: a listener that fetched at nine would have done so after some calls to the same service.
+            for (var calls = 0; calls < 5; calls++)
+                await DepthAsync(Queue);
+            gate.Release();
         });
         await ListenAsync(Rules, async (_, _) =>
         {
-            InterlockedMax(ref most, Interlocked.Increment(ref inFlight));
+            Interlocked.Increment(ref inFlight);
             switch (Interlocked.Increment(ref begun))
             {
                 case 16:
-                    firstBatch.SetResult();
+                    gate.Release(7);
                     break;
                 case 30:
-                    gate.Release(22);
                     await _stop.CancelAsync();
+                    gate.Release(22);
                     break;
             }
             await gate.WaitAsync(Patience, CancellationToken.None);
             Interlocked.Decrement(ref inFlight);
         });
         await releasing;
-        // 16, then the 14 that were left beside the 8 still at work.
-        Assert.Equal(22, most);
+        Assert.Equal([(0, 16), (8, 14)], fetches);
         Assert.Equal(0, await DepthAsync(Queue));
     }
 
