@@ -9,7 +9,9 @@ namespace HibpIngest.Sql.Sqlite;
 /// </summary>
 internal sealed class DatabaseConnection : IDisposable
 {
-    /// <summary>How long a single statement waits for another process; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.</summary>
+    /// <summary>
+    /// How long a reader waits for another process, which it does only while that one opens, recovers or closes the database; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
+    /// </summary>
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
     private readonly Dictionary<string, DatabaseStatement> _statements = [];

@@ -250,18 +250,22 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         var connection = new DatabaseConnection(_file);
         try
         {
-            SqliteSchema.Find(connection, _file);
-            // Other processes are waited for in RunUnderLockAsync, where no thread is held and cancellation counts.
+            // Other processes are waited for in RunUnderLockAsync: no thread is held, cancellation counts, and SQLite itself would sleep for a whole second (it is built without usleep).
             connection.SetBusyTimeout(TimeSpan.Zero);
+            // Another program's database is left as it is.
+            connection.Script("BEGIN");
+            await RunUnderLockAsync(connection, "SELECT COUNT(*) FROM sqlite_master", cancellationToken);
+            SqliteSchema.Find(connection, _file);
+            connection.Script("COMMIT");
             // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
-            // FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a power failure could take back committed batches, whose slices would by then be
-            // upserted under a breach id that the database would go on to give to another breach. Measured at a tenth of the copying rate.
-            connection.Script("PRAGMA synchronous = FULL");
-            // A checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes every dozen batches instead of every third.
-            connection.Script("PRAGMA wal_autocheckpoint = 4000");
-            connection.Script("PRAGMA journal_size_limit = 67108864");
-            connection.Script("PRAGMA cache_size = -16000");
+            // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a power failure could take back committed batches, whose slices would by
+            // then be upserted under a breach id that the database would go on to give to another breach. Measured at a tenth of the copying rate.
+            // wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes every dozen batches instead of every third.
+            await RunUnderLockAsync(
+                connection,
+                "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000",
+                cancellationToken);
             if (MaxPages > 0)
                 connection.Script($"PRAGMA max_page_count = {MaxPages}");
             return connection;

@@ -14,7 +14,7 @@ internal static class SqliteSchema
     /// <summary>The version this program is made for.</summary>
     public static int Expected => Scripts.Count;
 
-    /// <summary>The version a database has; 0: it is empty.</summary>
+    /// <summary>The version a database has; 0: it is empty. To be called in a transaction: another process may upgrade it between two statements.</summary>
     /// <exception cref="StoreRefusedException">It is another program's.</exception>
     public static int Find(DatabaseConnection connection, string file)
     {
@@ -25,7 +25,7 @@ internal static class SqliteSchema
             : throw new StoreRefusedException($"'{file}' is the database of another program: name another file");
     }
 
-    /// <summary>Applies what is missing; to be called in a transaction that holds the write lock.</summary>
+    /// <summary>Applies what is missing. To be called in a transaction that holds the write lock.</summary>
     public static void Upgrade(DatabaseConnection connection, string file)
     {
         var found = Find(connection, file);
