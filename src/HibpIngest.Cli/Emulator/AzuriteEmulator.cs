@@ -80,8 +80,11 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             UseShellExecute = false,
             WorkingDirectory = workingFolder,
         };
-        start.ArgumentList.Add("--require");
-        start.ArgumentList.Add(Path.Combine(folder, "stop-with-parent.cjs"));
+        foreach (var script in new[] { "stop-with-parent.cjs", "indexed-lookups.cjs" })
+        {
+            start.ArgumentList.Add("--require");
+            start.ArgumentList.Add(Path.Combine(folder, script));
+        }
         start.ArgumentList.Add(ServerScript(folder));
         // Port 0: the system picks a free one, and the emulator says which.
         Add(start, "--blobPort", options.BlobPort ?? 0);

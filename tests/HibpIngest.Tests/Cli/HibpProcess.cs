@@ -9,7 +9,7 @@ namespace HibpIngest.Tests.Cli;
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(8);
 
     private readonly Process _process;
     private readonly StringBuilder _error = new();

@@ -63,17 +63,17 @@ public sealed class SampleBreachTests
     [Fact]
     public void The_sample_in_the_repository_is_the_generator_s()
     {
-        Assert.Equal(Read(Make(Contoso)).Text, Read(File.ReadAllBytes(Repository("samples/Contoso.zip"))).Text);
-        var metadata = BreachMetadata.Parse(File.ReadAllBytes(Repository("samples/Contoso.json")));
+        Assert.Equal(Read(Make(Contoso)).Text, Read(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.zip"))).Text);
+        var metadata = BreachMetadata.Parse(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.json")));
         Assert.Equal(("Contoso", new DateOnly(2024, 11, 3)), (metadata.Title, metadata.BreachDate));
     }
 
     [Fact]
     public void The_subscribers_in_the_repository_find_some_of_their_accounts()
     {
-        var accounts = Read(File.ReadAllBytes(Repository("samples/Contoso.zip"))).Accounts.ToHashSet();
+        var accounts = Read(File.ReadAllBytes(RepositoryFile.Path("samples/Contoso.zip"))).Accounts.ToHashSet();
         var domains = accounts.Select(account => account.Split('@')[1]).ToHashSet();
-        var lines = File.ReadAllLines(Repository("samples/subscribers.csv"));
+        var lines = File.ReadAllLines(RepositoryFile.Path("samples/subscribers.csv"));
         Assert.Equal("email,domain", lines[0]);
         var rows = lines[1..].Select(line => line.Split(',')).ToList();
         Assert.All(rows, row => Assert.True(AccountRules.TryParse(row[0], out _, out _, out _)));
@@ -93,7 +93,7 @@ public sealed class SampleBreachTests
         {
             await File.WriteAllBytesAsync(file, zip);
             var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
-            start.ArgumentList.Add(Repository("tests/HibpIngest.Tests/Scripts/extract-accounts.mjs"));
+            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Tests/Scripts/extract-accounts.mjs"));
             start.ArgumentList.Add(file);
             using var node = Process.Start(start)!;
             var error = node.StandardError.ReadToEndAsync();
@@ -150,13 +150,5 @@ public sealed class SampleBreachTests
             text.Append(Encoding.Latin1.GetString(content.ToArray()));
         }
         return (sink.Accounts, counts.ByRule, text.ToString());
-    }
-
-    private static string Repository(string path)
-    {
-        var folder = AppContext.BaseDirectory;
-        while (!File.Exists(Path.Combine(folder, "HibpIngest.sln")))
-            folder = Path.GetDirectoryName(folder) ?? throw new InvalidOperationException("the tests run in a folder below the solution");
-        return Path.Combine(folder, path);
     }
 }
