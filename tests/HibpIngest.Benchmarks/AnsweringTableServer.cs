@@ -33,7 +33,7 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
             {
                 lock (_kept)
                 {
-                    _kept.Add(new TableRequest(context.Request.Method, context.Request.Path.Value! , context.Request.ContentType,
+                    _kept.Add(new TableRequest(context.Request.Method, context.Request.Path.Value!, context.Request.ContentType,
                         context.Request.Headers.Accept, context.Request.Headers["Prefer"], context.Request.Headers["DataServiceVersion"], body.ToArray()));
                 }
             }

@@ -46,17 +46,25 @@ public sealed class AccountBatch
     /// <exception cref="InvalidOperationException">The batch is full.</exception>
     public void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
-        if (IsFull)
-            throw new InvalidOperationException($"the batch is full ({Capacity} accounts)");
-        var needed = _used + alias.Length + domain.Length;
-        if (needed > _bytes.Length)
-            Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
-        alias.CopyTo(_bytes.AsSpan(_used));
-        domain.CopyTo(_bytes.AsSpan(_used + alias.Length));
-        _used = needed;
-        _aliasLengths[Count] = checked((byte)alias.Length);
-        _ends[Count] = needed;
-        Count++;
+        var place = Reserve(alias.Length + domain.Length, alias.Length);
+        alias.CopyTo(place);
+        domain.CopyTo(place[alias.Length..]);
+    }
+
+    /// <summary>Adds an account of another batch.</summary>
+    /// <exception cref="InvalidOperationException">The batch is full.</exception>
+    public void Add(AccountBatch from, int index)
+    {
+        var account = from.Account(index, out var aliasLength);
+        account.CopyTo(Reserve(account.Length, aliasLength));
+    }
+
+    /// <summary>Alias and domain of account <paramref name="index"/>, one right behind the other.</summary>
+    internal ReadOnlySpan<byte> Account(int index, out int aliasLength)
+    {
+        var start = Start(index);
+        aliasLength = _aliasLengths[index];
+        return _bytes.AsSpan(start, _ends[index] - start);
     }
 
     /// <summary>The part before the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
@@ -69,7 +77,7 @@ public sealed class AccountBatch
         return _bytes.AsSpan(start, _ends[index] - start);
     }
 
-    /// <summary>The bytes behind it, for <see cref="AliasRange"/>; until the next <see cref="Add"/>.</summary>
+    /// <summary>The bytes behind it, for <see cref="AliasRange"/>; until the next account is added.</summary>
     public ReadOnlyMemory<byte> Memory => _bytes.AsMemory(0, _used);
 
     /// <summary>Where in <see cref="Memory"/> the alias of account <paramref name="index"/> lies.</summary>
@@ -79,7 +87,7 @@ public sealed class AccountBatch
         return start..(start + _aliasLengths[index]);
     }
 
-    /// <summary>The domain of account <paramref name="index"/> as memory; until the next <see cref="Add"/>.</summary>
+    /// <summary>The domain of account <paramref name="index"/> as memory; until the next account is added.</summary>
     public ReadOnlyMemory<byte> DomainMemory(int index)
     {
         var start = Start(index) + _aliasLengths[index];
@@ -92,6 +100,21 @@ public sealed class AccountBatch
         Count = 0;
         _used = 0;
         FirstPosition = 0;
+    }
+
+    private Span<byte> Reserve(int length, int aliasLength)
+    {
+        if (IsFull)
+            throw new InvalidOperationException($"the batch is full ({Capacity} accounts)");
+        var needed = _used + length;
+        if (needed > _bytes.Length)
+            Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
+        var place = _bytes.AsSpan(_used, length);
+        _used = needed;
+        _aliasLengths[Count] = checked((byte)aliasLength);
+        _ends[Count] = needed;
+        Count++;
+        return place;
     }
 
     private int Start(int index)

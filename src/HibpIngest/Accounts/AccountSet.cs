@@ -1,6 +1,8 @@
 using System.IO.Hashing;
+using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
 using System.Security.Cryptography;
 
 namespace HibpIngest.Accounts;
@@ -11,35 +13,40 @@ namespace HibpIngest.Accounts;
 /// is asked for, so it shows in no position. Not safe for use by several threads at once.
 /// </summary>
 /// <remarks>
-/// One open-addressed table kept in the order of the hashes: an entry stands at or below its home slot, which is its hash scaled to the table, so that a search, going
-/// down from there, ends at the first smaller one. The table is a list of pages; it grows by a fifth by adding pages and spreading the entries in place, so that
-/// no second copy is ever held.
+/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte beside its hash, so that one comparison of 16 tags tells, nearly always, that an account is new, and a set that
+/// no cache holds costs one cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that is full, in the next one below with room. The table is a list of
+/// pages; it grows by a fifth by adding pages and dealing the entries out in place, so that no second copy is ever held.
 /// </remarks>
 public sealed class AccountSet
 {
-    private const int PageBits = 10;
-    private const int PageSlots = 1 << PageBits;
-    private const int PageMask = PageSlots - 1;
-    private const int SlotBytes = 16;
+    private const int GroupSlots = 16; // one Vector128 of tags
+    private const int PageGroupBits = 6;
+    private const int PageGroups = 1 << PageGroupBits;
+    private const int PageSlots = PageGroups * GroupSlots;
+    private const int SlotBytes = 16 + 1;
     private const int ArrayOverheadBytes = 24;
 
-    // Slots below the first home slot, for entries pushed down past it. At a load of 0.85 an entry stands n slots from home with a probability near e^(-0.3 n).
-    private const int OverflowSlots = 128;
-    private const double MaxLoad = 0.85;
-    private const double Growth = 1.2;
+    // Groups below the first home group, for entries that find no room above. At the highest load a run of so many full groups is as good as impossible.
+    private const int OverflowGroups = 8;
+    private const double MaxLoad = 0.875;
+    private const double Growth = 1.22;
     private const long MostByDefault = 50_000_000;
     private const double MemoryShareByDefault = 0.4;
     private const int BytesPerAccount = 24;
-    private const int MaxAccountBytes = AccountRules.MaxAliasLength + 1 + AccountRules.MaxDomainLength;
+    private const int MaxAccountBytes = AccountRules.MaxAliasLength + AccountRules.MaxDomainLength;
 
     private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
+    // Enough to have every memory channel busy, few enough to be still in the cache when their turn comes.
+    private const int AtOnce = 64;
+
     private readonly long _cap;
     private readonly byte[] _account = new byte[MaxAccountBytes];
-    private Entry[][] _pages = [];
+    private Page[] _pages = [];
     private int _pageCount;
-    private long _slots;
+    private int _groups;
     private long _limit;
+    private byte _touched; // read by nobody: keeps the reads from being left out
 
     /// <param name="cap">The most accounts it remembers; 0 remembers none.</param>
     public AccountSet(long cap)
@@ -55,7 +62,7 @@ public sealed class AccountSet
     public bool CapReached => Count >= _cap;
 
     /// <summary>Bytes it holds.</summary>
-    public long MemoryBytes => _pageCount * (long)(PageSlots * SlotBytes + ArrayOverheadBytes) + _pages.Length * (long)IntPtr.Size;
+    public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
 
     /// <summary>50 million, or what fits 40% of the process's memory limit, whichever is less.</summary>
     public static long DefaultCap() =>
@@ -66,41 +73,61 @@ public sealed class AccountSet
     /// </summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
-    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
+
+    /// <summary>
+    /// Adds several in order, and says of each what <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/> would. A large set lies in memory that no cache holds: asking for many slots before any
+    /// is needed has the processor wait for them together instead of one after the other.
+    /// </summary>
+    /// <param name="isNew">One for each account.</param>
+    public void Add(AccountBatch accounts, Span<bool> isNew)
     {
-        var account = _account.AsSpan();
-        alias.CopyTo(account);
-        account[alias.Length] = (byte)'@';
-        domain.CopyTo(account[(alias.Length + 1)..]);
-        return Add(XxHash128.HashToUInt128(account[..(alias.Length + 1 + domain.Length)], Seed));
+        Span<UInt128> hashes = stackalloc UInt128[AtOnce];
+        for (var first = 0; first < accounts.Count; first += AtOnce)
+        {
+            var count = Math.Min(AtOnce, accounts.Count - first);
+            for (var i = 0; i < count; i++)
+                hashes[i] = Hash(accounts.Account(first + i, out var aliasLength), aliasLength);
+            Touch(hashes[..count]);
+            for (var i = 0; i < count; i++)
+                isNew[first + i] = Add(hashes[i]);
+        }
     }
 
     /// <summary>Adds by hash.</summary>
     internal bool Add(UInt128 hash)
     {
-        // An upper half of 0 marks an empty slot, so it counts as 1.
-        var entry = new Entry(Math.Max((ulong)(hash >> 64), 1), (ulong)hash);
-        if (_slots == 0)
+        if (_groups == 0)
         {
             if (CapReached)
                 return true;
             Grow();
         }
 
+        var tag = Tag(hash);
         while (true)
         {
-            var slot = Home(entry);
-            while (slot >= 0 && At(slot).Upper > entry.Upper)
-                slot--;
-            for (var equal = slot; equal >= 0 && At(equal).Upper == entry.Upper; equal--)
+            var group = Home(hash);
+            int empty;
+            while (true)
             {
-                if (At(equal).Lower == entry.Lower)
-                    return false;
+                ref var tags = ref Tags(group);
+                var there = Vector128.LoadUnsafe(ref tags);
+                for (var matches = Vector128.Equals(there, Vector128.Create(tag)).ExtractMostSignificantBits(); matches != 0; matches &= matches - 1)
+                {
+                    if (Entry(group, BitOperations.TrailingZeroCount(matches)) == hash)
+                        return false;
+                }
+                empty = BitOperations.TrailingZeroCount(~there.ExtractMostSignificantBits());
+                if (empty < GroupSlots || --group < 0)
+                    break;
             }
             if (CapReached)
                 return true;
-            if (Count < _limit && Insert(slot, entry))
+            if (group >= 0 && Count < _limit)
             {
+                Unsafe.Add(ref Tags(group), empty) = tag;
+                Entry(group, empty) = hash;
                 Count++;
                 return true;
             }
@@ -108,55 +135,81 @@ public sealed class AccountSet
         }
     }
 
-    // Without the bounds check, which would read the array's length, a cache line of its own, on every probe. Slots are below _slots, whose pages all exist.
-    private ref Entry At(long slot) =>
-        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[(int)(slot >> PageBits)]), (nint)(slot & PageMask));
-
-    private long Home(Entry entry) => OverflowSlots + (long)Math.BigMul(entry.Upper, (ulong)(_slots - OverflowSlots), out _);
-
-    /// <summary>Puts the entry into the slot, moving those from there down to the next empty one by one; false, and nothing done, when there is none.</summary>
-    private bool Insert(long slot, Entry entry)
+    private UInt128 Hash(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
-        var empty = slot;
-        while (empty >= 0 && At(empty).Upper != 0)
-            empty--;
-        if (empty < 0)
-            return false;
-        for (; empty < slot; empty++)
-            At(empty) = At(empty + 1);
-        At(slot) = entry;
-        return true;
+        alias.CopyTo(_account);
+        domain.CopyTo(_account.AsSpan(alias.Length));
+        return Hash(_account.AsSpan(0, alias.Length + domain.Length), alias.Length);
     }
+
+    // Where the alias ends is part of the seed, so that a@bc.de and ab@c.de differ.
+    private static UInt128 Hash(ReadOnlySpan<byte> account, int aliasLength) => XxHash128.HashToUInt128(account, Seed + aliasLength);
+
+    private void Touch(ReadOnlySpan<UInt128> hashes)
+    {
+        if (_groups == 0)
+            return;
+        byte seen = 0;
+        foreach (var hash in hashes)
+            seen ^= Tags(Home(hash));
+        _touched = seen;
+    }
+
+    // Without bounds checks, which would read the arrays' lengths, cache lines of their own, on every probe. Groups are below _groups, whose pages all exist.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ref byte Tags(int group) =>
+        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Tags), (nint)(group & (PageGroups - 1)) * GroupSlots);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ref UInt128 Entry(int group, int slot) =>
+        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Entries), (nint)(((group & (PageGroups - 1)) * GroupSlots) + slot));
+
+    // The top bit says that the slot is taken. The home is made of the upper half, the tag of the lower.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static byte Tag(UInt128 hash) => (byte)(0x80 | ((ulong)hash & 0x7F));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private int Home(UInt128 hash) => OverflowGroups + (int)Math.BigMul((ulong)(hash >> 64), (ulong)(_groups - OverflowGroups), out _);
 
     private void Grow()
     {
-        var oldSlots = _slots;
+        var oldGroups = _groups;
         // Room for the cap is all that is ever needed.
-        var most = (int)Math.Min((long)(_cap / MaxLoad + OverflowSlots) / PageSlots + 1, int.MaxValue);
+        var most = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
         var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), most));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
         // Pages live as long as the set: pinned ones are not copied from generation to generation.
         for (; _pageCount < wanted; _pageCount++)
-            _pages[_pageCount] = GC.AllocateArray<Entry>(PageSlots, pinned: true);
-        _slots = (long)_pageCount << PageBits;
-        _limit = (long)((_slots - OverflowSlots) * MaxLoad);
+            _pages[_pageCount] = new Page(GC.AllocateArray<byte>(PageSlots, pinned: true), GC.AllocateUninitializedArray<UInt128>(PageSlots, pinned: true));
+        _groups = _pageCount * PageGroups;
+        _limit = (long)((_groups - OverflowGroups) * (long)GroupSlots * MaxLoad);
 
-        // From the last entry down, each to its new home or below the one placed before it. That is never below where it was: its home only moved up, and so did
-        // all above it. So nothing is overwritten.
-        var free = _slots - 1;
-        for (var slot = oldSlots - 1; slot >= 0; slot--)
+        // Group by group from the last down, each emptied and its entries dealt out anew. Homes only move up, so each entry finds room between its new home and the group it comes from: the entries
+        // whose new homes lie there all stood there before. (Hall's condition, for every such range.)
+        Span<UInt128> moving = stackalloc UInt128[GroupSlots];
+        for (var group = oldGroups - 1; group >= 0; group--)
         {
-            ref var old = ref At(slot);
-            var entry = old;
-            if (entry.Upper == 0)
-                continue;
-            old = default;
-            var target = Math.Min(Home(entry), free);
-            At(target) = entry;
-            free = target - 1;
+            var taken = Vector128.LoadUnsafe(ref Tags(group)).ExtractMostSignificantBits();
+            var count = BitOperations.TrailingZeroCount(~taken); // filled from the first slot on
+            for (var i = 0; i < count; i++)
+                moving[i] = Entry(group, i);
+            Vector128<byte>.Zero.StoreUnsafe(ref Tags(group));
+            for (var i = 0; i < count; i++)
+                Place(moving[i]);
         }
     }
 
-    private readonly record struct Entry(ulong Upper, ulong Lower);
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void Place(UInt128 hash)
+    {
+        var group = Home(hash);
+        int empty;
+        while ((empty = BitOperations.TrailingZeroCount(~Vector128.LoadUnsafe(ref Tags(group)).ExtractMostSignificantBits())) >= GroupSlots)
+            group--;
+        Unsafe.Add(ref Tags(group), empty) = Tag(hash);
+        Entry(group, empty) = hash;
+    }
+
+    private readonly record struct Page(byte[] Tags, UInt128[] Entries);
 }

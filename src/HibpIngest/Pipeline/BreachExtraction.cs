@@ -8,15 +8,19 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, removes duplicates and fills batches; both wait when their
-/// reader is behind, so memory is bounded: a few chunks of text and a few batches, besides the dedupe set.
+/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one removes duplicates and fills batches; each waits when the
+/// next is behind, so memory is bounded: a few chunks of text, a few handfuls of accounts and a few batches, besides the dedupe set.
 /// </summary>
 internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
 {
     // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the cache until it is scanned.
-    private const int ChunkBytes = 256 * 1024;
+    private const int ChunkBytes = 512 * 1024;
     private const int Chunks = 4;
     private const int BatchesInHand = 3;
+
+    // Accounts handed from scanning to dedupe at once: some 200 KB, still in the cache when they are taken.
+    private const int FoundAtOnce = 8_192;
+    private const int FoundInHand = 4;
 
     private readonly Stream _blob;
     private readonly long _blobBytes;
@@ -27,7 +31,16 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
     private readonly BlockingCollection<AccountBatch> _free = [];
     private readonly Channel<ExtractedBatch> _batches = Channel.CreateBounded<ExtractedBatch>(BatchesInHand);
     private readonly CancellationTokenSource _stop = new();
-    private readonly RejectionCounts _counts;
+    private readonly BlockingCollection<Found> _found = new(FoundInHand);
+    private readonly BlockingCollection<AccountBatch> _freeFound = [];
+    private readonly bool[] _isNew = new bool[FoundAtOnce];
+
+    // The scanning thread's.
+    private readonly RejectionCounts _rejected;
+    private AccountBatch _finding;
+
+    // The dedupe thread's; read by others once it has ended.
+    private RejectionCounts _counts;
     private RejectionCounts _countsBeforeEntry;
     private ArchivePosition _entry;
     private long _entryFirstPosition;
@@ -49,8 +62,12 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         _entry = checkpoint.Entry;
         _entryFirstPosition = checkpoint.EntryFirstPosition;
         _position = checkpoint.EntryFirstPosition - 1;
+        _rejected = checkpoint.RejectedBeforeEntry.Copy();
         _counts = checkpoint.RejectedBeforeEntry.Copy();
         _countsBeforeEntry = checkpoint.RejectedBeforeEntry;
+        for (var i = 0; i < FoundInHand; i++)
+            _freeFound.Add(new AccountBatch(FoundAtOnce));
+        _finding = _freeFound.Take();
         for (var i = 0; i < BatchesInHand; i++)
             _free.Add(new AccountBatch(load.Settings.BatchRows));
         _batch = _free.Take();
@@ -70,10 +87,11 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         BlobBytes = _blobBytes,
     };
 
-    /// <summary>Starts both threads.</summary>
+    /// <summary>Starts the threads.</summary>
     public void Start() => _running = Task.WhenAll(
         Task.Factory.StartNew(Inflate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
-        Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
+        Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
+        Task.Factory.StartNew(Distinguish, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
 
     /// <summary>A batch's buffers may be filled again.</summary>
     public void Return(ExtractedBatch batch)
@@ -82,32 +100,24 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         _free.Add(batch.Accounts);
     }
 
-    /// <summary>Stops both threads, waits for them, and closes the blob.</summary>
+    /// <summary>Stops the threads, waits for them, and closes the blob.</summary>
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
         await _running;
         await _blob.DisposeAsync();
         _chunks.Dispose();
+        _found.Dispose();
+        _freeFound.Dispose();
         _free.Dispose();
         _stop.Dispose();
     }
 
     void IAccountSink.Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
-        if (!_known.Add(alias, domain))
-        {
-            _counts.Duplicates++;
-            return;
-        }
-        _position++;
-        if (_position <= _load.LastPosition)
-            return; // copied before the checkpoint
-        if (_batch.Count == 0)
-            _batch.FirstPosition = _position;
-        _batch.Add(alias, domain);
-        if (_batch.IsFull)
-            HandOver();
+        _finding.Add(alias, domain);
+        if (_finding.IsFull)
+            PushFound();
     }
 
     private void Inflate()
@@ -144,24 +154,59 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
     {
         try
         {
-            var scanner = new AccountScanner(this, _counts);
+            var scanner = new AccountScanner(this, _rejected);
             foreach (var chunk in _chunks.GetConsumingEnumerable(_stop.Token))
             {
                 if (chunk.Starts)
-                    StartText(chunk.Entry);
+                    _found.Add(new Found { Starts = true, Entry = chunk.Entry, Rejected = _rejected.Copy() }, _stop.Token);
                 if (chunk.Buffer is { } buffer)
                 {
                     scanner.Scan(buffer.AsSpan(0, chunk.Length));
                     ArrayPool<byte>.Shared.Return(buffer);
                 }
                 if (chunk.Ends)
+                {
                     scanner.EndOfText();
+                    PushFound(); // the next entry's checkpoint counts from here
+                }
                 if (chunk.IsLast)
                 {
+                    _found.Add(new Found { IsLast = true, Error = chunk.Error }, _stop.Token);
+                    return;
+                }
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+        }
+        catch (Exception e)
+        {
+            Break(e);
+        }
+    }
+
+    private void Distinguish()
+    {
+        try
+        {
+            foreach (var found in _found.GetConsumingEnumerable(_stop.Token))
+            {
+                if (found.Rejected is { } rejected)
+                    _counts = rejected with { Duplicates = _counts.Duplicates };
+                if (found.Starts)
+                    StartText(found.Entry);
+                if (found.Accounts is { } accounts)
+                {
+                    Take(accounts);
+                    accounts.Clear();
+                    _freeFound.Add(accounts);
+                }
+                if (found.IsLast)
+                {
                     // A short batch is the load's last one; after an error the batch in hand is left out, so that batches stay the same on a rerun.
-                    if (chunk.Error is null && _batch.Count > 0)
+                    if (found.Error is null && _batch.Count > 0)
                         HandOver();
-                    _batches.Writer.Complete(chunk.Error);
+                    _batches.Writer.Complete(found.Error);
                     return;
                 }
             }
@@ -172,8 +217,29 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         }
         catch (Exception e)
         {
-            _batches.Writer.TryComplete(e);
-            _stop.Cancel();
+            Break(e);
+        }
+    }
+
+    /// <summary>Gives the new ones among the accounts their positions, and copies those past the checkpoint into the batch.</summary>
+    private void Take(AccountBatch accounts)
+    {
+        _known.Add(accounts, _isNew);
+        for (var i = 0; i < accounts.Count; i++)
+        {
+            if (!_isNew[i])
+            {
+                _counts.Duplicates++;
+                continue;
+            }
+            _position++;
+            if (_position <= _load.LastPosition)
+                continue; // copied before the checkpoint
+            if (_batch.Count == 0)
+                _batch.FirstPosition = _position;
+            _batch.Add(accounts, i);
+            if (_batch.IsFull)
+                HandOver();
         }
     }
 
@@ -184,6 +250,19 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         _entry = entry;
         _entryFirstPosition = _position + 1;
         _countsBeforeEntry = _counts.Copy();
+    }
+
+    private void PushFound()
+    {
+        _found.Add(new Found { Accounts = _finding, Rejected = _rejected.Copy() }, _stop.Token);
+        _finding = _freeFound.Take(_stop.Token);
+    }
+
+    /// <summary>A defect of ours: whoever reads the batches hears of it, and the other threads stop.</summary>
+    private void Break(Exception e)
+    {
+        _batches.Writer.TryComplete(e);
+        _stop.Cancel();
     }
 
     private void HandOver()
@@ -218,6 +297,22 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         public ArchivePosition Entry { get; init; }
 
         public bool Ends { get; init; }
+
+        public bool IsLast { get; init; }
+
+        public Exception? Error { get; init; }
+    }
+
+    private readonly struct Found
+    {
+        public AccountBatch? Accounts { get; init; }
+
+        /// <summary>As they stood behind these accounts; duplicates are not in it.</summary>
+        public RejectionCounts? Rejected { get; init; }
+
+        public bool Starts { get; init; }
+
+        public ArchivePosition Entry { get; init; }
 
         public bool IsLast { get; init; }
 

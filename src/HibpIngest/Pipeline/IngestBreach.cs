@@ -170,12 +170,12 @@ public sealed partial class IngestBreach(PipelineContext context)
     {
         var known = new AccountSet(load.Settings.DedupeCap);
         var rows = new AccountBatch(load.Settings.BatchRows);
+        var isNew = new bool[rows.Capacity];
         var last = Math.Min(load.Checkpoint.EntryFirstPosition - 1, load.Settings.DedupeCap);
         for (var first = 1L; first <= last; first += rows.Capacity)
         {
             await context.Database.ReadRowsAsync(load.Id, first, Math.Min(first + rows.Capacity - 1, last), rows, cancellationToken);
-            for (var i = 0; i < rows.Count; i++)
-                known.Add(rows.Alias(i), rows.Domain(i));
+            known.Add(rows, isNew);
         }
         return known;
     }
