@@ -43,7 +43,8 @@ internal sealed class RunCommand : HibpCommand
             emulator = await LocalEmulator.StartAsync(new SayProgress(session.Screen), cancellationToken);
         }
         await using var stopLast = emulator;
-        await using var pipeline = PipelineFactory.Open(settings, session.Time, session.Logs);
+        // Refused before it says that it is ready.
+        await using var pipeline = await session.OpenAsync(cancellationToken);
         var context = pipeline.Context;
         session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
         session.Screen.Say($"database: {context.Database.DisplayName}");
