@@ -106,7 +106,8 @@ public sealed class HibpProcess : IAsyncDisposable
         _process.Dispose();
     }
 
-    private string Error
+    /// <summary>What it has said on standard error so far.</summary>
+    public string Error
     {
         get
         {

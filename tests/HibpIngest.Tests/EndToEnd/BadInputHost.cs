@@ -19,6 +19,9 @@ public sealed class BadInputHost : IAsyncLifetime
     /// <summary>How each <c>hibp drop --wait</c> ended, by the breach's name.</summary>
     public Dictionary<string, HibpResult> Drops { get; } = [];
 
+    /// <summary>What the <c>hibp run</c> has said so far.</summary>
+    public string Said => _host!.Error;
+
     public string MailFolder => Path.Combine(_folder.Path, "mail");
 
     public async Task InitializeAsync()
@@ -46,15 +49,7 @@ public sealed class BadInputHost : IAsyncLifetime
     public async Task DisposeAsync()
     {
         if (_host is not null)
-        {
-            await using var host = _host;
-            // No bad input has ended it, and what it says of them goes into log files.
-            var ended = await host.TerminateAsync();
-            Assert.Equal(143, ended.ExitCode);
-            Assert.DoesNotContain("@", ended.Error, StringComparison.Ordinal);
-            Assert.DoesNotContain("unexpected", ended.Error, StringComparison.Ordinal);
-            Assert.DoesNotContain("   at ", ended.Error, StringComparison.Ordinal);
-        }
+            await _host.DisposeAsync();
         _folder.Dispose();
     }
 

@@ -99,6 +99,20 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     }
 
     [Fact]
+    public async Task The_host_goes_on_and_says_each_reason_once_and_no_address()
+    {
+        foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
+            await FailedLoadAsync(blob);
+        var said = host.Said;
+        foreach (var (name, archive) in Archives)
+            Assert.Single(said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(archive.Words[0], StringComparison.Ordinal));
+        // It goes into log files.
+        Assert.DoesNotContain("@", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("unexpected", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("stopped", said, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task An_empty_file_is_not_even_uploaded()
     {
         var line = (await host.RunAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
