@@ -86,10 +86,10 @@ internal static class MemoryBenchmark
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{rows} {double.Parse(peak, CultureInfo.InvariantCulture) / 1024} {set / 1048576.0}"));
     }
 
-    /// <summary>What the dedupe set takes for so many accounts, by its own count of a set as full.</summary>
+    /// <summary>What the dedupe set takes for so many accounts under the same cap, by its own count of a set as full.</summary>
     private static long SetBytes(long accounts)
     {
-        var set = new AccountSet(accounts);
+        var set = new AccountSet(AccountSet.DefaultCap());
         Span<byte> alias = stackalloc byte[20];
         for (var i = 0L; i < accounts; i++)
         {
@@ -119,7 +119,7 @@ internal static class MemoryBenchmark
 
     private static async Task<(double Peak, double Set)> RunChildAsync(string stage, string connection, string file)
     {
-        using var child = Process.Start(new ProcessStartInfo(Environment.ProcessPath!, ["memory-child", stage, connection, file]) { RedirectStandardOutput = true, UseShellExecute = false })!;
+        using var child = Process.Start(new ProcessStartInfo("dotnet", [typeof(MemoryBenchmark).Assembly.Location, "memory-child", stage, connection, file]) { RedirectStandardOutput = true, UseShellExecute = false })!;
         var output = await child.StandardOutput.ReadToEndAsync();
         await child.WaitForExitAsync();
         if (child.ExitCode != 0)

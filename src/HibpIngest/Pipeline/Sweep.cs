@@ -84,9 +84,9 @@ public sealed partial class Sweep(PipelineContext context)
         await context.SendSlicesAsync(slices, cancellationToken);
     }
 
-    /// <summary>Nothing of it waits for a message. A failed load's other slices still do.</summary>
+    /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private static bool IsSettled(Load load) =>
-        load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending + load.Slices.Queued == 0) || load.Purged;
+        load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0) || load.Purged;
 
     // Messages that are hidden (delayed, or being worked on) count too, so an empty queue means that a queued message is lost.
     private async Task<bool> IsEmptyAsync(string queue, CancellationToken cancellationToken) =>
