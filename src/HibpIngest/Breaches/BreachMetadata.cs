@@ -38,15 +38,16 @@ public sealed record BreachMetadata
     /// IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold").
     /// Others of the breach model are passed over.
     /// </summary>
+    /// <param name="before">What is known already: a property that the JSON doesn't hold stays as it is there, but for the name and for how this load notifies.</param>
     /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind; the message names the property.</exception>
-    public static BreachMetadata Parse(ReadOnlyMemory<byte> json)
+    public static BreachMetadata Parse(ReadOnlyMemory<byte> json, BreachMetadata? before = null)
     {
         if (json.Span.StartsWith("\uFEFF"u8))
             json = json[3..];
         try
         {
             using var document = JsonDocument.Parse(json, new JsonDocumentOptions { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip });
-            return Read(document.RootElement);
+            return Read(document.RootElement, (before ?? new BreachMetadata()) with { Name = null, Notify = NotifyMode.Send });
         }
         catch (JsonException e)
         {
@@ -70,11 +71,10 @@ public sealed record BreachMetadata
         return JsonSerializer.SerializeToUtf8Bytes(values);
     }
 
-    private static BreachMetadata Read(JsonElement root)
+    private static BreachMetadata Read(JsonElement root, BreachMetadata metadata)
     {
         if (root.ValueKind != JsonValueKind.Object)
             throw new BadInputException($"the breach's metadata is a JSON object, found {root.ValueKind}");
-        var metadata = new BreachMetadata();
         foreach (var property in root.EnumerateObject())
             metadata = Apply(metadata, property.Name.ToLowerInvariant(), property.Value);
         return metadata;

@@ -41,7 +41,8 @@ public sealed partial class IngestBreach(PipelineContext context)
         }
         catch (BadInputException e)
         {
-            await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
+            if (await OwnsAsync(load.Id, owner))
+                await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
             LogFailed(load.Id, load.Breach, e.Message);
         }
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
@@ -53,10 +54,14 @@ public sealed partial class IngestBreach(PipelineContext context)
         catch (Exception e)
         {
             // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
-            await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}", CancellationToken.None);
+            if (await OwnsAsync(load.Id, owner))
+                await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}", CancellationToken.None);
             LogUnexpected(load.Id, load.Breach, UnexpectedError.Describe(e));
         }
     }
+
+    // Whoever has taken the load over meanwhile decides what becomes of it.
+    private Task<bool> OwnsAsync(long load, string owner) => context.Database.RenewLoadAsync(load, owner, context.Options.LoadLease, CancellationToken.None);
 
     private async Task<Load?> StartAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
@@ -64,9 +69,9 @@ public sealed partial class IngestBreach(PipelineContext context)
         try
         {
             breach = BreachName.FromBlob(blob.Name);
-            var found = await ReadMetadataAsync(context, blob.Name, cancellationToken);
-            breach = found?.Name ?? breach;
-            metadata = found ?? (await context.Database.GetBreachAsync(breach, cancellationToken))?.Metadata ?? metadata;
+            breach = (await ReadMetadataAsync(context, blob.Name, before: null, cancellationToken))?.Name ?? breach;
+            var before = (await context.Database.GetBreachAsync(breach, cancellationToken))?.Metadata ?? metadata;
+            metadata = await ReadMetadataAsync(context, blob.Name, before, cancellationToken) ?? before;
         }
         catch (BadInputException e)
         {
@@ -93,7 +98,8 @@ public sealed partial class IngestBreach(PipelineContext context)
     private async Task IngestAsync(Load load, string owner, CancellationToken cancellationToken)
     {
         CheckExtractor(load);
-        if (await ReadMetadataAsync(context, load.Blob.Name, cancellationToken) is { } metadata)
+        var before = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata;
+        if (await ReadMetadataAsync(context, load.Blob.Name, before, cancellationToken) is { } metadata)
             await context.Database.UpdateBreachAsync(load.Breach, metadata, cancellationToken);
         var password = await context.Passwords.GetAsync(load.Blob.Name, cancellationToken);
 
@@ -220,14 +226,14 @@ public sealed partial class IngestBreach(PipelineContext context)
         SliceRows = options.SliceRows,
     };
 
-    /// <summary>The metadata beside a zip; null where there is none.</summary>
+    /// <summary>The metadata beside a zip, on top of what is known of the breach already; null where there is none.</summary>
     /// <exception cref="BadInputException">There is, and it can't be read.</exception>
-    internal static async Task<BreachMetadata?> ReadMetadataAsync(PipelineContext context, string blob, CancellationToken cancellationToken)
+    internal static async Task<BreachMetadata?> ReadMetadataAsync(PipelineContext context, string blob, BreachMetadata? before, CancellationToken cancellationToken)
     {
         foreach (var name in BreachName.MetadataBlobs(blob))
         {
             if (await context.Blobs.ReadSmallAsync(name, BreachMetadata.MaxBytes, cancellationToken) is { } json)
-                return BreachMetadata.Parse(json);
+                return BreachMetadata.Parse(json, before);
         }
         return null;
     }

@@ -27,6 +27,12 @@ public sealed partial class MatchSubscribers(PipelineContext context)
             await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
             LogFailed(load.Id, load.Breach, e.Message);
         }
+        catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
+        {
+            // A defect of ours would meet the same rows again; the load says so, and its resume matches on.
+            await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {load.Id}", CancellationToken.None);
+            LogFailed(load.Id, load.Breach, UnexpectedError.Describe(e));
+        }
     }
 
     private async Task MatchAsync(Load load, CancellationToken cancellationToken)
@@ -46,9 +52,9 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         }
 
         // Read again, so that the metadata may arrive after the zip; it decides whether mails go out.
-        if (await IngestBreach.ReadMetadataAsync(context, load.Blob.Name, cancellationToken) is { } found)
-            await context.Database.UpdateBreachAsync(load.Breach, found, cancellationToken);
         var metadata = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata ?? new BreachMetadata();
+        if (await IngestBreach.ReadMetadataAsync(context, load.Blob.Name, metadata, cancellationToken) is { } found)
+            await context.Database.UpdateBreachAsync(load.Breach, metadata = found, cancellationToken);
         var state = await context.Database.FinishMatchingAsync(
             load.Id, hold: metadata.Notify == NotifyMode.Hold, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
         if (state is null)

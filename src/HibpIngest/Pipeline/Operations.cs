@@ -21,9 +21,12 @@ public sealed class Operations(PipelineContext context)
         var sent = 0;
         foreach (var load in chosen)
         {
+            await context.Register.MarkOpenAsync(load.Id, cancellationToken); // before and after: a crash in between leaves a mark that Sweep follows
             var slices = await context.Database.RequeueSlicesAsync(load.Id, slice, failedOnly, cancellationToken);
             if (slices.Count == 0)
                 continue;
+            if (load.State == LoadState.Failed && (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))?.Slices.Failed > 0)
+                await context.Database.FailLoadAsync(load.Id, load.Error ?? "another slice has failed", CancellationToken.None); // others still have to be requeued
             await context.Register.MarkOpenAsync(load.Id, cancellationToken);
             await context.SendSlicesAsync(slices, cancellationToken);
             sent += slices.Count;
@@ -47,6 +50,7 @@ public sealed class Operations(PipelineContext context)
         }
         if (found.State != LoadState.Failed)
             throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}, only a failed load is resumed");
+        await context.Register.MarkOpenAsync(load, cancellationToken);
         var state = await context.Database.ResumeLoadAsync(load, cancellationToken);
         await context.Register.MarkOpenAsync(load, cancellationToken);
         switch (state)
@@ -87,6 +91,7 @@ public sealed class Operations(PipelineContext context)
         var sent = 0;
         foreach (var load in await HeldAsync(breach, cancellationToken))
         {
+            await context.Register.MarkOpenAsync(load.Id, cancellationToken);
             if (!await context.Database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken))
                 continue;
             await context.Register.MarkOpenAsync(load.Id, cancellationToken);
@@ -119,7 +124,12 @@ public sealed class Operations(PipelineContext context)
         if ((await context.Database.ListLoadsAsync(breach, cancellationToken)).FirstOrDefault(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)) is { } open)
             throw new NotPossibleException($"load {open.Id} of {found.Name} is {open.State.ToString().ToLowerInvariant()}: wait for its end, then remove the breach");
         await context.Database.SetHiddenAsync(breach, hidden: true, cancellationToken);
-        var changed = found.Id > 0 ? await context.Table.RemoveBreachAsync(found.Id, progress, cancellationToken) : 0;
+        // Without rows no late slice can write behind the pass over the table; what was in flight is found by the next pass.
+        foreach (var load in (await context.Database.ListLoadsAsync(breach, cancellationToken)).Where(load => !load.Purged && load.State != LoadState.Held))
+            await PurgeAsync(load.Id, null, cancellationToken);
+        var changed = 0L;
+        for (var pass = -1L; found.Id > 0 && pass != 0; changed += pass)
+            pass = await context.Table.RemoveBreachAsync(found.Id, progress, cancellationToken);
         await context.Database.RemoveBreachAsync(breach, cancellationToken);
         return changed;
     }

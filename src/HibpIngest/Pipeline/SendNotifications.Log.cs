@@ -11,6 +11,9 @@ public sealed partial class SendNotifications
     [LoggerMessage(1301, LogLevel.Warning, "load {Load}: notification {Number} was sent after its claim had run out; a second copy is possible")]
     private partial void LogClaimLost(long load, int number);
 
+    [LoggerMessage(1303, LogLevel.Error, "load {Load} of {Breach} failed in notifying: {Reason}")]
+    private partial void LogStopped(long load, string breach, string reason);
+
     [LoggerMessage(1302, LogLevel.Information, "load {Load} of {Breach} is done")]
     private partial void LogDone(long load, string breach);
 }

@@ -29,6 +29,7 @@ public sealed partial class SendNotifications(PipelineContext context)
             load.Id, message.First, message.Last, owner, context.Options.MailClaim, cancellationToken);
         var claimedAt = context.Time.GetTimestamp();
         var (sent, refused) = (0, 0);
+        var settled = message.First - 1;
         try
         {
             foreach (var notification in claimed)
@@ -38,17 +39,27 @@ public sealed partial class SendNotifications(PipelineContext context)
                 if (context.Time.GetElapsedTime(claimedAt) > context.Options.MailClaim / 2)
                     throw new StoreUnavailableException("the mail server takes too long: the rest of these notifications is sent by another message");
                 var error = await SendAsync(notification, breach, cancellationToken);
+                settled = notification.Number;
                 if (!await context.Database.CompleteNotificationAsync(notification.Id, owner, error, CancellationToken.None))
                     LogClaimLost(load.Id, notification.Number);
                 HibpTelemetry.Notified(error is null);
                 _ = error is null ? sent++ : refused++;
             }
         }
+        catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
+        {
+            // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so, and its resume sends what is left.
+            var reason = e is HibpException ? e.Message : $"unexpected {e.GetType().Name}";
+            await context.Database.FailLoadAsync(load.Id, $"its mails can't be sent: {reason}", CancellationToken.None);
+            LogStopped(load.Id, load.Breach, e is HibpException ? reason : UnexpectedError.Describe(e));
+            return;
+        }
         finally
         {
             LogSent(load.Id, load.Breach, message.First, message.Last, sent, refused);
+            // One that was sent and could not be marked keeps its claim: whoever took it now would send it again.
             if (sent + refused < claimed.Count)
-                await context.Database.ReleaseNotificationsAsync(load.Id, message.First, message.Last, owner, CancellationToken.None);
+                await context.Database.ReleaseNotificationsAsync(load.Id, settled + 1, message.Last, owner, CancellationToken.None);
         }
         if (othersHeld)
             await context.SendAsync(QueueNames.Mail, message, context.Options.MailClaim, cancellationToken);

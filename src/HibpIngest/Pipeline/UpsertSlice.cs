@@ -26,7 +26,11 @@ public sealed partial class UpsertSlice(PipelineContext context)
         }
         var slice = work.Slice;
         if (slice.State == SliceState.Done)
+        {
+            // The delivery that did it may have died before it looked whether it was the last.
+            await context.CompleteUpsertAsync(slice.Load, cancellationToken);
             return;
+        }
         if (slice.State != SliceState.Failed && slice.Attempts > maxTries)
         {
             // Its tries ended without a word each time: the process died. A failed one that comes again was requeued by hand, and is tried.
@@ -37,6 +41,8 @@ public sealed partial class UpsertSlice(PipelineContext context)
         {
             var began = context.Time.GetTimestamp();
             var entities = await UpsertAsync(work, cancellationToken);
+            if (slice.State == SliceState.Failed)
+                await context.Register.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may open its load again
             await context.Database.CompleteSliceAsync(slice.Load, slice.Number, entities, CancellationToken.None);
             HibpTelemetry.SliceUpserted(entities, context.Time.GetElapsedTime(began));
             LogUpserted(slice.Load, slice.Number, entities);

@@ -96,5 +96,10 @@ public sealed class AcceptanceTests
         return accounts;
     }
 
-    private static string Header(string[] lines, string name) => lines.First(line => line.StartsWith(name + ": ", StringComparison.Ordinal))[(name.Length + 2)..];
+    /// <summary>A header with its folded lines.</summary>
+    private static string Header(string[] lines, string name)
+    {
+        var first = Array.FindIndex(lines, line => line.StartsWith(name + ": ", StringComparison.Ordinal));
+        return lines[first][(name.Length + 2)..] + string.Concat(lines.Skip(first + 1).TakeWhile(line => line.StartsWith(' ')));
+    }
 }

@@ -171,6 +171,20 @@ public sealed class PipelineTests
         Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
     }
 
+    [Fact]
+    public async Task A_second_loads_metadata_changes_only_what_it_says()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"Title":"Adobe Systems","IsSensitive":true}""");
+        await rig.RunToEndAsync();
+        await rig.DropAsync("Adobe.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(5, 10))), """{"Notify":"hold","IsVerified":true}""");
+        await rig.RunToEndAsync();
+
+        var metadata = (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Metadata;
+        Assert.Equal(("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold), (metadata.Title, metadata.Flags, metadata.Notify));
+        Assert.Empty(await new AccountLookup(rig.Context).FindAsync("user6@example.com", CancellationToken.None));
+    }
+
     [Theory]
     [InlineData("empty.zip", "no account in it")]
     [InlineData("text.zip", "zip")]
