@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Text;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Tests.Cli;
 
@@ -96,10 +97,13 @@ public sealed class AcceptanceTests
         return accounts;
     }
 
-    /// <summary>A header with its folded lines.</summary>
+    /// <summary>A header with its folded lines put together and its encoded words (RFC 2047, base64) read.</summary>
     private static string Header(string[] lines, string name)
     {
         var first = Array.FindIndex(lines, line => line.StartsWith(name + ": ", StringComparison.Ordinal));
-        return lines[first][(name.Length + 2)..] + string.Concat(lines.Skip(first + 1).TakeWhile(line => line.StartsWith(' ')));
+        var words = lines[first][(name.Length + 2)..] + string.Concat(lines.Skip(first + 1).TakeWhile(line => line.StartsWith(' ')));
+        return words.StartsWith("=?utf-8?B?", StringComparison.Ordinal)
+            ? string.Concat(words.Split(' ').Select(word => Encoding.UTF8.GetString(Convert.FromBase64String(word["=?utf-8?B?".Length..^2]))))
+            : words;
     }
 }
