@@ -1,4 +1,5 @@
 using HibpIngest.Cli.Output;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Cli.Commands;
 

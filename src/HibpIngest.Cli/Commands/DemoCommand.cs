@@ -6,6 +6,7 @@ using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;

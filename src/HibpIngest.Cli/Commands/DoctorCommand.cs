@@ -3,6 +3,7 @@ using System.Diagnostics;
 using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using Spectre.Console;

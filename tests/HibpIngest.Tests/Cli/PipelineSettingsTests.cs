@@ -1,5 +1,6 @@
 using HibpIngest.Cli;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Cli;
 

@@ -2,10 +2,10 @@ using HibpIngest.Errors;
 using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
 
-namespace HibpIngest.Cli;
+namespace HibpIngest.Hosting;
 
 /// <summary>The one place that tells from <c>--database</c> which database is meant.</summary>
-internal static class DatabaseFactory
+public static class DatabaseFactory
 {
     /// <exception cref="BadInputException">It is meant for a server that this program does not speak to.</exception>
     public static IBreachDatabase Open(string database, TimeProvider time) =>

@@ -5,17 +5,17 @@ using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using Microsoft.Extensions.Logging;
 
-namespace HibpIngest.Cli;
+namespace HibpIngest.Hosting;
 
 /// <summary>Makes what the stages work with from the settings.</summary>
-internal static partial class PipelineFactory
+public static partial class PipelineFactory
 {
     /// <summary>Opens everything; calls nothing.</summary>
     public static OpenPipeline Open(PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
     {
         var account = StorageAccount.Open(settings.Storage, logs);
         var database = DatabaseFactory.Open(settings.Database, time);
-        LogSettings(logs.CreateLogger("HibpIngest.Cli"), account.DisplayName, database.DisplayName, settings.Describe());
+        LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
         return new OpenPipeline(account, new PipelineContext
         {
             Database = database,
@@ -34,16 +34,4 @@ internal static partial class PipelineFactory
 
     [LoggerMessage(9030, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
     private static partial void LogSettings(ILogger log, string storage, string database, string options);
-}
-
-/// <summary>What a command works with, open.</summary>
-internal sealed record OpenPipeline(StorageAccount Account, PipelineContext Context) : IAsyncDisposable
-{
-    public async ValueTask DisposeAsync()
-    {
-        await Context.Sender.DisposeAsync();
-        Context.Passwords.Dispose();
-        await Context.Database.DisposeAsync();
-        Account.Dispose();
-    }
 }

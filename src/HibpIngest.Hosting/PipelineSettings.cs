@@ -6,10 +6,10 @@ using HibpIngest.Notifications;
 using HibpIngest.Pipeline;
 using Microsoft.Extensions.Configuration;
 
-namespace HibpIngest.Cli;
+namespace HibpIngest.Hosting;
 
 /// <summary>What this process is told by the command line and by environment variables that begin with HIBP_.</summary>
-internal sealed record PipelineSettings
+public sealed record PipelineSettings
 {
     public const string DefaultStorage = "UseDevelopmentStorage=true";
 
