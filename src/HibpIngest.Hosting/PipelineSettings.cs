@@ -38,8 +38,9 @@ public sealed record PipelineSettings
     public required IReadOnlyList<string> UnknownVariables { get; init; }
 
     /// <summary>Reads and checks them.</summary>
+    /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
     /// <exception cref="BadInputException">A value is not what it has to be; the message names the variable.</exception>
-    public static PipelineSettings Read(string? storage, string? database, IDictionary environment)
+    public static PipelineSettings Read(string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null)
     {
         var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase);
         foreach (DictionaryEntry variable in environment)
@@ -51,6 +52,7 @@ public sealed record PipelineSettings
         if (values.TryGetValue(MailFromVariable, out var from))
             values[nameof(PipelineOptions.MailFrom)] = from;
         var options = new PipelineOptions();
+        defaults?.Invoke(options);
         var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
         foreach (var key in OptionKeys)
         {

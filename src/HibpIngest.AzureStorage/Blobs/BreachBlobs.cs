@@ -29,7 +29,8 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         }
     }
 
-    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => Call<BreachBlob?>($"look-up of blob '{name}'", async () =>
+    // Without the name: this comes before it is known to be one that may be logged.
+    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => Call<BreachBlob?>("look-up of a breach's blob", async () =>
     {
         try
         {

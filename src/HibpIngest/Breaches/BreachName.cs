@@ -16,6 +16,9 @@ public static partial class BreachName
     /// <exception cref="BadInputException">The name yields no breach.</exception>
     public static string FromBlob(string blob)
     {
+        // Blob names are logged, folders included.
+        if (blob.Contains('@'))
+            throw new BadInputException("a breach's name and the folders it lies in hold no @; rename the file or the folder");
         var name = TrailingNumber().Replace(Stem(blob), "");
         Check(name);
         return name;

@@ -104,14 +104,21 @@ public sealed partial class IngestBreach(PipelineContext context)
         var password = await context.Passwords.GetAsync(load.Blob.Name, cancellationToken);
 
         using var lease = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        using var limit = new CancellationTokenSource(context.Options.PlanLimit > TimeSpan.Zero ? context.Options.PlanLimit : Timeout.InfiniteTimeSpan, context.Time);
+        using var leaseAndLimit = CancellationTokenSource.CreateLinkedTokenSource(lease.Token, limit.Token);
         var renewing = RenewAsync(load.Id, owner, lease);
         try
         {
-            var known = await RememberAsync(load, lease.Token);
-            await using var extraction = new BreachExtraction(await context.Blobs.OpenAsync(load.Blob, lease.Token), password, load, known);
+            var known = await RememberAsync(load, leaseAndLimit.Token);
+            await using var extraction = new BreachExtraction(await context.Blobs.OpenAsync(load.Blob, leaseAndLimit.Token), password, load, known);
             extraction.Start();
-            if (await CopyAsync(load, owner, extraction, lease.Token))
+            if (await CopyAsync(load, owner, extraction, leaseAndLimit.Token, limit.Token, lease.Token))
                 await FinishAsync(load, owner, extraction.Checkpoint(), cancellationToken);
+        }
+        catch (OperationCanceledException) when (limit.IsCancellationRequested && !lease.IsCancellationRequested)
+        {
+            throw new BadInputException($"reading up to the first account that is not copied yet takes longer than the {context.Options.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, "
+                + $"kept below the plan's limit): resume it with 'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as several smaller archives");
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
@@ -124,40 +131,50 @@ public sealed partial class IngestBreach(PipelineContext context)
         }
     }
 
-    /// <summary>False when the time budget ended it.</summary>
-    private async Task<bool> CopyAsync(Load load, string owner, BreachExtraction extraction, CancellationToken cancellationToken)
+    /// <summary>False when the time budget, or the plan's limit after a commit, ended it.</summary>
+    /// <param name="reading">Cancels a wait for the next batch: the limit or the lease.</param>
+    private async Task<bool> CopyAsync(Load load, string owner, BreachExtraction extraction, CancellationToken reading, CancellationToken limit, CancellationToken lease)
     {
         var firstCommit = 0L;
         var sending = Task.CompletedTask;
-        await foreach (var batch in extraction.Batches.ReadAllAsync(cancellationToken))
+        try
         {
-            // A transaction that has begun is finished: cancellation acts between batches.
-            var began = context.Time.GetTimestamp();
-            var slices = await context.Database.CommitBatchAsync(
-                load.Id, owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
-            HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, context.Time.GetElapsedTime(began));
-            extraction.Return(batch);
-            await sending;
-            sending = context.SendSlicesAsync(slices, CancellationToken.None);
-            if (firstCommit == 0)
-                firstCommit = context.Time.GetTimestamp();
-            if (context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(firstCommit) >= context.Options.TimeBudget)
+            await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
             {
+                // A transaction that has begun is finished: cancellation acts between batches.
+                var began = context.Time.GetTimestamp();
+                var slices = await context.Database.CommitBatchAsync(
+                    load.Id, owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
+                HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, context.Time.GetElapsedTime(began));
+                extraction.Return(batch);
                 await sending;
-                await HandOnAsync(load, owner, cancellationToken);
-                return false;
+                sending = context.SendSlicesAsync(slices, CancellationToken.None);
+                if (firstCommit == 0)
+                    firstCommit = context.Time.GetTimestamp();
+                lease.ThrowIfCancellationRequested();
+                if (limit.IsCancellationRequested || (context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(firstCommit) >= context.Options.TimeBudget))
+                    return await HandOnAsync(load, owner, sending, lease);
             }
-            cancellationToken.ThrowIfCancellationRequested();
+        }
+        catch (OperationCanceledException)
+        {
+            // What has committed is announced, whatever ends it.
+            await sending;
+            if (firstCommit == 0 || !limit.IsCancellationRequested || lease.IsCancellationRequested)
+                throw;
+            return await HandOnAsync(load, owner, sending, lease);
         }
         await sending;
         return true;
     }
 
-    private async Task HandOnAsync(Load load, string owner, CancellationToken cancellationToken)
+    private async Task<bool> HandOnAsync(Load load, string owner, Task sending, CancellationToken cancellationToken)
     {
+        await sending;
         await context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None);
         await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
         LogHandedOn(load.Id, load.Breach);
+        return false;
     }
 
     private async Task FinishAsync(Load load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -10,8 +11,12 @@ namespace HibpIngest.Pipeline;
 /// the message is sent again with a growing delay and acknowledged, so that a minute without it doesn't poison a backlog of thousands. Anything else is thrown, so that
 /// the host tries again and, in the end, poisons.
 /// </summary>
-public sealed partial class PipelineDispatcher(PipelineContext context)
+/// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it listens; its failures are settled like a stage's.</param>
+public sealed partial class PipelineDispatcher(PipelineContext context, StoreSetup? setup = null)
 {
+    // Half a minute is what the plan's limit leaves beyond budget and last batch; a message that has waited this long goes back to its queue, where another process may take it.
+    private static readonly TimeSpan TurnPatience = TimeSpan.FromSeconds(10);
+
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
 
@@ -20,25 +25,82 @@ public sealed partial class PipelineDispatcher(PipelineContext context)
     private readonly UpsertSlice _upsert = new(context);
     private readonly MatchSubscribers _match = new(context);
     private readonly SendNotifications _send = new(context);
+    private readonly SemaphoreSlim _turn = new(1);
 
     /// <summary>Returns when the message's work is durably done (or safely sent on); then, and only then, it may be deleted.</summary>
     /// <exception cref="UnreadableMessageException">The body is not a message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) => queue switch
     {
-        QueueNames.Ingest => RunAsync<IngestMessage>(queue, body, _ingest.RunAsync, cancellationToken),
-        QueueNames.Slices => RunAsync<SliceMessage>(queue, body, _upsert.RunAsync, cancellationToken),
-        QueueNames.Match => RunAsync<MatchMessage>(queue, body, _match.RunAsync, cancellationToken),
-        QueueNames.Mail => RunAsync<MailMessage>(queue, body, _send.RunAsync, cancellationToken),
+        QueueNames.Ingest => RunAsync(queue, PipelineMessage.Parse<IngestMessage>(body), IngestAsync, cancellationToken),
+        QueueNames.Slices => RunAsync(queue, PipelineMessage.Parse<SliceMessage>(body), _upsert.RunAsync, cancellationToken),
+        QueueNames.Match => RunAsync(queue, PipelineMessage.Parse<MatchMessage>(body), _match.RunAsync, cancellationToken),
+        QueueNames.Mail => RunAsync(queue, PipelineMessage.Parse<MailMessage>(body), _send.RunAsync, cancellationToken),
         _ => throw new ArgumentException($"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}", nameof(queue)),
     };
 
-    private async Task RunAsync<T>(string queue, string body, Func<T, CancellationToken, Task> stage, CancellationToken cancellationToken)
+    /// <summary>
+    /// Takes on the present version of a blob that an event announced, and ingests it. As for <see cref="BlobScan"/>, a version fires once: another event of it does nothing, except that it goes on
+    /// with what was cut off. Returns when the ingest has ended, or is safely handed on.
+    /// </summary>
+    /// <param name="blob">Its name within the container.</param>
+    /// <exception cref="StoreUnavailableException">The blobs can't be reached, so that there is nothing yet to be sent on; the next blob scan finds it too.</exception>
+    public async Task IngestBlobAsync(string blob, CancellationToken cancellationToken)
+    {
+        // Gone, or replaced: whatever is there now has an event of its own.
+        if (await context.Blobs.FindAsync(blob, cancellationToken) is { Version: var version })
+            await RunAsync(QueueNames.Ingest, new IngestMessage { Blob = version.Name, ETag = version.ETag }, TakeOnAsync, cancellationToken);
+    }
+
+    private async Task TakeOnAsync(IngestMessage message, CancellationToken cancellationToken)
+    {
+        var version = new BlobVersion(message.Blob!, message.ETag!);
+        if (await context.Register.HasReceiptAsync(version, cancellationToken))
+        {
+            if (await FindCutOffAsync(version, cancellationToken) is not { } load)
+                return;
+            message = new IngestMessage { Load = load };
+        }
+        await IngestAsync(message, cancellationToken);
+    }
+
+    /// <summary>The load of that version whose ingest hasn't ended, where there is one.</summary>
+    private async Task<long?> FindCutOffAsync(BlobVersion version, CancellationToken cancellationToken)
+    {
+        foreach (var (id, _) in await context.Register.ListOpenAsync(cancellationToken))
+        {
+            if (await context.Database.GetLoadAsync(id, cancellationToken) is { State: LoadState.Ingesting } load && load.Blob == version)
+                return id;
+        }
+        return null;
+    }
+
+    /// <summary>One ingest a process: its dedupe set may take most of the memory.</summary>
+    private async Task IngestAsync(IngestMessage message, CancellationToken cancellationToken)
+    {
+        if (!await _turn.WaitAsync(TurnPatience, cancellationToken))
+        {
+            LogNotItsTurn(FirstDelay);
+            await context.SendAsync(QueueNames.Ingest, message, FirstDelay, CancellationToken.None);
+            return;
+        }
+        try
+        {
+            await _ingest.RunAsync(message, cancellationToken);
+        }
+        finally
+        {
+            _turn.Release();
+        }
+    }
+
+    private async Task RunAsync<T>(string queue, T message, Func<T, CancellationToken, Task> stage, CancellationToken cancellationToken)
         where T : PipelineMessage
     {
-        var message = PipelineMessage.Parse<T>(body);
         using var activity = HibpTelemetry.Source.StartActivity(queue, ActivityKind.Consumer, message.Traceparent);
         try
         {
+            if (setup is not null)
+                await setup.EnsureOnceAsync(cancellationToken);
             await stage(message, cancellationToken);
         }
         catch (StoreUnavailableException e)
@@ -56,4 +118,7 @@ public sealed partial class PipelineDispatcher(PipelineContext context)
 
     [LoggerMessage(1500, LogLevel.Warning, "a message of {Queue} is put off for {Delay}: {Reason}")]
     private partial void LogPutOff(string queue, TimeSpan delay, string reason);
+
+    [LoggerMessage(1501, LogLevel.Information, "another ingest is running in this process: an ingest message is put off for {Delay}")]
+    private partial void LogNotItsTurn(TimeSpan delay);
 }

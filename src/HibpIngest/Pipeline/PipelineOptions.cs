@@ -29,6 +29,13 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan TimeBudget { get; set; } = TimeSpan.Zero;
 
+    /// <summary>
+    /// How long one invocation of an ingest may run, what it reads through again included; zero: without end. One that reaches it after a commit hands over; one that reaches it before its first
+    /// commit would do so each time, so its load fails with the reason. Functions set it below their plan's limit.
+    /// </summary>
+    [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
+    public TimeSpan PlanLimit { get; set; } = TimeSpan.Zero;
+
     /// <summary>How long a load stays with an ingester that gives no sign: some batches' worth, and short enough that a crash costs minutes.</summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan LoadLease { get; set; } = TimeSpan.FromMinutes(2);

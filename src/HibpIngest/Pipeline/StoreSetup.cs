@@ -6,6 +6,43 @@ namespace HibpIngest.Pipeline;
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(PipelineContext context)
 {
+    private readonly SemaphoreSlim _one = new(1);
+    private volatile bool _ensured;
+
+    /// <summary>
+    /// <see cref="EnsureAsync"/>, until it has succeeded once; callers at the same time wait for one try. For a host whose process must not end because a store is down: every piece of work begins with it.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">As there.</exception>
+    public async Task EnsureOnceAsync(CancellationToken cancellationToken)
+    {
+        if (_ensured)
+            return;
+        await _one.WaitAsync(cancellationToken);
+        try
+        {
+            if (!_ensured)
+                await EnsureAsync(cancellationToken);
+            _ensured = true;
+        }
+        finally
+        {
+            _one.Release();
+        }
+    }
+
+    /// <summary>Whether the stores were set up at some time and no load is open, as the register tells: then nothing needs the database, and a serverless one may go on pausing.</summary>
+    public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await context.Register.GetIdentityAsync(cancellationToken) is not null && (await context.Register.ListOpenAsync(cancellationToken)).Count == 0;
+        }
+        catch (StoreRefusedException)
+        {
+            return false; // no register yet, or something else that the set-up tells
+        }
+    }
+
     /// <summary>Creates container, queues and tables that are missing, sets up a fresh database, and records or compares the store identity.</summary>
     /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not this program's.</exception>
     public async Task EnsureAsync(CancellationToken cancellationToken)

@@ -1,0 +1,43 @@
+using System.Collections;
+using System.Globalization;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Functions;
+
+/// <summary>What the app settings say, which reach the handler as its environment. They are those of every host, save that nothing that must outlive this machine has a default.</summary>
+internal static class HandlerSettings
+{
+    /// <summary>Where the host says on which port it expects this process.</summary>
+    public const string PortVariable = "FUNCTIONS_CUSTOMHANDLER_PORT";
+
+    // The host's own account, whose blobs and queues the triggers watch.
+    private const string HostStorage = "AzureWebJobsStorage";
+
+    // Where functions are cut off at 10 minutes, some of them are for what has been copied already, and one for the last batch.
+    private static readonly TimeSpan DefaultTimeBudget = TimeSpan.FromMinutes(8);
+
+    // With the default budget half a minute less than 10 minutes, and with 25 minutes well within 30.
+    private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
+
+    /// <summary>The port; null where the variable is missing or no port.</summary>
+    public static int? ReadPort(IDictionary environment) =>
+        int.TryParse((string?)environment[PortVariable], NumberStyles.None, CultureInfo.InvariantCulture, out var port) && port is > 0 and <= ushort.MaxValue ? port : null;
+
+    /// <summary>Reads and checks the rest.</summary>
+    /// <exception cref="BadInputException">One is missing or not what it has to be; the message names it.</exception>
+    public static PipelineSettings Read(IDictionary environment)
+    {
+        var storage = Find("HIBP_STORAGE") ?? Find(HostStorage) ?? Find($"{HostStorage}__accountName")
+            ?? throw new BadInputException($"HIBP_STORAGE or {HostStorage} is expected to name the storage account");
+        _ = Find("HIBP_DATABASE") ?? throw new BadInputException("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
+        _ = Find("HIBP_MAIL") ?? throw new BadInputException("HIBP_MAIL is expected to name a mail server: a folder of this machine goes with it");
+        var settings = PipelineSettings.Read(storage, null, environment, options => options.TimeBudget = DefaultTimeBudget);
+        if (settings.Options.PlanLimit == TimeSpan.Zero && settings.Options.TimeBudget > TimeSpan.Zero)
+            settings.Options.PlanLimit = settings.Options.TimeBudget + LimitBeyondBudget;
+        return settings;
+
+        string? Find(string variable) => environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
+    }
+}

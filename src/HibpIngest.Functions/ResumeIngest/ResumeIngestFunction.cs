@@ -1,0 +1,13 @@
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Functions;
+
+/// <summary>queueTrigger on <see cref="QueueNames.Ingest"/>: goes on with loads, and takes on zips that no event announced.</summary>
+internal static class ResumeIngestFunction
+{
+    /// <summary>What the host calls it.</summary>
+    public const string Name = "ResumeIngest";
+
+    public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
+        pipeline.Dispatcher.DispatchAsync(QueueNames.Ingest, invocation.QueueMessage(), cancellationToken);
+}
