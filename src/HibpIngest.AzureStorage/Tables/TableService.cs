@@ -45,7 +45,7 @@ internal sealed class TableService
             authorization = new SharedKeyPolicy(connection.Account, connection.Key, options.TimeProvider);
         else if (credential is not null)
             authorization = new BearerTokenAuthenticationPolicy(credential, "https://storage.azure.com/.default");
-        HttpPipelinePolicy[] eachTry = authorization is null ? [ThrottleCountPolicy.Instance] : [authorization, ThrottleCountPolicy.Instance];
+        HttpPipelinePolicy[] eachTry = authorization is null ? [TryCountPolicy.Instance] : [authorization, TryCountPolicy.Instance];
         _pipeline = HttpPipelineBuilder.Build(new TableClientOptions(options, transport), [], eachTry, new ResponseClassifier());
     }
 
@@ -159,6 +159,7 @@ internal sealed class TableService
 
             if (!retriable || attempt >= _options.MaxRetries)
                 throw failure;
+            StorageTelemetry.Retries.Add(1);
             await Task.Delay(Delay(attempt, retryAfter), _options.TimeProvider, cancellationToken);
         }
     }

@@ -31,8 +31,7 @@ internal sealed record LoadFigures
     {
         // The database's clock wrote these times; this machine's may be a little behind.
         var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
-        var ingested = load.IngestComplete ? 1 : load.Checkpoint.BlobBytes > 0 ? Math.Clamp((double)load.Checkpoint.BlobBytesRead / load.Checkpoint.BlobBytes, 0, 1) : 0;
-        var searchable = load.Slices.Total > 0 ? ingested * load.Slices.Done / load.Slices.Total : 0;
+        var searchable = load.SearchablePart;
         TimeSpan? left = load.State switch
         {
             LoadState.Ingesting or LoadState.Upserting when searchable > 0 => elapsed * ((1 - searchable) / searchable),
@@ -41,7 +40,7 @@ internal sealed record LoadFigures
         };
         return new LoadFigures
         {
-            Ingested = ingested,
+            Ingested = load.IngestedPart,
             Searchable = searchable,
             RowsPerSecond = load.LastPosition / Between(load.StartedAt, load.IngestedAt ?? load.FinishedAt ?? now).TotalSeconds,
             AccountsPerSecond = load.Entities / Between(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now).TotalSeconds,

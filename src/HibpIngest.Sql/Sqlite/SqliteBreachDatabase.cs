@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Data.Common;
 using HibpIngest.Errors;
 using HibpIngest.Ports;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -298,10 +299,13 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     {
         var began = TimeProvider.System.GetTimestamp();
         var delay = FirstLockDelay;
+        var retries = 0;
         while (!connection.TryScript(sql, throwIfBusy: TimeProvider.System.GetElapsedTime(began) > LockTimeout))
         {
+            retries++;
             await Task.Delay(delay, cancellationToken);
             delay = delay * 2 < LongestLockDelay ? delay * 2 : LongestLockDelay;
         }
+        HibpTelemetry.SqlCalled(retries, throttled: 0);
     }
 }

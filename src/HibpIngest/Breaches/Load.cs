@@ -68,6 +68,12 @@ public sealed record Load
     /// <summary>Entities upserted, as the done slices recorded them.</summary>
     public long Entities { get; init; }
 
+    /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
+    public double IngestedPart => IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
+
+    /// <summary>Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are done.</summary>
+    public double SearchablePart => Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
+
     /// <summary>Notifications by state.</summary>
     public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
 }

@@ -3,6 +3,14 @@ namespace HibpIngest.Errors;
 /// <summary>What may be logged of an exception that isn't ours: its message could repeat what it was given, an address among it.</summary>
 public static class UnexpectedError
 {
+    /// <summary>Why something failed, in one line: the message where it is one of ours, else the type alone.</summary>
+    public static string Reason(Exception e) => e switch
+    {
+        HibpException => e.Message,
+        OperationCanceledException => "stopped",
+        _ => $"unexpected {e.GetType().Name}",
+    };
+
     /// <summary>The types from the outermost in, and where it happened; no message.</summary>
     public static string Describe(Exception e)
     {

@@ -4,6 +4,7 @@ using System.Threading.Channels;
 using HibpIngest.Accounts;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
@@ -42,6 +43,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
     // The dedupe thread's; read by others once it has ended.
     private RejectionCounts _counts;
     private RejectionCounts _countsBeforeEntry;
+    private long[] _rejectedTold;
     private ArchivePosition _entry;
     private long _entryFirstPosition;
     private long _position;
@@ -65,6 +67,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         _rejected = checkpoint.RejectedBeforeEntry.Copy();
         _counts = checkpoint.RejectedBeforeEntry.Copy();
         _countsBeforeEntry = checkpoint.RejectedBeforeEntry;
+        _rejectedTold = _counts.ByRule;
         for (var i = 0; i < FoundInHand; i++)
             _freeFound.Add(new AccountBatch(FoundAtOnce));
         _finding = _freeFound.Take();
@@ -197,7 +200,10 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
                     StartText(found.Entry);
                 if (found.Accounts is { } accounts)
                 {
+                    var duplicates = _counts.Duplicates;
                     Take(accounts);
+                    HibpTelemetry.Extracted(accounts.Count, (int)(_counts.Duplicates - duplicates), _rejectedTold, _counts.ByRule);
+                    _rejectedTold = _counts.ByRule;
                     accounts.Clear();
                     _freeFound.Add(accounts);
                 }

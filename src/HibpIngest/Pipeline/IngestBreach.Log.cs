@@ -22,4 +22,7 @@ public sealed partial class IngestBreach
 
     [LoggerMessage(1005, LogLevel.Critical, "load {Load} of {Breach} failed by a defect: {Error}")]
     private partial void LogUnexpected(long load, string breach, string error);
+
+    [LoggerMessage(1006, LogLevel.Information, "load {Load} of {Breach}: ingest begins at position {Position}")]
+    private partial void LogBegun(long load, string breach, long position);
 }

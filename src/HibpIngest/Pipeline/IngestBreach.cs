@@ -13,6 +13,7 @@ namespace HibpIngest.Pipeline;
 public sealed partial class IngestBreach(PipelineContext context)
 {
     private readonly ILogger _log = context.Logs.CreateLogger<IngestBreach>();
+    private readonly LoadTrace _trace = new(context.Database);
 
     /// <summary>Runs until the load is copied, its time budget is used up (it then sends its own continuation), or it has failed and is recorded so.</summary>
     public async Task RunAsync(IngestMessage message, CancellationToken cancellationToken)
@@ -28,11 +29,14 @@ public sealed partial class IngestBreach(PipelineContext context)
             LogOwnedElsewhere(load.Id);
             return;
         }
-        HibpTelemetry.Tag(load);
+        // That of a continuation has been started with its message.
+        using var span = HibpTelemetry.Span is not null ? null : LoadTrace.Start(TelemetryNames.Spans.Load, load.Id, await _trace.FindAsync(load.Id, message.Traceparent, cancellationToken));
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach);
         try
         {
             // Read again under the lease: the checkpoint may have moved between the two.
             load = await context.Database.GetLoadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
+            LogBegun(load.Id, load.Breach, load.LastPosition + 1);
             await IngestAsync(load, owner, cancellationToken);
         }
         catch (LoadLostException e)
@@ -42,11 +46,12 @@ public sealed partial class IngestBreach(PipelineContext context)
         catch (BadInputException e)
         {
             if (await OwnsAsync(load.Id, owner))
-                await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
+                await context.FailLoadAsync(load.Id, e.Message);
             LogFailed(load.Id, load.Breach, e.Message);
         }
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
+            HibpTelemetry.Failed(UnexpectedError.Reason(e));
             // Whoever goes on need not wait for the lease to run out; where the database itself is down, it does run out.
             await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None));
             throw;
@@ -55,7 +60,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         {
             // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
             if (await OwnsAsync(load.Id, owner))
-                await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}", CancellationToken.None);
+                await context.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}");
             LogUnexpected(load.Id, load.Breach, UnexpectedError.Describe(e));
         }
     }
@@ -136,22 +141,30 @@ public sealed partial class IngestBreach(PipelineContext context)
     private async Task<bool> CopyAsync(Load load, string owner, BreachExtraction extraction, CancellationToken reading, CancellationToken limit, CancellationToken lease)
     {
         var firstCommit = 0L;
+        var number = load.Batches;
         var sending = Task.CompletedTask;
         try
         {
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
             {
+                using var span = HibpTelemetry.Source.StartActivity(TelemetryNames.Spans.Batch)
+                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Batch, ++number)
+                    .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
                 // A transaction that has begun is finished: cancellation acts between batches.
                 var began = context.Time.GetTimestamp();
                 var slices = await context.Database.CommitBatchAsync(
                     load.Id, owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
-                HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, context.Time.GetElapsedTime(began));
+                var duration = context.Time.GetElapsedTime(began);
+                HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, duration);
+                // The transaction is what the span measures; it stays the current one, so that its slices' messages name it.
+                span?.SetTag(TelemetryNames.Tags.Slices, slices.Count).SetEndTime(span.StartTimeUtc + duration);
                 extraction.Return(batch);
                 await sending;
                 sending = context.SendSlicesAsync(slices, CancellationToken.None);
                 if (firstCommit == 0)
                     firstCommit = context.Time.GetTimestamp();
                 lease.ThrowIfCancellationRequested();
+                span?.Stop(); // a continuation hangs on this run, not on its last batch
                 if (limit.IsCancellationRequested || (context.Options.TimeBudget > TimeSpan.Zero && context.Time.GetElapsedTime(firstCommit) >= context.Options.TimeBudget))
                     return await HandOnAsync(load, owner, sending, lease);
             }

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
@@ -17,25 +18,25 @@ public sealed partial class MatchSubscribers(PipelineContext context)
     {
         if (await context.Database.GetLoadAsync(message.Load, cancellationToken) is not { State: LoadState.Matching } load)
             return;
-        HibpTelemetry.Tag(load);
+        var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
         try
         {
-            await MatchAsync(load, cancellationToken);
+            await MatchAsync(load, span, cancellationToken);
         }
         catch (BadInputException e)
         {
-            await context.Database.FailLoadAsync(load.Id, e.Message, CancellationToken.None);
+            await context.FailLoadAsync(load.Id, e.Message);
             LogFailed(load.Id, load.Breach, e.Message);
         }
         catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
         {
             // A defect of ours would meet the same rows again; the load says so, and its resume matches on.
-            await context.Database.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {load.Id}", CancellationToken.None);
+            await context.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {load.Id}");
             LogFailed(load.Id, load.Breach, UnexpectedError.Describe(e));
         }
     }
 
-    private async Task MatchAsync(Load load, CancellationToken cancellationToken)
+    private async Task MatchAsync(Load load, Activity? span, CancellationToken cancellationToken)
     {
         var began = context.Time.GetTimestamp();
         for (var after = load.MatchedPosition; after < load.LastPosition;)
@@ -59,9 +60,11 @@ public sealed partial class MatchSubscribers(PipelineContext context)
             load.Id, hold: metadata.Notify == NotifyMode.Hold, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
         if (state is null)
             return;
-        var matched = await context.Database.GetLoadAsync(load.Id, CancellationToken.None);
+        var matched = await context.Database.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
         if (state == LoadState.Notifying)
-            await context.SendMailMessagesAsync(load.Id, matched!.Notifications.Total, CancellationToken.None);
-        LogMatched(load.Id, load.Breach, matched?.Notifications.Total ?? 0, state.Value);
+            await context.SendMailMessagesAsync(load.Id, matched.Notifications.Total, CancellationToken.None);
+        LogMatched(load.Id, load.Breach, matched.Notifications.Total, state.Value);
+        HibpTelemetry.LoadSeen(matched);
+        span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
     }
 }

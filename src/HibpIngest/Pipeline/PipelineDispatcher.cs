@@ -21,6 +21,7 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
 
     private readonly ILogger _log = context.Logs.CreateLogger<PipelineDispatcher>();
+    private readonly LoadTrace _trace = new(context.Database);
     private readonly IngestBreach _ingest = new(context);
     private readonly UpsertSlice _upsert = new(context);
     private readonly MatchSubscribers _match = new(context);
@@ -96,20 +97,33 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     private async Task RunAsync<T>(string queue, T message, Func<T, CancellationToken, Task> stage, CancellationToken cancellationToken)
         where T : PipelineMessage
     {
-        using var activity = HibpTelemetry.Source.StartActivity(queue, ActivityKind.Consumer, message.Traceparent);
+        Activity? activity = null;
         try
         {
             if (setup is not null)
                 await setup.EnsureOnceAsync(cancellationToken);
+            // Which load a fresh zip is, its stage finds out: it starts the span.
+            if (message.LoadId > 0)
+                activity = LoadTrace.Start(message.Span, message.LoadId, await _trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
             await stage(message, cancellationToken);
         }
         catch (StoreUnavailableException e)
         {
+            activity?.SetStatus(ActivityStatusCode.Error, e.Message);
             var delay = Delay(message.Deferrals);
             LogPutOff(queue, delay, e.Message);
             context.OnPutOff?.Invoke(e);
             // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
             await context.SendAsync(queue, message with { Deferrals = message.Deferrals + 1 }, delay, CancellationToken.None);
+        }
+        catch (Exception e)
+        {
+            activity?.SetStatus(ActivityStatusCode.Error, UnexpectedError.Reason(e));
+            throw;
+        }
+        finally
+        {
+            activity?.Dispose();
         }
     }
 

@@ -1,7 +1,7 @@
-using System.Diagnostics;
 using System.Text.Json;
 using System.Text.Json.Serialization;
 using HibpIngest.Errors;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
@@ -13,14 +13,21 @@ public abstract record PipelineMessage
 
     public int Version { get; init; } = CurrentVersion;
 
-    /// <summary>W3C trace context of the sender, so that one load is one end-to-end transaction.</summary>
+    /// <summary>W3C trace context of the sender, so that one load is one end-to-end transaction. Where it is missing, or of another trace, the message is of its load's trace all the same.</summary>
     public string? Traceparent { get; init; }
 
     /// <summary>How often this message has been put off because a store was down; the delay grows with it.</summary>
     public int Deferrals { get; init; }
 
+    /// <summary>The load that it is of; 0 where only its stage will know.</summary>
+    internal abstract long LoadId { get; }
+
+    /// <summary>Name of the span of its stage.</summary>
+    internal abstract string Span { get; }
+
     /// <summary>The message as JSON, with the current trace context.</summary>
-    public string ToJson() => JsonSerializer.Serialize(this with { Traceparent = Activity.Current?.Id ?? Traceparent }, GetType(), PipelineMessageJson.Default);
+    public string ToJson() => JsonSerializer.Serialize(
+        this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), PipelineMessageJson.Default);
 
     /// <summary>Reads a message of a kind.</summary>
     /// <exception cref="UnreadableMessageException">Not JSON, another shape, or another version.</exception>
@@ -51,12 +58,20 @@ public sealed record IngestMessage : PipelineMessage
     public string? ETag { get; init; }
 
     public long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Load;
 }
 
 /// <summary>A slice to upsert. Its range is taken from SQL; First and Last are for the operator's eye.</summary>
 public sealed record SliceMessage : PipelineMessage
 {
     public required long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Slice;
 
     public required int Slice { get; init; }
 
@@ -69,12 +84,20 @@ public sealed record SliceMessage : PipelineMessage
 public sealed record MatchMessage : PipelineMessage
 {
     public required long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Match;
 }
 
 /// <summary>Notifications First..Last of a load, to be sent.</summary>
 public sealed record MailMessage : PipelineMessage
 {
     public required long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Send;
 
     public required int First { get; init; }
 

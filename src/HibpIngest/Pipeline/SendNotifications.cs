@@ -23,7 +23,7 @@ public sealed partial class SendNotifications(PipelineContext context)
         {
             return;
         }
-        HibpTelemetry.Tag(load);
+        var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
         var owner = context.NewOwner();
         var (claimed, othersHeld) = await context.Database.ClaimNotificationsAsync(
             load.Id, message.First, message.Last, owner, context.Options.MailClaim, cancellationToken);
@@ -42,21 +42,22 @@ public sealed partial class SendNotifications(PipelineContext context)
                 settled = notification.Number;
                 if (!await context.Database.CompleteNotificationAsync(notification.Id, owner, error, CancellationToken.None))
                     LogClaimLost(load.Id, notification.Number);
-                HibpTelemetry.Notified(error is null);
                 _ = error is null ? sent++ : refused++;
             }
         }
         catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
         {
             // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so, and its resume sends what is left.
-            var reason = e is HibpException ? e.Message : $"unexpected {e.GetType().Name}";
-            await context.Database.FailLoadAsync(load.Id, $"its mails can't be sent: {reason}", CancellationToken.None);
+            var reason = UnexpectedError.Reason(e);
+            await context.FailLoadAsync(load.Id, $"its mails can't be sent: {reason}");
             LogStopped(load.Id, load.Breach, e is HibpException ? reason : UnexpectedError.Describe(e));
             return;
         }
         finally
         {
             LogSent(load.Id, load.Breach, message.First, message.Last, sent, refused);
+            HibpTelemetry.Notified(sent, refused);
+            span?.SetTag(TelemetryNames.Tags.Sent, sent).SetTag(TelemetryNames.Tags.Refused, refused);
             // One that was sent and could not be marked keeps its claim: whoever took it now would send it again.
             if (sent + refused < claimed.Count)
                 await context.Database.ReleaseNotificationsAsync(load.Id, settled + 1, message.Last, owner, CancellationToken.None);
@@ -64,7 +65,10 @@ public sealed partial class SendNotifications(PipelineContext context)
         if (othersHeld)
             await context.SendAsync(QueueNames.Mail, message, context.Options.MailClaim, cancellationToken);
         if (await context.Database.TryFinishLoadAsync(load.Id, CancellationToken.None))
+        {
             LogDone(load.Id, load.Breach);
+            await context.TellLoadAsync(load.Id);
+        }
     }
 
     /// <summary>Null when sent, else why it was refused for good.</summary>

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
@@ -35,6 +36,14 @@ public sealed partial class Sweep(PipelineContext context)
             }
         }
         await _blobs.RunAsync(context.Options.SweepBlobAge, cancellationToken);
+        if (HibpTelemetry.WatchesQueues)
+            await TellQueuesAsync(cancellationToken);
+    }
+
+    private async Task TellQueuesAsync(CancellationToken cancellationToken)
+    {
+        foreach (var queue in QueueNames.All.SelectMany(name => (string[])[name, name + QueueNames.PoisonSuffix]))
+            HibpTelemetry.QueueSeen(queue, await context.Queues.Get(queue).GetDepthAsync(cancellationToken));
     }
 
     private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> open, CancellationToken cancellationToken)
@@ -47,6 +56,8 @@ public sealed partial class Sweep(PipelineContext context)
         {
             cancellationToken.ThrowIfCancellationRequested();
             var load = await context.Database.GetLoadAsync(id, cancellationToken);
+            if (load is not null)
+                HibpTelemetry.LoadSeen(load);
             if (load is null || IsSettled(load))
                 await context.Register.ClearOpenAsync(id, version, cancellationToken);
             else

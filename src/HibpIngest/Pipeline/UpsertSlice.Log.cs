@@ -13,4 +13,7 @@ public sealed partial class UpsertSlice
 
     [LoggerMessage(1102, LogLevel.Error, "load {Load} slice {Slice}: try {Attempt} failed: {Reason}")]
     private partial void LogFailed(long load, int slice, int attempt, string reason);
+
+    [LoggerMessage(1103, LogLevel.Error, "load {Load} slice {Slice} has used up its tries; once the reason is mended: hibp requeue {Breach} --slice {Slice}")]
+    private partial void LogGaveUp(long load, int slice, string breach);
 }

@@ -1,4 +1,3 @@
-using System.Buffers;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
@@ -25,16 +24,22 @@ public sealed partial class UpsertSlice(PipelineContext context)
             return;
         }
         var slice = work.Slice;
+        var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, work.Breach).SetTag(TelemetryNames.Tags.Slice, slice.Number);
         if (slice.State == SliceState.Done)
         {
             // The delivery that did it may have died before it looked whether it was the last.
             await context.CompleteUpsertAsync(slice.Load, cancellationToken);
             return;
         }
+        span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
         if (slice.State != SliceState.Failed && slice.Attempts > maxTries)
         {
             // Its tries ended without a word each time: the process died. A failed one that comes again was requeued by hand, and is tried.
-            await context.Database.FailSliceAsync(slice.Load, slice.Number, "its tries ended without an answer: did the process run out of memory?", exhausted: true, cancellationToken);
+            const string Reason = "its tries ended without an answer: did the process run out of memory?";
+            await context.Database.FailSliceAsync(slice.Load, slice.Number, Reason, exhausted: true, cancellationToken);
+            HibpTelemetry.Failed(Reason);
+            LogFailed(slice.Load, slice.Number, slice.Attempts, Reason);
+            await GaveUpAsync(work);
             return;
         }
         try
@@ -45,23 +50,32 @@ public sealed partial class UpsertSlice(PipelineContext context)
                 await context.Register.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may open its load again
             await context.Database.CompleteSliceAsync(slice.Load, slice.Number, entities, CancellationToken.None);
             HibpTelemetry.SliceUpserted(entities, context.Time.GetElapsedTime(began));
+            span?.SetTag(TelemetryNames.Tags.Entities, entities);
             LogUpserted(slice.Load, slice.Number, entities);
         }
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
-            var reason = e is StoreUnavailableException ? e.Message : "stopped";
-            await context.Database.ReturnSliceTryAsync(slice.Load, slice.Number, reason, CancellationToken.None);
+            await context.Database.ReturnSliceTryAsync(slice.Load, slice.Number, UnexpectedError.Reason(e), CancellationToken.None);
             throw;
         }
         catch (Exception e)
         {
             // Messages of our own hold no address; of others' only the type is kept.
-            var reason = e is HibpException ? e.Message : $"unexpected {e.GetType().Name}";
-            await context.Database.FailSliceAsync(slice.Load, slice.Number, reason, exhausted: slice.Attempts >= maxTries, CancellationToken.None);
+            var reason = UnexpectedError.Reason(e);
+            var exhausted = slice.Attempts >= maxTries;
+            await context.Database.FailSliceAsync(slice.Load, slice.Number, reason, exhausted, CancellationToken.None);
             LogFailed(slice.Load, slice.Number, slice.Attempts, reason);
+            if (exhausted)
+                await GaveUpAsync(work);
             throw;
         }
         await context.CompleteUpsertAsync(slice.Load, CancellationToken.None);
+    }
+
+    private Task GaveUpAsync(SliceWork work)
+    {
+        LogGaveUp(work.Slice.Load, work.Slice.Number, work.Breach);
+        return context.TellLoadAsync(work.Slice.Load);
     }
 
     private async Task<int> UpsertAsync(SliceWork work, CancellationToken cancellationToken)
