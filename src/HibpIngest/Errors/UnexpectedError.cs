@@ -1,3 +1,5 @@
+using HibpIngest.Telemetry;
+
 namespace HibpIngest.Errors;
 
 /// <summary>What may be logged of an exception that isn't ours: its message could repeat what it was given, an address among it.</summary>
@@ -7,7 +9,7 @@ public static class UnexpectedError
     public static string Reason(Exception e) => e switch
     {
         HibpException => e.Message,
-        OperationCanceledException => "stopped",
+        OperationCanceledException => TelemetryNames.Stopped,
         _ => $"unexpected {e.GetType().Name}",
     };
 

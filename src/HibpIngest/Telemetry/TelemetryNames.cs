@@ -9,6 +9,9 @@ public static class TelemetryNames
     /// <summary>Name of the activity source and of the meter.</summary>
     public const string Source = "HibpIngest";
 
+    /// <summary>Why a span failed that was told to stop: no fault, and left out where failures are counted.</summary>
+    public const string Stopped = "stopped";
+
     /// <summary>Spans. One load is one trace, whose id comes from the store and the load (see <see cref="LoadTrace"/>).</summary>
     public static class Spans
     {
@@ -87,6 +90,16 @@ public static class TelemetryNames
 
         /// <summary>What became of a notification: sent, refused.</summary>
         public const string Outcome = "hibp.outcome";
+    }
+
+    /// <summary>Properties of log lines in Application Insights, beside the line's own values.</summary>
+    public static class Logs
+    {
+        /// <summary>Id of the event; a contract too (see the <c>*.Log.cs</c> files).</summary>
+        public const string EventId = "EventId";
+
+        /// <summary>Category: the class that wrote the line.</summary>
+        public const string Category = "CategoryName";
     }
 
     /// <summary>Instruments.</summary>
