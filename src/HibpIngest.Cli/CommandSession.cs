@@ -72,7 +72,7 @@ internal sealed class CommandSession : IDisposable
     /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
     public async Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken)
     {
-        var database = DatabaseFactory.Open(Settings.Database, Time);
+        var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
         try
         {
             var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);

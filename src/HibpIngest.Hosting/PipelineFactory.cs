@@ -14,7 +14,7 @@ public static partial class PipelineFactory
     public static OpenPipeline Open(PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
     {
         var account = StorageAccount.Open(settings.Storage, logs);
-        var database = DatabaseFactory.Open(settings.Database, time);
+        var database = DatabaseFactory.Open(settings.Database, time, logs);
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
         return new OpenPipeline(account, new PipelineContext
         {

@@ -17,7 +17,7 @@ internal sealed class DatabaseUpgradeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var database = DatabaseFactory.Open(session.Settings.Database, session.Time);
+        await using var database = DatabaseFactory.Open(session.Settings.Database, session.Time, session.Logs);
         var (from, _) = await database.GetSchemaVersionAsync(cancellationToken);
         await database.UpgradeAsync(cancellationToken);
         var (to, _) = await database.GetSchemaVersionAsync(cancellationToken);

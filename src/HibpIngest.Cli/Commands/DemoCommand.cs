@@ -36,13 +36,14 @@ internal sealed class DemoCommand : HibpCommand
         Add(_passwordFromInput);
         Validators.Add(result =>
         {
-            if (IsGiven(result, CommonOptions.Storage) || IsGiven(result, CommonOptions.Database))
-                result.AddError("the demo uses stores of its own, under .hibp/demo: leave --storage and --database out");
+            if (IsGiven(result, CommonOptions.Storage))
+                result.AddError("the demo uses a storage emulator of its own: leave --storage out");
         });
         Examples =
         [
             ("hibp demo", "the sample, in some seconds"),
             ("hibp demo Adobe.zip", "a breach of one's own; the emulator is good for half a million accounts"),
+            ("hibp demo --database \"Server=...;Database=...\"", "on a database server, in a fresh database"),
         ];
     }
 
@@ -68,7 +69,7 @@ internal sealed class DemoCommand : HibpCommand
 
         settings.Options.MailsPerSecond = MailsPerSecond;
         var mails = Path.Combine(Folder, "mail");
-        settings = settings with { Storage = emulator.ConnectionString, Database = Path.Combine(Folder, "hibp.db"), Mail = "pickup:" + mails };
+        settings = settings with { Storage = emulator.ConnectionString, Database = session.Parsed.GetValue(CommonOptions.Database) ?? Path.Combine(Folder, "hibp.db"), Mail = "pickup:" + mails };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, e => GiveUpOn(e));

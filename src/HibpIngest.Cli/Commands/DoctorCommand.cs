@@ -107,11 +107,13 @@ internal sealed class DoctorCommand : HibpCommand
         }
 
         var (found, expected) = (0, 0);
+        (string Found, string Advice)? setUp = null;
         var databaseAnswers = await CheckAsync(
             "database", () => found == 0 ? $"{context.Database.DisplayName}, empty" : $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
             async token =>
             {
                 (found, expected) = await context.Database.GetSchemaVersionAsync(token);
+                setUp = await context.Database.CheckSetUpAsync(token);
                 if (found > 0)
                     inDatabase = await context.Database.GetIdentityAsync(token);
             });
@@ -121,6 +123,8 @@ internal sealed class DoctorCommand : HibpCommand
                 ? new DoctorLine("schema", Broken, $"version {found}, and this program is made for {expected}", "hibp database upgrade")
                 : new DoctorLine("schema", Broken, $"version {found}, newer than this program's {expected}", "use the newer program"));
         }
+        if (setUp is { } lacking)
+            checks.Add(new DoctorLine("row versions", Missing, lacking.Found, lacking.Advice));
         if (databaseAnswers && storageAnswers)
             checks.Add(CheckIdentity(inDatabase, inTable));
 

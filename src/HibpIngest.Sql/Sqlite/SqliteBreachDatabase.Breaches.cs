@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using System.Text;
 using HibpIngest.Breaches;
-using HibpIngest.Errors;
+using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -21,7 +21,7 @@ public sealed partial class SqliteBreachDatabase
             connection =>
             {
                 using var row = connection.Prepare($"{BreachColumns} WHERE folded_name = ?1", Fold(name));
-                return row.Step() ? ReadBreach(row) : null;
+                return row.Step() ? RowReaders.Breach(row) : null;
             },
             cancellationToken);
 
@@ -33,7 +33,7 @@ public sealed partial class SqliteBreachDatabase
                 using var row = connection.Prepare($"{BreachColumns} ORDER BY folded_name");
                 var breaches = new List<Breach>();
                 while (row.Step())
-                    breaches.Add(ReadBreach(row));
+                    breaches.Add(RowReaders.Breach(row));
                 return breaches;
             },
             cancellationToken);
@@ -44,7 +44,7 @@ public sealed partial class SqliteBreachDatabase
             connection =>
             {
                 if (connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(name), ToText(metadata)) == 0)
-                    throw NoBreach(name);
+                    throw Refusals.NoBreach(name);
             },
             cancellationToken);
 
@@ -97,15 +97,14 @@ public sealed partial class SqliteBreachDatabase
                 foreach (var subscription in subscriptions)
                 {
                     cancellationToken.ThrowIfCancellationRequested();
-                    var email = subscription.Email.Trim().ToLowerInvariant();
-                    var domain = subscription.Domain?.Trim().ToLowerInvariant() ?? "";
-                    var at = email.LastIndexOf('@');
+                    var (email, domain) = Normalise(subscription);
+                    var (matchDomain, matchAlias) = MatchedBy(email, domain);
                     added += connection.Execute(
                         "INSERT INTO subscribers (email, domain, match_domain, match_alias) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (email, domain) DO NOTHING",
                         email,
                         domain,
-                        Encoding.UTF8.GetBytes(domain.Length > 0 ? domain : email[(at + 1)..]),
-                        domain.Length > 0 ? null : Encoding.UTF8.GetBytes(email[..Math.Max(at, 0)]));
+                        Encoding.UTF8.GetBytes(matchDomain),
+                        matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias));
                 }
                 return added;
             },
@@ -126,7 +125,7 @@ public sealed partial class SqliteBreachDatabase
                         "SELECT email, domain FROM subscribers WHERE (email, domain) > (?1, ?2) ORDER BY email, domain LIMIT ?3", last.Email, last.Domain ?? "", SubscriberPage);
                     var subscriptions = new List<Subscription>();
                     while (row.Step())
-                        subscriptions.Add(new Subscription(row.Text(0), DomainOf(row, 1)));
+                        subscriptions.Add(RowReaders.Subscription(row));
                     return subscriptions;
                 },
                 cancellationToken);
@@ -137,21 +136,12 @@ public sealed partial class SqliteBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    private static Breach ReadBreach(DatabaseStatement row) => new()
-    {
-        Id = row.Int32(0),
-        Name = row.Text(1),
-        Metadata = BreachMetadata.Parse(row.Blob(2).ToArray()),
-        Hidden = row.Boolean(3),
-        PublishedAt = row.TimeOrNull(4),
-    };
-
     /// <summary>The key of a breach without an open load.</summary>
     private static long FindClosedBreach(DatabaseConnection connection, string name)
     {
-        var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(name)) ?? throw NoBreach(name);
+        var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(name)) ?? throw Refusals.NoBreach(name);
         return connection.Number("SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') LIMIT 1", breach) is { } open
-            ? throw new NotPossibleException($"load {open} of breach '{name}' is still open: wait for its end, then remove the breach")
+            ? throw Refusals.BreachOpen(name, open)
             : breach;
     }
 
@@ -168,13 +158,4 @@ public sealed partial class SqliteBreachDatabase
             numbers.Add(row.Int64(0));
         return numbers;
     }
-
-    /// <summary>What names are equal by.</summary>
-    private static string Fold(string name) => name.ToUpperInvariant();
-
-    private static string ToText(BreachMetadata metadata) => Encoding.UTF8.GetString(metadata.ToJson());
-
-    private static string? DomainOf(DatabaseStatement row, int column) => row.Blob(column).IsEmpty ? null : row.Text(column);
-
-    private static NotPossibleException NoBreach(string name) => new($"there is no breach '{name}'");
 }

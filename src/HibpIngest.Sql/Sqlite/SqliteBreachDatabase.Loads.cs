@@ -1,7 +1,7 @@
-using System.Text.Json;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -17,11 +17,10 @@ public sealed partial class SqliteBreachDatabase
     private const string LoadColumns =
         """
         SELECT l.id, b.name, COALESCE(b.id, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
-            l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at, l.lease_expires_at
+            l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at,
+            CASE WHEN l.lease_expires_at > ?2 THEN l.lease_expires_at END
         FROM loads l JOIN breaches b ON b.key = l.breach
         """;
-
-    private static readonly JsonSerializerOptions Json = new() { IgnoreReadOnlyProperties = true };
 
     /// <inheritdoc/>
     public Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
@@ -49,7 +48,7 @@ public sealed partial class SqliteBreachDatabase
                 var old = RequireLoad(connection, load);
                 RefuseRestarted(connection, load);
                 if (old.State == LoadState.Done)
-                    throw new NotPossibleException($"load {load} is done: requeue its slices instead");
+                    throw Refusals.LoadDone(load);
                 var breach = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
                 var generation = connection.Number("SELECT MAX(generation) FROM loads WHERE blob = ?1 AND etag = ?2", old.Blob.Name, old.Blob.ETag)!.Value + 1;
                 var restarted = AddLoad(connection, breach, old.Blob, settings, generation);
@@ -116,7 +115,7 @@ public sealed partial class SqliteBreachDatabase
                     UPDATE loads SET last_position = ?4, accounts = ?4, batches = batches + 1, checkpoint = ?5, duplicates_possible = duplicates_possible OR ?6, lease_expires_at = ?7
                     WHERE id = ?1 AND last_position = ?3 AND owner = ?2 AND state = 'ingesting'
                     """,
-                    load, owner, batch.FirstPosition - 1, batch.LastPosition, JsonSerializer.Serialize(checkpoint, Json), duplicatesPossible, now + lease);
+                    load, owner, batch.FirstPosition - 1, batch.LastPosition, ToText(checkpoint), duplicatesPossible, now + lease);
                 if (changed == 0)
                     throw new LoadLostException(load);
                 GiveBreachId(connection, load);
@@ -153,7 +152,7 @@ public sealed partial class SqliteBreachDatabase
                     UPDATE loads SET state = 'upserting', ingest_complete = 1, checkpoint = ?3, ingested_at = ?4, owner = NULL, lease_expires_at = NULL
                     WHERE id = ?1 AND owner = ?2 AND state = 'ingesting'
                     """,
-                    load, owner, JsonSerializer.Serialize(checkpoint, Json), Now);
+                    load, owner, ToText(checkpoint), Now);
                 if (changed == 0)
                     throw new LoadLostException(load);
             },
@@ -205,7 +204,7 @@ public sealed partial class SqliteBreachDatabase
             connection =>
             {
                 if (RequireLoad(connection, load).State is not (LoadState.Done or LoadState.Failed))
-                    throw new NotPossibleException($"load {load} is still open: its rows are needed until it is done or failed");
+                    throw Refusals.LoadOpen(load);
                 var removed = DeleteRows(connection, load, chunkRows);
                 connection.Execute("UPDATE loads SET purging = 1, purged = ?2 WHERE id = ?1", load, removed == 0);
                 return removed;
@@ -239,7 +238,7 @@ public sealed partial class SqliteBreachDatabase
     {
         connection.Execute(
             "INSERT INTO loads (breach, blob, etag, generation, state, settings, checkpoint, started_at) VALUES (?1, ?2, ?3, ?4, 'ingesting', ?5, ?6, ?7)",
-            breach, blob.Name, blob.ETag, generation, JsonSerializer.Serialize(settings, Json), JsonSerializer.Serialize(new LoadCheckpoint(), Json), Now);
+            breach, blob.Name, blob.ETag, generation, ToText(settings), ToText(new LoadCheckpoint()), Now);
         return connection.Number("SELECT last_insert_rowid()")!.Value;
     }
 
@@ -250,7 +249,7 @@ public sealed partial class SqliteBreachDatabase
             UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL
             WHERE id = ?1 AND state <> 'done' AND superseded_by IS NULL
             """,
-            load, error.ReplaceLineEndings(" "), Now);
+            load, OneLine(error), Now);
 
     private static void GiveBreachId(DatabaseConnection connection, long load)
     {
@@ -277,26 +276,22 @@ public sealed partial class SqliteBreachDatabase
 
     private static List<Slice> InsertSlices(DatabaseConnection connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
     {
-        var slices = new List<Slice>();
-        var number = (int)connection.Number("SELECT COALESCE(MAX(number), 0) FROM slices WHERE load = ?1", load)!.Value;
-        for (var first = batch.FirstPosition; first <= batch.LastPosition; first += sliceRows)
+        var slices = Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, (int)connection.Number("SELECT COALESCE(MAX(number), 0) FROM slices WHERE load = ?1", load)!.Value);
+        foreach (var slice in slices)
         {
-            var last = Math.Min(first + sliceRows - 1, batch.LastPosition);
-            var slice = new Slice { Load = load, Number = ++number, First = first, Last = last, Count = (int)(last - first + 1), State = SliceState.Pending };
             connection.Execute(
                 "INSERT INTO slices (load, number, first, last, count, state, pending_since) VALUES (?1, ?2, ?3, ?4, ?5, 'pending', ?6)",
                 load, slice.Number, slice.First, slice.Last, slice.Count, now);
-            slices.Add(slice);
         }
         return slices;
     }
 
-    private Load RequireLoad(DatabaseConnection connection, long load) => ReadLoad(connection, load) ?? throw new NotPossibleException($"there is no load {load}");
+    private Load RequireLoad(DatabaseConnection connection, long load) => ReadLoad(connection, load) ?? throw Refusals.NoLoad(load);
 
     private static void RefuseRestarted(DatabaseConnection connection, long load)
     {
         if (RestartedAs(connection, load) is { } restarted)
-            throw new NotPossibleException($"load {load} was restarted as load {restarted}, which carries on in its place");
+            throw Refusals.Restarted(load, restarted);
     }
 
     private static long? RestartedAs(DatabaseConnection connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
@@ -304,42 +299,16 @@ public sealed partial class SqliteBreachDatabase
     private static void RefusePurged(DatabaseConnection connection, long load, string request)
     {
         if (connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
-            throw new NotPossibleException($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
+            throw Refusals.Purged(load, request);
     }
 
     private Load? ReadLoad(DatabaseConnection connection, long load)
     {
-        using var row = connection.Prepare($"{LoadColumns} WHERE l.id = ?1", load);
+        using var row = connection.Prepare($"{LoadColumns} WHERE l.id = ?1", load, Now);
         if (!row.Step())
             return null;
         var (slices, entities) = CountSlices(connection, load);
-        var leaseExpiresAt = row.TimeOrNull(20);
-        return new Load
-        {
-            Id = row.Int64(0),
-            Breach = row.Text(1),
-            BreachId = row.Int32(2),
-            Blob = new BlobVersion(row.Text(3), row.Text(4)),
-            State = Enum.Parse<LoadState>(row.Text(5), ignoreCase: true),
-            Settings = JsonSerializer.Deserialize<LoadSettings>(row.Blob(6), Json)!,
-            Checkpoint = JsonSerializer.Deserialize<LoadCheckpoint>(row.Blob(7), Json)!,
-            Accounts = row.Int64(8),
-            LastPosition = row.Int64(9),
-            MatchedPosition = row.Int64(10),
-            Batches = row.Int32(11),
-            IngestComplete = row.Boolean(12),
-            DuplicatesPossible = row.Boolean(13),
-            Purged = row.Boolean(14),
-            Error = row.TextOrNull(15),
-            StartedAt = row.Time(16),
-            IngestedAt = row.TimeOrNull(17),
-            UpsertedAt = row.TimeOrNull(18),
-            FinishedAt = row.TimeOrNull(19),
-            LeaseExpiresAt = leaseExpiresAt > Now ? leaseExpiresAt : null,
-            Slices = slices,
-            Entities = entities,
-            Notifications = CountNotifications(connection, load),
-        };
+        return RowReaders.Load(row, slices, entities, CountNotifications(connection, load));
     }
 
     private static (SliceCounts Slices, long Entities) CountSlices(DatabaseConnection connection, long load)
@@ -350,7 +319,7 @@ public sealed partial class SqliteBreachDatabase
         while (row.Step())
         {
             var count = row.Int32(1);
-            switch (Enum.Parse<SliceState>(row.Text(0), ignoreCase: true))
+            switch (ToSliceState(row.Text(0)))
             {
                 case SliceState.Pending:
                     counts = counts with { Pending = count };

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -87,7 +88,7 @@ public sealed partial class SqliteBreachDatabase
 
                 var state = CountNotifications(connection, load).Open == 0 ? LoadState.Done : hold ? LoadState.Held : LoadState.Notifying;
                 connection.Execute(
-                    "UPDATE loads SET state = ?2, finished_at = ?3 WHERE id = ?1", load, state.ToString().ToLowerInvariant(), state == LoadState.Done ? Now : null);
+                    "UPDATE loads SET state = ?2, finished_at = ?3 WHERE id = ?1", load, ToText(state), state == LoadState.Done ? Now : null);
                 return state;
             },
             cancellationToken);
@@ -135,7 +136,7 @@ public sealed partial class SqliteBreachDatabase
                 UPDATE notifications SET state = ?3, error = ?4, completed_at = ?5, claim_owner = NULL, claim_expires_at = NULL
                 WHERE id = ?1 AND state = 'open' AND (claim_owner IS NULL OR claim_owner = ?2 OR claim_expires_at <= ?5)
                 """,
-                notification, owner, error is null ? "sent" : "failed", error?.ReplaceLineEndings(" "), Now) == 1,
+                notification, owner, error is null ? "sent" : "failed", error is null ? null : OneLine(error), Now) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -217,16 +218,7 @@ public sealed partial class SqliteBreachDatabase
             values);
         var notifications = new List<Notification>();
         while (row.Step())
-        {
-            notifications.Add(new Notification
-            {
-                Id = row.Int64(0),
-                Number = row.Int32(1),
-                Email = row.Text(2),
-                Domain = DomainOf(row, 3),
-                Accounts = row.Int64(4),
-            });
-        }
+            notifications.Add(RowReaders.Notification(row));
         return notifications;
     }
 

@@ -1,6 +1,6 @@
 using HibpIngest.Breaches;
-using HibpIngest.Errors;
 using HibpIngest.Ports;
+using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -56,7 +56,7 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync(
             connection => connection.Execute(
                 "UPDATE slices SET attempts = MAX(attempts - 1, 0), error = ?3 WHERE load = ?1 AND number = ?2 AND state IN ('pending', 'queued')",
-                load, slice, error.ReplaceLineEndings(" ")),
+                load, slice, OneLine(error)),
             cancellationToken);
 
     /// <inheritdoc/>
@@ -66,7 +66,7 @@ public sealed partial class SqliteBreachDatabase
             {
                 var changed = connection.Execute(
                     "UPDATE slices SET error = ?3, state = CASE WHEN ?4 THEN 'failed' ELSE state END WHERE load = ?1 AND number = ?2 AND state <> 'done'",
-                    load, slice, error.ReplaceLineEndings(" "), exhausted);
+                    load, slice, OneLine(error), exhausted);
                 // The first failed slice is the one that the load names.
                 if (changed == 1 && exhausted && connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND state <> 'failed'", load) is not null)
                     Fail(connection, load, $"slice {slice}: {error}");
@@ -92,7 +92,7 @@ public sealed partial class SqliteBreachDatabase
                 {
                     RefuseRestarted(connection, load);
                     if (ReadSlice(connection, load, number) is null)
-                        throw new NotPossibleException($"load {load} has no slice {number}");
+                        throw Refusals.NoSlice(load, number);
                 }
                 else if (RestartedAs(connection, load) is not null)
                 {
@@ -156,7 +156,7 @@ public sealed partial class SqliteBreachDatabase
     private static Slice? ReadSlice(DatabaseConnection connection, long load, int number)
     {
         using var row = connection.Prepare($"{SliceColumns} WHERE s.load = ?1 AND s.number = ?2", load, number);
-        return row.Step() ? ReadSlice(row) : null;
+        return row.Step() ? RowReaders.Slice(row) : null;
     }
 
     private static IReadOnlyList<Slice> ListSlices(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
@@ -164,21 +164,7 @@ public sealed partial class SqliteBreachDatabase
         using var row = connection.Prepare(sql, values);
         var slices = new List<Slice>();
         while (row.Step())
-            slices.Add(ReadSlice(row));
+            slices.Add(RowReaders.Slice(row));
         return slices;
     }
-
-    private static Slice ReadSlice(DatabaseStatement row) => new()
-    {
-        Load = row.Int64(0),
-        Number = row.Int32(1),
-        First = row.Int64(2),
-        Last = row.Int64(3),
-        Count = row.Int32(4),
-        State = Enum.Parse<SliceState>(row.Text(5), ignoreCase: true),
-        Attempts = row.Int32(6),
-        Error = row.TextOrNull(7),
-        QueuedAt = row.TimeOrNull(8),
-        DoneAt = row.TimeOrNull(9),
-    };
 }

@@ -71,6 +71,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     public Task UpgradeAsync(CancellationToken cancellationToken) =>
         WriteAsync(connection => SqliteSchema.Upgrade(connection, _file), cancellationToken);
 
+    /// <summary>A file has nothing to be set up.</summary>
+    public Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) => Task.FromResult<(string, string)?>(null);
+
     /// <inheritdoc/>
     public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentity, cancellationToken);
 

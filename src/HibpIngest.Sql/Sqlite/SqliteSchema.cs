@@ -1,4 +1,3 @@
-using System.Reflection;
 using HibpIngest.Errors;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -9,7 +8,7 @@ internal static class SqliteSchema
     /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.</summary>
     private const int ApplicationId = 0x48494250;
 
-    private static readonly IReadOnlyList<string> Scripts = ReadScripts();
+    private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("Sqlite");
 
     /// <summary>The version this program is made for.</summary>
     public static int Expected => Scripts.Count;
@@ -36,21 +35,5 @@ internal static class SqliteSchema
             connection.Script(Scripts[version - 1]);
             connection.Script($"PRAGMA user_version = {version}; PRAGMA application_id = {ApplicationId}");
         }
-    }
-
-    private static List<string> ReadScripts()
-    {
-        var assembly = typeof(SqliteSchema).Assembly;
-        const string Folder = "HibpIngest.Sql.Sqlite.Schema.";
-        var names = assembly.GetManifestResourceNames().Where(name => name.StartsWith(Folder, StringComparison.Ordinal)).Order(StringComparer.Ordinal).ToList();
-        var scripts = new List<string>();
-        foreach (var name in names)
-        {
-            if (int.Parse(name.AsSpan(Folder.Length, 4)) != scripts.Count + 1)
-                throw new InvalidOperationException($"the schema's scripts are not numbered 1, 2, 3, ...: {name} is number {scripts.Count + 1}");
-            using var reader = new StreamReader(assembly.GetManifestResourceStream(name)!);
-            scripts.Add(reader.ReadToEnd());
-        }
-        return scripts;
     }
 }

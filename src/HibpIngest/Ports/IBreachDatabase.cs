@@ -20,6 +20,9 @@ public partial interface IBreachDatabase : IAsyncDisposable
     /// <exception cref="Errors.StoreMismatchException">The schema is newer than the program.</exception>
     Task UpgradeAsync(CancellationToken cancellationToken);
 
+    /// <summary>What about the database's set-up hinders the work, without keeping it from being right, and what to do about it; null: nothing.</summary>
+    Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
+
     /// <summary>The identity recorded in the database; null where there is none yet.</summary>
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);
 

@@ -1,6 +1,7 @@
 using HibpIngest.Cli;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -66,9 +67,18 @@ public sealed class PipelineSettingsTests
     }
 
     [Theory]
-    [InlineData("Server=tcp:x.database.windows.net;Database=hibp")]
-    [InlineData("Addr=x; Initial Catalog=hibp")]
-    public void A_server_is_not_taken_for_a_file(string database) => Assert.Throws<BadInputException>(() => DatabaseFactory.Open(database, TimeProvider.System));
+    [InlineData("Server=tcp:x.database.windows.net;Database=hibp", "tcp:x.database.windows.net/hibp")]
+    [InlineData("Addr=x; Initial Catalog=hibp;User ID=u;Password=topsecret", "x/hibp")]
+    [InlineData("Data Source=x;Database=hibp;User ID=u;Password=topsecret", "x/hibp")]
+    [InlineData("Data Source=FILE", "FILE")]
+    [InlineData("FILE", "FILE")]
+    public async Task A_server_is_told_from_a_file(string database, string shown)
+    {
+        using var folder = new TemporaryFolder();
+        string InFolder(string text) => text.Replace("FILE", Path.Combine(folder.Path, "hibp.db"), StringComparison.Ordinal);
+        await using var opened = DatabaseFactory.Open(InFolder(database), TimeProvider.System, NullLoggerFactory.Instance);
+        Assert.Equal(InFolder(shown), opened.DisplayName);
+    }
 
     private static PipelineSettings Read(params (string Name, string Value)[] variables) =>
         PipelineSettings.Read(null, null, variables.ToDictionary(variable => variable.Name, variable => variable.Value));

@@ -1,0 +1,179 @@
+using System.Runtime.CompilerServices;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using static HibpIngest.Sql.SqlServer.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql.SqlServer;
+
+public sealed partial class SqlServerBreachDatabase
+{
+    private const int EmailLength = 320;
+
+    /// <summary>Rows removed in one transaction: some 100 ms, so that its log stays small and others get their turn.</summary>
+    private const int RemovalRows = 20_000;
+
+    /// <summary>Subscriptions read at once when listing, and sent at once when importing.</summary>
+    private const int SubscriberPage = 1_000;
+    private const int ImportPage = 10_000;
+
+    private const string BreachColumns = "SELECT COALESCE(id, 0), name, metadata, hidden, published_at FROM dbo.breaches";
+
+    /// <inheritdoc/>
+    public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
+        ReadAsync(session => session.FirstAsync($"{BreachColumns} WHERE folded_name = @folded", RowReaders.Breach, Folded(name)), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Breach>>(async session => await session.ListAsync($"{BreachColumns} ORDER BY folded_name", RowReaders.Breach), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task UpdateBreachAsync(string name, BreachMetadata metadata, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                if (await session.ExecuteAsync("UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded", Folded(name), LongText("@metadata", ToText(metadata))) == 0)
+                    throw Refusals.NoBreach(name);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync("UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public async Task RemoveBreachAsync(string name, CancellationToken cancellationToken)
+    {
+        // Its rows first, in chunks: they may be hundreds of millions.
+        var loads = await WriteAsync(
+            async session =>
+            {
+                var breach = await LockClosedBreachAsync(session, name);
+                await session.ExecuteAsync("UPDATE dbo.loads SET purging = 1 WHERE breach = @breach", Int("@breach", breach));
+                return await ListLoadsOfAsync(session, breach);
+            },
+            cancellationToken);
+        foreach (var load in loads)
+        {
+            while (await WriteAsync(
+                async session => await LockLoadRowAsync(session, load) ? await DeleteRowsAsync(session, load, RemovalRows) : 0, cancellationToken, _options.LongTimeout) > 0)
+            {
+            }
+        }
+        await WriteAsync(
+            async session =>
+            {
+                // Again: a load may have come in between. One that comes from now on meets the foreign key, here or there.
+                var breach = await LockClosedBreachAsync(session, name);
+                await session.ExecuteAsync("UPDATE dbo.breach_ids SET loads_removed = 1 WHERE loads_removed = 0");
+                await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
+                foreach (var load in await ListLoadsOfAsync(session, breach))
+                {
+                    await session.ExecuteAsync("DELETE FROM dbo.rows WHERE load_id = @load", BigInt("@load", load));
+                    await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", BigInt("@load", load));
+                    await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load", BigInt("@load", load));
+                    await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", BigInt("@load", load));
+                }
+                return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
+            },
+            cancellationToken,
+            _options.LongTimeout);
+    }
+
+    /// <inheritdoc/>
+    public Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken)
+    {
+        var wanted = subscriptions.Select(Normalise).Distinct().ToList();
+        if (wanted.Exists(one => one.Email.Length > EmailLength || one.Domain.Length > DomainLength))
+            throw new BadInputException($"a subscriber's address has at most {EmailLength} characters, a domain {DomainLength}; nothing was imported");
+        return WriteAsync(
+            async session =>
+            {
+                // One import at a time: ids are then committed in their order, and "all up to the highest" names the same subscriptions whenever it is asked.
+                await LockSubscribersAsync(session);
+                var added = 0;
+                foreach (var page in wanted.Chunk(ImportPage))
+                {
+                    added += await session.ExecuteAsync(
+                        """
+                        INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
+                        SELECT n.email, n.domain, n.match_domain, n.match_alias
+                        FROM OPENJSON(@subscriptions) WITH (
+                            place int '$.i', email nvarchar(320) '$.e', domain nvarchar(255) '$.d', match_domain varchar(255) '$.md', match_alias varchar(64) '$.ma') n
+                        WHERE NOT EXISTS (
+                            SELECT 1 FROM dbo.subscribers s
+                            WHERE s.email = n.email COLLATE Latin1_General_100_BIN2 AND s.domain = n.domain COLLATE Latin1_General_100_BIN2)
+                        ORDER BY n.place
+                        """,
+                        LongText("@subscriptions", ToJson(page)));
+                }
+                return added;
+            },
+            cancellationToken,
+            _options.LongTimeout);
+    }
+
+    /// <inheritdoc/>
+    public async IAsyncEnumerable<Subscription> ListSubscribersAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        // Page by page: no connection is held while the caller works.
+        var last = new Subscription("", "");
+        List<Subscription> page;
+        do
+        {
+            page = await ReadAsync(
+                session => session.ListAsync(
+                    """
+                    SELECT TOP (@most) email, domain FROM dbo.subscribers
+                    WHERE email > @email OR email = @email AND domain > @domain ORDER BY email, domain
+                    """,
+                    RowReaders.Subscription,
+                    BigInt("@most", SubscriberPage), Text("@email", last.Email, EmailLength), Text("@domain", last.Domain ?? "", DomainLength)),
+                cancellationToken);
+            foreach (var subscription in page)
+                yield return subscription;
+            last = page.Count > 0 ? page[^1] : last;
+        }
+        while (page.Count == SubscriberPage);
+    }
+
+    private static string ToJson((string Email, string Domain)[] subscriptions) => JsonSerializer.Serialize(subscriptions.Select((one, i) =>
+    {
+        var (domain, alias) = MatchedBy(one.Email, one.Domain);
+        // No account has another domain or alias than these, and a code page must not make one of it that somebody has.
+        if (!IsAccounts(domain, DomainLength) || alias is not null && !IsAccounts(alias, AliasLength))
+            (domain, alias) = ("", alias is null ? null : "");
+        return new Dictionary<string, object?> { ["i"] = i, ["e"] = one.Email, ["d"] = one.Domain, ["md"] = domain, ["ma"] = alias };
+    }));
+
+    private static bool IsAccounts(string part, int length) => part.Length <= length && Ascii.IsValid(part);
+
+    /// <summary>Holds a breach that has no open load, for the rest of the transaction; returns its key.</summary>
+    private static async Task<int> LockClosedBreachAsync(SqlServerSession session, string name)
+    {
+        await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name));
+        var breach = await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name)) ?? throw Refusals.NoBreach(name);
+        var open = await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held')", Int("@breach", (int)breach));
+        return open is null ? (int)breach : throw Refusals.BreachOpen(name, open.Value);
+    }
+
+    private static Task<List<long>> ListLoadsOfAsync(SqlServerSession session, int breach) =>
+        session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach ORDER BY id", row => row.Int64(0), Int("@breach", breach));
+
+    private static async Task LockSubscribersAsync(SqlServerSession session)
+    {
+        var answer = await session.NumberAsync(
+            """
+            DECLARE @answer int;
+            EXEC @answer = sp_getapplock @Resource = N'hibp subscribers', @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @timeout;
+            SELECT @answer
+            """,
+            Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
+        if (answer is not >= 0)
+            throw new StoreUnavailableException("another import of subscribers is under way");
+    }
+}

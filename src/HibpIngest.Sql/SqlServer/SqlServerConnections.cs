@@ -1,0 +1,116 @@
+using System.Data.Common;
+using Azure.Core;
+using Azure.Identity;
+using HibpIngest.Errors;
+using Microsoft.Data.SqlClient;
+
+namespace HibpIngest.Sql.SqlServer;
+
+/// <summary>Makes connections from a connection string, signing in as it says: by user and password, or by an Entra token. Errors never repeat the string: it may hold a password.</summary>
+internal sealed class SqlServerConnections
+{
+    private const string Expected = "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in (a value that holds ';' or '=' stands in quotes)";
+
+    /// <summary>A paused serverless database takes up to a minute to come back; the driver's 15 seconds would make three errors of it.</summary>
+    private const int ConnectTimeoutSeconds = 30;
+
+    private readonly string _connectionString;
+    private readonly Func<SqlAuthenticationParameters, CancellationToken, Task<SqlAuthenticationToken>>? _getToken;
+
+    private SqlServerConnections(SqlConnectionStringBuilder settings, TokenCredential? credential)
+    {
+        DisplayName = $"{settings.DataSource}/{settings.InitialCatalog}";
+        CommandTimeout = TimeSpan.FromSeconds(settings.CommandTimeout);
+        _connectionString = settings.ConnectionString;
+        if (credential is null)
+            return;
+        // One delegate for all connections: the pool tells them apart by it. The credential keeps tokens and renews them.
+        _getToken = async (parameters, cancellationToken) =>
+        {
+            var scope = $"{parameters.Resource.TrimEnd('/')}/.default";
+            var token = await credential.GetTokenAsync(new TokenRequestContext([scope]), cancellationToken);
+            return new SqlAuthenticationToken(token.Token, token.ExpiresOn);
+        };
+    }
+
+    /// <summary>Server and database.</summary>
+    public string DisplayName { get; }
+
+    /// <summary>The connection string's Command Timeout.</summary>
+    public TimeSpan CommandTimeout { get; }
+
+    /// <summary>Whether connections sign in by Entra tokens.</summary>
+    public bool UsesTokens => _getToken is not null;
+
+    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient. Without User ID and Password, or with Authentication "Active Directory Default" or "Active Directory Managed Identity" (User ID: its client id), an Entra identity signs in.</param>
+    /// <param name="credential">Makes the credential for a client id (or null); for tests.</param>
+    /// <exception cref="BadInputException">It can't be read, or asks for what is not done here.</exception>
+    public static SqlServerConnections Parse(string connectionString, Func<string?, bool, TokenCredential>? credential = null)
+    {
+        SqlConnectionStringBuilder settings;
+        try
+        {
+            settings = new SqlConnectionStringBuilder(connectionString);
+        }
+        catch (Exception e) when (e is ArgumentException or FormatException or InvalidOperationException or KeyNotFoundException or NotSupportedException)
+        {
+            // The driver's own message can hold a piece of a password that was not quoted.
+            throw new BadInputException($"the database's connection string can't be read: {Expected}");
+        }
+        if (settings.DataSource.Length == 0 || settings.InitialCatalog.Length == 0)
+            throw new BadInputException($"the database's connection string names no {(settings.DataSource.Length == 0 ? "server" : "database")}: {Expected}");
+
+        var signIn = SignIn(settings, credential ?? CreateCredential);
+        if (!settings.ShouldSerialize("Connect Timeout"))
+            settings.ConnectTimeout = ConnectTimeoutSeconds;
+        if (!settings.ShouldSerialize("Application Name"))
+            settings.ApplicationName = "HibpIngest";
+        settings.PersistSecurityInfo = false;
+        settings.MultipleActiveResultSets = false;
+        settings.Enlist = false;
+        // After a failed login the pool would answer for up to a minute itself; the pauses between two tries are ours.
+        settings.PoolBlockingPeriod = PoolBlockingPeriod.NeverBlock;
+        return new SqlServerConnections(settings, signIn);
+    }
+
+    /// <summary>A connection, closed.</summary>
+    public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
+
+    private static TokenCredential? SignIn(SqlConnectionStringBuilder settings, Func<string?, bool, TokenCredential> credential)
+    {
+        var user = settings.UserID.Length > 0 ? settings.UserID : null;
+        switch (settings.Authentication)
+        {
+            case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword when user is not null && settings.Password.Length > 0:
+                return null;
+            case SqlAuthenticationMethod.NotSpecified when settings.IntegratedSecurity:
+                return null;
+            case SqlAuthenticationMethod.NotSpecified when user is null && settings.Password.Length == 0:
+                return credential(null, false);
+            case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword:
+                throw new BadInputException($"the database's connection string has {(user is null ? "a Password and no User ID" : "a User ID and no Password")}: {Expected}");
+#pragma warning disable CS0618 // An old name of Managed Identity, which connection strings still carry.
+            case SqlAuthenticationMethod.ActiveDirectoryDefault or SqlAuthenticationMethod.ActiveDirectoryManagedIdentity or SqlAuthenticationMethod.ActiveDirectoryMSI:
+#pragma warning restore CS0618
+                var managed = settings.Authentication != SqlAuthenticationMethod.ActiveDirectoryDefault;
+                // Signing in is ours from here on: the driver's own way needs packages that are left out.
+                settings.Remove("Authentication");
+                settings.Remove("User ID");
+                settings.Remove("Password");
+                return credential(user, managed);
+            default:
+                throw new BadInputException("the database's connection string asks for a kind of Authentication that is not supported: "
+                    + "expected none (User ID and Password, or the identity of whoever runs it), Active Directory Default, or Active Directory Managed Identity");
+        }
+    }
+
+    private static TokenCredential CreateCredential(string? clientId, bool managed)
+    {
+        if (managed)
+            return new ManagedIdentityCredential(clientId is null ? ManagedIdentityId.SystemAssigned : ManagedIdentityId.FromUserAssignedClientId(clientId));
+        var options = new DefaultAzureCredentialOptions();
+        if (clientId is not null)
+            options.ManagedIdentityClientId = clientId;
+        return new DefaultAzureCredential(options);
+    }
+}

@@ -1,0 +1,125 @@
+using System.Data;
+using System.Text.RegularExpressions;
+using HibpIngest.Errors;
+using Microsoft.Data.SqlClient;
+
+namespace HibpIngest.Sql.SqlServer;
+
+/// <summary>The schema's numbered scripts, their batches parted by GO lines as sqlcmd has it, and which of them a database has (table dbo.hibp_schema).</summary>
+internal static partial class SqlServerSchema
+{
+    /// <summary>Another upgrade takes seconds.</summary>
+    private static readonly TimeSpan LockTimeout = TimeSpan.FromMinutes(2);
+
+    private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("SqlServer");
+
+    /// <summary>The version this program is made for.</summary>
+    public static int Expected => Scripts.Count;
+
+    /// <summary>The version a database has; 0: it has none of our tables.</summary>
+    public static async Task<int> FindAsync(SqlServerSession session) =>
+        await session.NumberAsync("SELECT OBJECT_ID('dbo.hibp_schema', 'U')") is null
+            ? 0
+            : (int)(await session.NumberAsync("SELECT MAX(version) FROM dbo.hibp_schema") ?? 0);
+
+    /// <summary>Applies what is missing, each script in a transaction of its own, under an application lock of the session.</summary>
+    public static async Task UpgradeAsync(SqlServerSession session, string database, CancellationToken cancellationToken)
+    {
+        await LockAsync(session, database);
+        try
+        {
+            var found = await FindAsync(session);
+            if (found > Expected)
+            {
+                throw new StoreMismatchException(
+                    $"database {database} has schema version {found}, this program knows up to {Expected}: use the newer program, or another database");
+            }
+            if (found == 0)
+                await RefuseCollisionsAsync(session, database);
+            for (var version = found + 1; version <= Expected; version++)
+                await ApplyAsync(session, version, cancellationToken);
+            await SetRowVersionsAsync(session);
+        }
+        finally
+        {
+            await UnlockAsync(session);
+        }
+    }
+
+    /// <summary>Whether readers don't wait for writers. A server that has no such setting because it always works so counts as having it.</summary>
+    public static async Task<bool> HasRowVersionsAsync(SqlServerSession session) =>
+        await session.NumberAsync("SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END FROM sys.databases WHERE database_id = DB_ID()") != 0;
+
+    private static async Task ApplyAsync(SqlServerSession session, int version, CancellationToken cancellationToken)
+    {
+        await using var transaction = session.Connection.BeginTransaction(IsolationLevel.ReadCommitted);
+        var inTransaction = session.In(transaction);
+        await inTransaction.ExecuteAsync(
+            """
+            IF OBJECT_ID('dbo.hibp_schema', 'U') IS NULL
+            CREATE TABLE dbo.hibp_schema (version int NOT NULL CONSTRAINT hibp_schema_key PRIMARY KEY, applied_at datetime2(3) NOT NULL)
+            """);
+        foreach (var batch in BatchEnd().Split(Scripts[version - 1]).Where(batch => !string.IsNullOrWhiteSpace(batch)))
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            await inTransaction.ExecuteAsync(batch);
+        }
+        await inTransaction.ExecuteAsync("INSERT INTO dbo.hibp_schema (version, applied_at) VALUES (@version, @now)", Parameter.Int("@version", version));
+        transaction.Commit();
+    }
+
+    private static async Task RefuseCollisionsAsync(SqlServerSession session, string database)
+    {
+        foreach (Match table in TableName().Matches(Scripts[0]))
+        {
+            if (await session.NumberAsync("SELECT OBJECT_ID(@name)", Parameter.Text("@name", table.Value, 128)) is not null)
+                throw new StoreRefusedException($"database {database} has a table '{table.Value}' of another program: name another database");
+        }
+    }
+
+    private static async Task SetRowVersionsAsync(SqlServerSession session)
+    {
+        if (await HasRowVersionsAsync(session))
+            return;
+        try
+        {
+            // Needs the database alone for a moment.
+            await session.ExecuteAsync("ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON WITH NO_WAIT");
+        }
+        catch (SqlException)
+        {
+            // Nothing fails without it, and 'hibp doctor' says what to do.
+        }
+    }
+
+    private static async Task LockAsync(SqlServerSession session, string database)
+    {
+        var answer = await session.NumberAsync(
+            """
+            DECLARE @answer int;
+            EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = @timeout;
+            SELECT @answer
+            """,
+            Parameter.Milliseconds("@timeout", LockTimeout));
+        if (answer is not >= 0)
+            throw new StoreUnavailableException($"the schema of database {database} is being upgraded by another process");
+    }
+
+    private static async Task UnlockAsync(SqlServerSession session)
+    {
+        try
+        {
+            await session.ExecuteAsync("EXEC sp_releaseapplock @Resource = N'hibp schema', @LockOwner = 'Session'");
+        }
+        catch (Exception e) when (e is SqlException or InvalidOperationException)
+        {
+            // The error that broke the session is the one to show; the lock went with it.
+        }
+    }
+
+    [GeneratedRegex(@"^GO\s*$", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex BatchEnd();
+
+    [GeneratedRegex(@"(?<=CREATE TABLE )dbo\.\w+", RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex TableName();
+}

@@ -1,0 +1,89 @@
+using System.Data;
+using HibpIngest.Accounts;
+using Microsoft.Data.SqlClient;
+
+namespace HibpIngest.Sql.SqlServer;
+
+/// <summary>
+/// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the database's clock, in UTC; another clock only where the provider was given one.
+/// </summary>
+internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
+{
+    private const string Now = "@now";
+
+    /// <summary>A server may be set up to count no rows; the decisions here are made by those counts.</summary>
+    private const string CountRows = "SET NOCOUNT OFF; ";
+    private const string TakeServersClock = $"DECLARE {Now} datetime2(3) = SYSUTCDATETIME(); ";
+
+    public SqlConnection Connection => connection;
+
+    public SqlTransaction? Transaction => transaction;
+
+    /// <summary>The same connection in a transaction.</summary>
+    public SqlServerSession In(SqlTransaction transaction) => new(connection, transaction, time, timeout, cancellationToken);
+
+    /// <summary>Runs a statement that changes rows (one such statement, where the count is used); returns how many.</summary>
+    public async Task<int> ExecuteAsync(string sql, params SqlParameter[] parameters)
+    {
+        using var command = Command(sql, parameters);
+        return await command.ExecuteNonQueryAsync(cancellationToken);
+    }
+
+    /// <summary>The first column of the first row; null where there is no row, or NULL.</summary>
+    public async Task<long?> NumberAsync(string sql, params SqlParameter[] parameters)
+    {
+        using var command = Command(sql, parameters);
+        return await command.ExecuteScalarAsync(cancellationToken) is { } value and not DBNull ? Convert.ToInt64(value) : null;
+    }
+
+    public async Task<List<T>> ListAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
+    {
+        using var command = Command(sql, parameters);
+        await using var reader = await command.ExecuteReaderAsync(cancellationToken);
+        var row = new SqlServerRow(reader);
+        var list = new List<T>();
+        while (await reader.ReadAsync(cancellationToken))
+            list.Add(read(row));
+        return list;
+    }
+
+    /// <summary>The one row of a result; null where there is none.</summary>
+    public async Task<T?> FirstAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
+        where T : class
+        => await ListAsync(sql, read, parameters) is [var first, ..] ? first : null;
+
+    /// <summary>Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the batch: no object is made for a row.</summary>
+    public async Task ReadAccountsAsync(AccountBatch into, string sql, params SqlParameter[] parameters)
+    {
+        using var command = Command(sql, parameters);
+        await using var reader = await command.ExecuteReaderAsync(CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
+        var account = new byte[Parameter.AliasLength + Parameter.DomainLength];
+        // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are some fifty packets that are on their way already.
+        while (reader.Read())
+        {
+            var alias = (int)reader.GetBytes(0, 0, account, 0, Parameter.AliasLength);
+            var domain = (int)reader.GetBytes(1, 0, account, alias, Parameter.DomainLength);
+            into.Add(account.AsSpan(0, alias), account.AsSpan(alias, domain));
+        }
+    }
+
+    public void ThrowIfCancelled() => cancellationToken.ThrowIfCancellationRequested();
+
+    private SqlCommand Command(string sql, SqlParameter[] parameters)
+    {
+        var command = connection.CreateCommand();
+        command.Transaction = transaction;
+        command.CommandTimeout = (int)timeout.TotalSeconds;
+        command.Parameters.AddRange(parameters);
+        var prefix = CountRows;
+        if (sql.Contains(Now, StringComparison.Ordinal))
+        {
+            if (time == TimeProvider.System)
+                prefix += TakeServersClock;
+            else
+                command.Parameters.Add(Parameter.Time(Now, time.GetUtcNow()));
+        }
+        command.CommandText = prefix + sql;
+        return command;
+    }
+}
