@@ -67,6 +67,13 @@ internal sealed class FunctionsHost : IAsyncDisposable
         Handler = await HandlerProcess.StartAsync(published, _folder.Path, _variables);
     }
 
+    /// <summary>Asks the handler to stop, and waits until it has ended; only then all that it said is there.</summary>
+    public async Task StopHandlerAsync()
+    {
+        await Handler.TerminateAsync();
+        Assert.Equal(0, await Handler.EndAsync());
+    }
+
     public Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
 
     public Task<HibpProcess> StartLocalHostAsync() => HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");

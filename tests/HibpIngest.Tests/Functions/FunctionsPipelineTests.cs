@@ -35,6 +35,7 @@ public sealed class FunctionsPipelineTests
         (await host.PostBlobAsync("2024/q4/Contoso.zip")).AssertDone();
         (await host.PostTimerAsync()).AssertDone();
         Assert.Empty(await host.PumpAsync());
+        await host.StopHandlerAsync();
         Assert.DoesNotContain('@', host.Handler.Said);
         Assert.Contains("of Contoso: copied", host.Handler.Said, StringComparison.Ordinal);
     }

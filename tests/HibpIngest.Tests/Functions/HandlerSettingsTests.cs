@@ -1,0 +1,35 @@
+using HibpIngest.Functions;
+using HibpIngest.Hosting;
+
+namespace HibpIngest.Tests.Functions;
+
+/// <summary>Where the handler's settings differ from those of every host.</summary>
+public sealed class HandlerSettingsTests
+{
+    [Theory]
+    [InlineData(null, null, "00:08:00", "00:09:30")]
+    [InlineData("00:25:00", null, "00:25:00", "00:26:30")]
+    [InlineData("00:25:00", "00:29:00", "00:25:00", "00:29:00")]
+    [InlineData("00:00:00", null, "00:00:00", "00:00:00")]
+    public void The_budget_has_a_default_and_the_limit_follows_it(string? budget, string? limit, string expectedBudget, string expectedLimit)
+    {
+        var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Options;
+        Assert.Equal((expectedBudget, expectedLimit), (options.TimeBudget.ToString(), options.PlanLimit.ToString()));
+    }
+
+    [Fact]
+    public void The_hosts_account_is_the_pipelines_unless_another_is_named()
+    {
+        Assert.Equal("one", Read(("HIBP_STORAGE", "one"), ("AzureWebJobsStorage", "two")).Storage);
+        Assert.Equal("two", Read(("HIBP_STORAGE", null), ("AzureWebJobsStorage", "two"), ("AzureWebJobsStorage__accountName", "three")).Storage);
+        Assert.Equal("three", Read(("HIBP_STORAGE", null), ("AzureWebJobsStorage__accountName", "three")).Storage);
+    }
+
+    private static PipelineSettings Read(params (string Name, string? Value)[] variables)
+    {
+        var environment = new Dictionary<string, string?> { ["HIBP_STORAGE"] = "account", ["HIBP_DATABASE"] = "file.db", ["HIBP_MAIL"] = "pickup:mail" };
+        foreach (var (name, value) in variables)
+            environment[name] = value;
+        return HandlerSettings.Read(environment.Where(one => one.Value is not null).ToDictionary(one => one.Key, one => one.Value));
+    }
+}
