@@ -78,7 +78,7 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     /// <summary>One ingest a process: its dedupe set may take most of the memory.</summary>
     private async Task IngestAsync(IngestMessage message, CancellationToken cancellationToken)
     {
-        if (!await _turn.WaitAsync(TurnPatience, cancellationToken))
+        if (!await TakeTurnAsync(cancellationToken))
         {
             LogNotItsTurn(FirstDelay);
             await context.SendAsync(QueueNames.Ingest, message, FirstDelay, CancellationToken.None);
@@ -91,6 +91,21 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
         finally
         {
             _turn.Release();
+        }
+    }
+
+    private async Task<bool> TakeTurnAsync(CancellationToken cancellationToken)
+    {
+        using var patience = new CancellationTokenSource(TurnPatience, context.Time);
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, patience.Token);
+        try
+        {
+            await _turn.WaitAsync(either.Token);
+            return true;
+        }
+        catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+        {
+            return false;
         }
     }
 

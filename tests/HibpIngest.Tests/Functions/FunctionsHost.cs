@@ -106,13 +106,14 @@ internal sealed class FunctionsHost : IAsyncDisposable
     }
 
     /// <summary>Works on the queues until nothing visible is in them. Returns how many calls each function got, and how many of them failed.</summary>
-    public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync()
+    /// <param name="only">The one function whose queue it is about; null: all.</param>
+    public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync(string? only = null)
     {
         var counts = new Dictionary<string, (int Calls, int Failed)>();
         for (var any = true; any;)
         {
             any = false;
-            foreach (var (function, queue) in QueueFunctions())
+            foreach (var (function, queue) in QueueFunctions().Where(one => only is null || one.Function == only))
             {
                 var client = Queue(queue);
                 if (!await client.ExistsAsync() || await client.ReceiveMessagesAsync(BatchSize, Patience) is not { Value: { Length: > 0 } messages })
