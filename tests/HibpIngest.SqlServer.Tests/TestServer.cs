@@ -1,3 +1,4 @@
+using HibpIngest.SqlServer.Tests.Faults;
 using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.SqlServer.Tests;
@@ -11,6 +12,13 @@ internal static class TestServer
 
     /// <summary>The connection string of a database on it.</summary>
     public static string ConnectionTo(string database) => new SqlConnectionStringBuilder(Connection) { InitialCatalog = database }.ConnectionString;
+
+    /// <summary>A proxy before it.</summary>
+    public static TdsProxy Proxy()
+    {
+        var server = new SqlConnectionStringBuilder(Connection).DataSource.Split(',');
+        return new TdsProxy(server[0].Replace("tcp:", "", StringComparison.OrdinalIgnoreCase), server.Length > 1 ? int.Parse(server[1]) : 1433);
+    }
 
     /// <summary>Makes an empty database; returns its name.</summary>
     public static string CreateDatabase()

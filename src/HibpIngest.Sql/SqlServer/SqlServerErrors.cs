@@ -100,6 +100,8 @@ internal static class SqlServerErrors
         var chain = Chain(e).ToList();
         var numbers = chain.OfType<SqlException>().SelectMany(one => one.Errors.Cast<SqlError>().Select(error => error.Number)).Where(number => number != 0).Distinct().ToList();
         var first = numbers.FirstOrDefault();
+        // From class 20 on an error ends the connection (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose state may not say so yet.
+        broken |= chain.OfType<SqlException>().Any(one => one.Class >= 20);
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {
             return new(FailureKind.Final, full, new StoreFullException(

@@ -1,0 +1,97 @@
+using System.Diagnostics;
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Samples;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// Matching a load: how long it takes, and how many rows the server says that it read for it, beside the load and its subscribers together. Half of the people and of the domains are in the load.
+/// </summary>
+internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains)
+{
+    private const int ImportAtOnce = 10_000;
+
+    private readonly PipelineOptions _options = new();
+
+    /// <param name="readsOf">Rows that the server has read of the load's rows and of the subscribers until now, by its own count; null where it has none.</param>
+    /// <returns>Whether it read no more than the load and its subscribers.</returns>
+    public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
+    {
+        await ImportAsync();
+        var load = await CopyAsync();
+        var before = await readsOf();
+        var began = Stopwatch.GetTimestamp();
+        for (var after = 0L; after < rows; after += _options.MatchRows)
+        {
+            if (!await database.MatchRowsAsync(load, after, Math.Min(after + _options.MatchRows, rows), CancellationToken.None))
+                throw new InvalidOperationException("a range was not matched");
+            Console.Error.WriteLine($"match {Math.Min(after + _options.MatchRows, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
+        }
+        var matched = Stopwatch.GetElapsedTime(began);
+        await database.FinishMatchingAsync(load, hold: true, suppress: false, CancellationToken.None);
+        var finished = Stopwatch.GetElapsedTime(began);
+        var read = await readsOf() - before;
+
+        var found = (await database.GetLoadAsync(load, CancellationToken.None))!;
+        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in {matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s, "
+            + $"{found.Notifications.Open:N0} notifications");
+        if (read is not { } count)
+            return true;
+        var allowed = (long)rows + people + domains;
+        Console.WriteLine($"rows read by the server's own count: {count:N0}, load and subscribers together: {allowed:N0}, ratio {(double)count / allowed:F3}");
+        return count <= allowed;
+    }
+
+    private async Task ImportAsync()
+    {
+        var accounts = new SampleAccounts(1);
+        var strangers = new SampleAccounts(2);
+        var names = new HashSet<string>(StringComparer.Ordinal);
+        var buffer = new byte[SampleAccounts.MaxBytes];
+        var subscriptions = new List<Subscription>(people + domains);
+        var step = Math.Max(1, rows / Math.Max(1, people / 2));
+        for (var i = 0; i < people; i++)
+            subscriptions.Add(new Subscription(Text(i % 2 == 0 ? accounts : strangers, (long)(i / 2) * step), null));
+        for (var i = 0L; names.Count < domains / 2 && i < rows; i++)
+            names.Add(Text(accounts, i).Split('@')[1]);
+        for (var i = 0; names.Count < domains; i++)
+            names.Add($"nobody{i}.example.com");
+        subscriptions.AddRange(names.Select(domain => new Subscription($"owner@{domain}", domain)));
+        foreach (var chunk in subscriptions.Chunk(ImportAtOnce))
+            await database.ImportSubscribersAsync(chunk, CancellationToken.None);
+
+        string Text(SampleAccounts from, long index) => Encoding.ASCII.GetString(buffer.AsSpan(0, from.Write(index, buffer)));
+    }
+
+    /// <summary>A load of that many rows, upserted as far as the database knows, and in state matching.</summary>
+    private async Task<long> CopyAsync()
+    {
+        var settings = IngestBreach.NewSettings(_options);
+        var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
+        await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var accounts = new SampleAccounts(1);
+        var buffer = new byte[SampleAccounts.MaxBytes];
+        var batch = new AccountBatch(settings.BatchRows);
+        for (var next = 0L; next < rows;)
+        {
+            batch.Clear();
+            batch.FirstPosition = next + 1;
+            for (; !batch.IsFull && next < rows; next++)
+            {
+                var account = buffer.AsSpan(0, accounts.Write(next, buffer));
+                var at = account.IndexOf((byte)'@');
+                batch.Add(account[..at], account[(at + 1)..]);
+            }
+            await database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+        }
+        await database.FinishIngestAsync(load.Id, "bench", new LoadCheckpoint(), CancellationToken.None);
+        foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
+            await database.CompleteSliceAsync(load.Id, slice.Number, slice.Count, CancellationToken.None);
+        await database.TryStartMatchingAsync(load.Id, CancellationToken.None);
+        return load.Id;
+    }
+}

@@ -1,0 +1,24 @@
+using HibpIngest.Sql.SqlServer;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.SqlServer.Tests.Faults;
+
+/// <summary>One database for all fault tests, each of which has a load of its own.</summary>
+public sealed class FaultDatabase : IAsyncLifetime
+{
+    private readonly string _name = TestServer.CreateDatabase();
+
+    public string ConnectionString => TestServer.ConnectionTo(_name);
+
+    public async Task InitializeAsync()
+    {
+        await using var database = SqlServerBreachDatabase.Open(ConnectionString, TimeProvider.System, NullLoggerFactory.Instance);
+        await database.UpgradeAsync(CancellationToken.None);
+    }
+
+    public Task DisposeAsync()
+    {
+        TestServer.DropDatabase(_name);
+        return Task.CompletedTask;
+    }
+}

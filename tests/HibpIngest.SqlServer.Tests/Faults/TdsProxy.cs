@@ -1,0 +1,223 @@
+using System.Buffers.Binary;
+using System.Collections.Concurrent;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace HibpIngest.SqlServer.Tests.Faults;
+
+/// <summary>
+/// Stands between the driver and the server, reads the frames of TDS as they pass, and does to them what a test asks for. Needs connections whose encryption ends with the login
+/// (<c>Encrypt=Optional</c>), because it could not tell a commit from a select otherwise.
+/// </summary>
+internal sealed class TdsProxy : IAsyncDisposable
+{
+    private const int HeaderBytes = 8;
+    private const int TlsHeaderBytes = 5;
+    private const byte LastPacket = 1;
+    private const int NotAvailable = 40613;
+
+    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
+    private readonly CancellationTokenSource _stop = new();
+    private readonly ConcurrentBag<Task> _pumps = [];
+    private readonly string _host;
+    private readonly int _port;
+    private readonly Task _accepting;
+
+    /// <param name="host">The real server.</param>
+    /// <param name="port">Its port.</param>
+    public TdsProxy(string host, int port)
+    {
+        (_host, _port) = (host, port);
+        _listener.Start();
+        _accepting = AcceptAsync();
+    }
+
+    /// <summary>Where the driver connects to.</summary>
+    public int Port => ((IPEndPoint)_listener.LocalEndpoint).Port;
+
+    /// <summary>Decides for each packet from the driver; called by several connections at once.</summary>
+    public Func<TdsRequest, TdsFault> Decide { get; set; } = _ => TdsFault.None;
+
+    /// <summary>Puts a fault to the <paramref name="nth"/> (from 1) packet of a kind from now on, and returns whether it has struck.</summary>
+    public Func<bool> Strike(TdsRequest kind, int nth, TdsFault fault)
+    {
+        var seen = 0;
+        Decide = request => request == kind && Interlocked.Increment(ref seen) == nth ? fault : TdsFault.None;
+        return () => Volatile.Read(ref seen) >= nth;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        _listener.Stop();
+        await _accepting;
+        await Task.WhenAll(_pumps);
+        _stop.Dispose();
+    }
+
+    private async Task AcceptAsync()
+    {
+        try
+        {
+            while (true)
+                _pumps.Add(ServeAsync(await _listener.AcceptTcpClientAsync(_stop.Token)));
+        }
+        catch (Exception e) when (e is OperationCanceledException or SocketException or ObjectDisposedException)
+        {
+            // The test is over.
+        }
+    }
+
+    private async Task ServeAsync(TcpClient driver)
+    {
+        using var cut = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
+        using (driver)
+        using (var server = new TcpClient())
+        {
+            try
+            {
+                await server.ConnectAsync(_host, _port, cut.Token);
+                driver.NoDelay = server.NoDelay = true;
+                var connection = new Connection(driver.GetStream(), server.GetStream());
+                var answering = AnswerAsync(connection, cut);
+                try
+                {
+                    await AskAsync(connection, cut.Token);
+                }
+                finally
+                {
+                    await cut.CancelAsync();
+                    await answering;
+                }
+            }
+            catch (Exception e) when (e is OperationCanceledException or IOException or SocketException)
+            {
+                // One of the two is gone: the other is let go as well.
+            }
+        }
+    }
+
+    /// <summary>From the driver to the server, until it is cut.</summary>
+    private async Task AskAsync(Connection connection, CancellationToken cancellationToken)
+    {
+        var packet = new byte[1 << 16];
+        var goesOn = false;
+        while (await ReadPacketAsync(connection.Driver, packet, cancellationToken) is > 0 and var length)
+        {
+            var request = Kind(packet.AsSpan(0, length), goesOn);
+            goesOn = !IsTls(packet[0]) && (packet[1] & LastPacket) == 0;
+            switch (Decide(request))
+            {
+                case TdsFault.None:
+                    await connection.Server.WriteAsync(packet.AsMemory(0, length), cancellationToken);
+                    break;
+                case TdsFault.CutInside:
+                    await connection.Server.WriteAsync(packet.AsMemory(0, length / 2), cancellationToken);
+                    return;
+                case TdsFault.CutBefore:
+                    return;
+                case TdsFault.CutAnswer:
+                    connection.Swallow = true;
+                    await connection.Server.WriteAsync(packet.AsMemory(0, length), cancellationToken);
+                    await connection.Answered.Task.WaitAsync(cancellationToken);
+                    return;
+                case TdsFault.Silence:
+                    connection.Swallow = true;
+                    // Reads on, so that the driver can go on sending into the void until it gives up by itself.
+                    while (await ReadPacketAsync(connection.Driver, packet, cancellationToken) > 0)
+                    {
+                    }
+                    return;
+                case TdsFault.RefuseLogin:
+                    await connection.Driver.WriteAsync(Refusal(), cancellationToken);
+                    return;
+            }
+        }
+    }
+
+    /// <summary>From the server to the driver, until either is gone.</summary>
+    private static async Task AnswerAsync(Connection connection, CancellationTokenSource cut)
+    {
+        var buffer = new byte[1 << 16];
+        try
+        {
+            while (await connection.Server.ReadAsync(buffer, cut.Token) is > 0 and var length)
+            {
+                if (connection.Swallow)
+                    connection.Answered.TrySetResult();
+                else
+                    await connection.Driver.WriteAsync(buffer.AsMemory(0, length), cut.Token);
+            }
+            await cut.CancelAsync();
+        }
+        catch (Exception e) when (e is OperationCanceledException or IOException or SocketException)
+        {
+            await cut.CancelAsync();
+        }
+    }
+
+    /// <summary>One packet of TDS, or one record of TLS (the encrypted login travels outside TDS's frames); 0 at the end.</summary>
+    private static async Task<int> ReadPacketAsync(NetworkStream stream, byte[] packet, CancellationToken cancellationToken)
+    {
+        if (await stream.ReadAtLeastAsync(packet.AsMemory(0, TlsHeaderBytes), TlsHeaderBytes, throwOnEndOfStream: false, cancellationToken) < TlsHeaderBytes)
+            return 0;
+        var length = IsTls(packet[0]) ? TlsHeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(3)) : BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(2));
+        await stream.ReadExactlyAsync(packet.AsMemory(TlsHeaderBytes, length - TlsHeaderBytes), cancellationToken);
+        return length;
+    }
+
+    private static bool IsTls(byte first) => first is >= 0x14 and <= 0x17;
+
+    private static TdsRequest Kind(ReadOnlySpan<byte> packet, bool goesOn) => packet[0] switch
+    {
+        0x12 => TdsRequest.PreLogin,
+        0x10 or 0x17 => TdsRequest.Login,
+        0x07 => TdsRequest.Rows,
+        0x06 => TdsRequest.Attention,
+        _ when goesOn => TdsRequest.Other,
+        0x01 or 0x03 => TdsRequest.Statement,
+        0x0E => Transaction(packet[HeaderBytes..]),
+        _ => TdsRequest.Other,
+    };
+
+    private static TdsRequest Transaction(ReadOnlySpan<byte> body) => BinaryPrimitives.ReadUInt16LittleEndian(body[BinaryPrimitives.ReadInt32LittleEndian(body)..]) switch
+    {
+        5 => TdsRequest.Begin,
+        7 => TdsRequest.Commit,
+        8 => TdsRequest.RollBack,
+        _ => TdsRequest.Other,
+    };
+
+    /// <summary>A packet of type 4 with an ERROR and a DONE token (MS-TDS 2.2.7.10, 2.2.7.6).</summary>
+    private static byte[] Refusal()
+    {
+        const string Message = "Database is not currently available.";
+        var body = new List<byte>();
+        body.AddRange(Bytes(NotAvailable));
+        body.AddRange([1, 20]);
+        body.AddRange(Short(Message.Length));
+        body.AddRange(Encoding.Unicode.GetBytes(Message));
+        body.AddRange([0, 0]);
+        body.AddRange(Bytes(1));
+        byte[] tokens = [0xAA, .. Short(body.Count), .. body, 0xFD, .. Short(2), .. Short(0), .. new byte[8]];
+        var length = HeaderBytes + tokens.Length;
+        return [4, LastPacket, (byte)(length >> 8), (byte)length, 0, 0, 1, 0, .. tokens];
+
+        static byte[] Bytes(int value) => BitConverter.GetBytes(value);
+        static byte[] Short(int value) => BitConverter.GetBytes((ushort)value);
+    }
+
+    private sealed class Connection(NetworkStream driver, NetworkStream server)
+    {
+        public NetworkStream Driver { get; } = driver;
+
+        public NetworkStream Server { get; } = server;
+
+        /// <summary>Nothing that the server says reaches the driver any more.</summary>
+        public volatile bool Swallow;
+
+        /// <summary>The server has said something since <see cref="Swallow"/>.</summary>
+        public TaskCompletionSource Answered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    }
+}
