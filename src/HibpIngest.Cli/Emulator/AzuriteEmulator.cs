@@ -1,7 +1,5 @@
-using System.ComponentModel;
 using System.Diagnostics;
 using System.Globalization;
-using System.Text;
 using System.Text.RegularExpressions;
 using HibpIngest.Errors;
 
@@ -27,9 +25,6 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 
     /// <summary>What saving takes at most; then it is killed.</summary>
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
-
-    /// <summary>A cold npm cache and a slow line.</summary>
-    private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
 
     private static readonly string[] Services = ["Blob", "Queue", "Table"];
 
@@ -65,7 +60,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = FindFolder();
-        await InstallAsync(folder, options.Progress, cancellationToken);
+        await NodePackages.InstallAsync(folder, "the storage emulator", ServerScript(folder), options.Progress, cancellationToken);
 
         // In memory it still asks for a working directory, and leaves it alone.
         var workingFolder = Path.GetTempPath();
@@ -173,87 +168,6 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         throw new NotPossibleException($"the storage emulator's folder (infra/local) is not above {AppContext.BaseDirectory}; set {FolderVariable} to it, or HIBP_STORAGE to a storage account");
     }
 
-    /// <summary>npm writes this file last, so that a broken installation isn't taken for a whole one.</summary>
-    private static bool IsInstalled(string folder) =>
-        File.Exists(Path.Combine(folder, "node_modules", ".package-lock.json")) && File.Exists(ServerScript(folder));
-
-    private static async Task InstallAsync(string folder, IProgress<string>? progress, CancellationToken cancellationToken)
-    {
-        if (IsInstalled(folder))
-            return;
-        using var mine = await LockAsync(Path.Combine(folder, ".install.lock"), cancellationToken);
-        if (IsInstalled(folder))
-            return;
-
-        progress?.Report("installing the storage emulator (npm ci in infra/local; once)");
-        var start = new ProcessStartInfo(OperatingSystem.IsWindows() ? "npm.cmd" : "npm")
-        {
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-            UseShellExecute = false,
-            WorkingDirectory = folder,
-        };
-        foreach (var argument in (ReadOnlySpan<string>)["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-            start.ArgumentList.Add(argument);
-        using var npm = new Process { StartInfo = start };
-        var errors = new StringBuilder();
-        npm.OutputDataReceived += (_, _) => { };
-        npm.ErrorDataReceived += (_, e) =>
-        {
-            if (e.Data is { } line && line.Contains("error", StringComparison.OrdinalIgnoreCase) && errors.Length < 500)
-                errors.Append(' ').Append(line.Trim());
-        };
-        StartOrExplain(npm, "npm");
-        npm.StandardInput.Close();
-        npm.BeginOutputReadLine();
-        npm.BeginErrorReadLine();
-        using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        patience.CancelAfter(InstallTimeout);
-        try
-        {
-            await npm.WaitForExitAsync(patience.Token);
-        }
-        catch (OperationCanceledException)
-        {
-            npm.Kill(entireProcessTree: true);
-            cancellationToken.ThrowIfCancellationRequested();
-            throw new NotPossibleException($"installing the storage emulator took longer than {InstallTimeout.TotalMinutes:0} minutes: run npm ci in {folder}");
-        }
-
-        if (npm.ExitCode != 0 || !IsInstalled(folder))
-            throw new NotPossibleException($"the storage emulator could not be installed (npm ci in {folder} ended with {npm.ExitCode}):{errors}");
-    }
-
-    /// <summary>Waits until no other process installs. The system gives the lock back when a process dies.</summary>
-    private static async Task<FileStream> LockAsync(string path, CancellationToken cancellationToken)
-    {
-        using var tick = new PeriodicTimer(TimeSpan.FromMilliseconds(200));
-        while (true)
-        {
-            try
-            {
-                return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
-            }
-            catch (IOException e) when (e is not (DirectoryNotFoundException or FileNotFoundException or PathTooLongException))
-            {
-                await tick.WaitForNextTickAsync(cancellationToken);
-            }
-        }
-    }
-
-    private static void StartOrExplain(Process process, string program)
-    {
-        try
-        {
-            process.Start();
-        }
-        catch (Win32Exception e)
-        {
-            throw new NotPossibleException($"the storage emulator needs Node 20 or later, and {program} could not be started ({e.Message}): install Node, or set HIBP_STORAGE to a storage account");
-        }
-    }
-
     private void Launch()
     {
         _process.OutputDataReceived += (_, e) => OnOutput(e.Data);
@@ -262,7 +176,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             if (!string.IsNullOrWhiteSpace(e.Data))
                 _lastError = e.Data.Trim();
         };
-        StartOrExplain(_process, "node");
+        NodePackages.Start(_process, "the storage emulator", "set HIBP_STORAGE to a storage account");
         ProcessId = _process.Id;
         _process.BeginOutputReadLine();
         _process.BeginErrorReadLine();
