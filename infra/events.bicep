@@ -1,0 +1,74 @@
+// The event subscription. Deployed when the app's code runs: Event Grid calls the webhook at once to validate it, and the webhook's key exists only from the first start on.
+targetScope = 'resourceGroup'
+
+param appName string
+param storageAccountName string
+param eventTopicName string
+param dropContainer string
+param undeliveredContainer string
+
+// The host's name of the function: Host.Functions. and its folder.
+var functionName = 'IngestBreach'
+
+resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
+  name: storageAccountName
+}
+
+resource app 'Microsoft.Web/sites@2024-11-01' existing = {
+  name: appName
+}
+
+resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
+  name: eventTopicName
+}
+
+// Into the address and nowhere else: never an output.
+var key = listKeys('${app.id}/host/default', '2024-11-01').systemKeys.blobs_extension
+
+resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
+  parent: topic
+  name: 'zips'
+  properties: {
+    eventDeliverySchema: 'EventGridSchema'
+    destination: {
+      endpointType: 'WebHook'
+      properties: {
+        endpointUrl: 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${functionName}&code=${key}'
+        maxEventsPerBatch: 1
+        preferredBatchSizeInKilobytes: 64
+        minimumTlsVersionAllowed: '1.2'
+      }
+    }
+    filter: {
+      includedEventTypes: ['Microsoft.Storage.BlobCreated']
+      subjectBeginsWith: '/blobServices/default/containers/${dropContainer}/blobs/'
+      subjectEndsWith: '.zip'
+      isSubjectCaseSensitive: false
+      // Only calls that leave a complete blob behind (learn.microsoft.com/azure/event-grid/event-schema-blob-storage): a file being appended to, or an empty one made first, is none.
+      advancedFilters: [
+        {
+          operatorType: 'StringIn'
+          key: 'data.api'
+          values: ['PutBlob', 'PutBlockList', 'FlushWithClose', 'CopyBlob']
+        }
+      ]
+    }
+    // A day, which is what Event Grid offers at most. What gets lost even so is found by Sweep.
+    retryPolicy: {
+      maxDeliveryAttempts: 30
+      eventTimeToLiveInMinutes: 1440
+    }
+    deadLetterWithResourceIdentity: {
+      identity: {
+        type: 'SystemAssigned'
+      }
+      deadLetterDestination: {
+        endpointType: 'StorageBlob'
+        properties: {
+          resourceId: account.id
+          blobContainerName: undeliveredContainer
+        }
+      }
+    }
+  }
+}

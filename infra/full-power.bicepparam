@@ -1,0 +1,32 @@
+// Full power: as fast as one storage account takes it. More than this only gets throttled by the table's 20,000 entities a second. It still costs little but storage at rest.
+using 'main.bicep'
+
+param name = readEnvironmentVariable('DEPLOY_NAME', 'hibp')
+param sqlAdminName = readEnvironmentVariable('DEPLOY_SQL_ADMIN_NAME')
+param sqlAdminObjectId = readEnvironmentVariable('DEPLOY_SQL_ADMIN_ID')
+param sqlAdminType = readEnvironmentVariable('DEPLOY_SQL_ADMIN_TYPE', 'User')
+param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
+param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
+param mail = readEnvironmentVariable('HIBP_MAIL')
+param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
+param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
+param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
+
+// Two cores each. The 50 million accounts that dedupe remembers take 1.2 GB of the ingest's 4.
+param instanceMemoryMB = 4096
+param maximumInstanceCount = 100
+// None is kept warm: a cold start takes seconds, and one of these would cost about 40 dollars a month while nothing is loaded.
+param alwaysReady = []
+param queueBatchSize = 16
+param transactionsInFlight = 16
+param dedupeCap = 0
+
+// The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
+param sqlMaxVCores = 40
+param sqlMinVCores = '5'
+param sqlAutoPauseMinutes = 60
+param sqlMaxSizeGB = 250
+
+// Three zones of the region.
+param storageSku = 'Standard_ZRS'
+param logDailyCapGB = -1

@@ -1,0 +1,169 @@
+// Everything HibpIngest needs in a resource group, except the event subscription: that one needs the app's code running (events.bicep, deployed by deploy.sh after it).
+// Sizes are in smallest.bicepparam and full-power.bicepparam; names of queues, containers and tables are the program's, and a test compares them.
+targetScope = 'resourceGroup'
+
+@description('Names begin with it; what must be unique in Azure gets a hash of the resource group behind it.')
+@minLength(3)
+@maxLength(11)
+param name string = 'hibp'
+
+@description('Azure region. It has to offer Flex Consumption: az functionapp list-flexconsumption-locations.')
+param location string = resourceGroup().location
+
+@description('Who administers the SQL server: name shown, object id and kind of a user, group or service principal. There is no SQL login.')
+param sqlAdminName string
+param sqlAdminObjectId string
+@allowed(['User', 'Group', 'Application'])
+param sqlAdminType string = 'User'
+
+@description('Who drops breaches and runs hibp against this deployment: gets data roles on the storage account. Empty: nobody.')
+param operatorObjectId string = ''
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param operatorType string = 'User'
+
+@description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
+@allowed([512, 2048, 4096])
+param instanceMemoryMB int
+
+@description('Most instances, all functions together. Each function scales by itself, so fewer than one for each lets them wait for one another.')
+@minValue(10)
+@maxValue(1000)
+param maximumInstanceCount int
+
+@description('Instances kept warm: [{ name: \'function:UpsertSlice\', instanceCount: 2 }]; the blob trigger\'s group is called blob. They cost while idle.')
+param alwaysReady array = []
+
+@description('Messages of a queue that an instance takes at a time; it fetches more when half of them are done.')
+@minValue(1)
+@maxValue(32)
+param queueBatchSize int
+
+@description('Entity group transactions at once, per slice.')
+@minValue(1)
+@maxValue(512)
+param transactionsInFlight int
+
+@description('Accounts remembered for dedupe, 24 bytes each; 0: what fits into 40% of the memory.')
+param dedupeCap int = 0
+
+@description('vCores of the serverless database at most: 1, 2, 4, 6, ... 20, 24, 32, 40 or 80.')
+param sqlMaxVCores int
+
+@description('vCores at least while it is awake: 0.5 up to 4, else an eighth of the most. A string, as Bicep has no fractions.')
+param sqlMinVCores string
+
+@description('Minutes without a session after which the database pauses; -1: never.')
+param sqlAutoPauseMinutes int = 60
+
+param sqlMaxSizeGB int = 32
+
+@description('Use the monthly free amount of Azure SQL (100,000 vCore seconds, 32 GB); what goes beyond it is billed. Can only be chosen when the database is made.')
+param sqlFreeOffer bool = false
+
+@allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS'])
+param storageSku string = 'Standard_LRS'
+
+param logRetentionDays int = 30
+
+@description('GB of telemetry a day, then ingestion stops until the next; -1: no cap.')
+param logDailyCapGB int = -1
+
+@description('HIBP_MAIL: smtp://user:password@host:port?tls=starttls')
+@secure()
+param mail string
+
+@description('HIBP_MAIL_FROM.')
+param mailFrom string = ''
+
+@description('HIBP_SECRET_KEY: 32 bytes in base64; without it no encrypted archive can be loaded.')
+@secure()
+param secretKey string = ''
+
+@description('Where alerts go. Empty: they show in the portal only.')
+param alertEmail string = ''
+
+var suffix = uniqueString(resourceGroup().id)
+var appName = '${name}-app-${suffix}'
+
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: '${name}-app'
+  location: location
+}
+
+module storage 'modules/storage.bicep' = {
+  name: '${name}-storage'
+  params: {
+    accountName: '${name}${suffix}'
+    location: location
+    sku: storageSku
+    appPrincipalId: identity.properties.principalId
+    operatorObjectId: operatorObjectId
+    operatorType: operatorType
+  }
+}
+
+module database 'modules/database.bicep' = {
+  name: '${name}-database'
+  params: {
+    serverName: '${name}-sql-${suffix}'
+    location: location
+    adminName: sqlAdminName
+    adminObjectId: sqlAdminObjectId
+    adminType: sqlAdminType
+    maxVCores: sqlMaxVCores
+    minVCores: sqlMinVCores
+    autoPauseMinutes: sqlAutoPauseMinutes
+    maxSizeGB: sqlMaxSizeGB
+    freeOffer: sqlFreeOffer
+  }
+}
+
+module monitoring 'modules/monitoring.bicep' = {
+  name: '${name}-monitoring'
+  params: {
+    name: name
+    location: location
+    retentionDays: logRetentionDays
+    dailyCapGB: logDailyCapGB
+    alertEmail: alertEmail
+    appPrincipalId: identity.properties.principalId
+  }
+}
+
+module app 'modules/app.bicep' = {
+  name: '${name}-app'
+  params: {
+    appName: appName
+    planName: '${name}-plan'
+    location: location
+    identityId: identity.id
+    identityClientId: identity.properties.clientId
+    storageAccountName: storage.outputs.accountName
+    packageContainerUrl: storage.outputs.packageContainerUrl
+    databaseConnection: database.outputs.connection
+    appInsightsConnection: monitoring.outputs.connection
+    instanceMemoryMB: instanceMemoryMB
+    maximumInstanceCount: maximumInstanceCount
+    alwaysReady: alwaysReady
+    queueBatchSize: queueBatchSize
+    transactionsInFlight: transactionsInFlight
+    dedupeCap: dedupeCap
+    mail: mail
+    mailFrom: mailFrom
+    secretKey: secretKey
+  }
+}
+
+output storageAccountName string = storage.outputs.accountName
+output dropContainer string = storage.outputs.dropContainer
+output appName string = app.outputs.appName
+output appHost string = app.outputs.host
+output identityName string = identity.name
+output identityClientId string = identity.properties.clientId
+output sqlServerName string = database.outputs.serverName
+output sqlServerHost string = database.outputs.host
+output sqlDatabaseName string = database.outputs.databaseName
+output sqlConnection string = database.outputs.connection
+output eventTopicName string = storage.outputs.eventTopicName
+output undeliveredContainer string = storage.outputs.undeliveredContainer
+output workbookId string = monitoring.outputs.workbookId

@@ -1,0 +1,121 @@
+// The Functions app on Flex Consumption: a custom handler, run from the package in the storage account, signing in to everything with one user-assigned identity.
+param appName string
+param planName string
+param location string
+param identityId string
+param identityClientId string
+param storageAccountName string
+param packageContainerUrl string
+param databaseConnection string
+param appInsightsConnection string
+param instanceMemoryMB int
+param maximumInstanceCount int
+param alwaysReady array
+param queueBatchSize int
+param transactionsInFlight int
+param dedupeCap int
+@secure()
+param mail string
+param mailFrom string
+@secure()
+param secretKey string
+
+var settings = {
+  // The host, and the triggers' connection.
+  AzureWebJobsStorage__accountName: storageAccountName
+  AzureWebJobsStorage__credential: 'managedidentity'
+  AzureWebJobsStorage__clientId: identityClientId
+  APPLICATIONINSIGHTS_CONNECTION_STRING: appInsightsConnection
+  APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+  // host.json's values, overridden by size (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
+  AzureFunctionsJobHost__extensions__queues__batchSize: string(queueBatchSize)
+  AzureFunctionsJobHost__extensions__queues__newBatchThreshold: string(queueBatchSize / 2)
+  // The handler. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
+  AZURE_CLIENT_ID: identityClientId
+  HIBP_STORAGE: storageAccountName
+  HIBP_DATABASE: databaseConnection
+  HIBP_MAIL: mail
+  // Flex Consumption lets a function run 30 minutes by default; five are left to skip to the checkpoint and to finish a batch.
+  HIBP_TIMEBUDGET: '00:25:00'
+  HIBP_TRANSACTIONSINFLIGHT: string(transactionsInFlight)
+  HIBP_DEDUPECAP: string(dedupeCap)
+}
+var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
+var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
+
+resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
+  name: planName
+  location: location
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+  }
+}
+
+resource app 'Microsoft.Web/sites@2024-11-01' = {
+  name: appName
+  location: location
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    siteConfig: {
+      minTlsVersion: '1.2'
+    }
+    functionAppConfig: {
+      // The package brings its own .NET: the host's image has none for a custom handler.
+      runtime: {
+        name: 'custom'
+        version: '1.0'
+      }
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: packageContainerUrl
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      scaleAndConcurrency: {
+        instanceMemoryMB: instanceMemoryMB
+        maximumInstanceCount: maximumInstanceCount
+        alwaysReady: alwaysReady
+      }
+    }
+  }
+
+  resource appSettings 'config' = {
+    name: 'appsettings'
+    properties: union(settings, mailFromSettings, secretSettings)
+  }
+
+  // No publishing by password.
+  resource ftp 'basicPublishingCredentialsPolicies' = {
+    name: 'ftp'
+    properties: {
+      allow: false
+    }
+  }
+
+  resource scm 'basicPublishingCredentialsPolicies' = {
+    name: 'scm'
+    properties: {
+      allow: false
+    }
+  }
+}
+
+output appName string = app.name
+output host string = app.properties.defaultHostName

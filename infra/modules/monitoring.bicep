@@ -1,0 +1,138 @@
+// Log Analytics, Application Insights on it, the workbook and the alerts.
+param name string
+param location string
+param retentionDays int
+param dailyCapGB int
+param alertEmail string
+param appPrincipalId string
+
+// learn.microsoft.com/azure/role-based-access-control/built-in-roles
+var roles = {
+  'Monitoring Metrics Publisher': '3913510d-42f4-4e42-8a64-420c390055eb'
+}
+
+resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+  name: '${name}-logs'
+  location: location
+  properties: {
+    sku: {
+      name: 'PerGB2018'
+    }
+    retentionInDays: retentionDays
+    workspaceCapping: {
+      dailyQuotaGb: dailyCapGB
+    }
+  }
+}
+
+resource appInsights 'Microsoft.Insights/components@2020-02-02' = {
+  name: '${name}-insights'
+  location: location
+  kind: 'web'
+  properties: {
+    Application_Type: 'web'
+    WorkspaceResourceId: workspace.id
+  }
+}
+
+// Entra-authenticated ingestion.
+resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(appInsights.id, appPrincipalId, roles['Monitoring Metrics Publisher'])
+  scope: appInsights
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Monitoring Metrics Publisher'])
+  }
+}
+
+// Its queries are over the workspace's tables (AppRequests, AppMetrics, ...).
+resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
+  name: guid(workspace.id, 'workbook')
+  location: location
+  kind: 'shared'
+  properties: {
+    displayName: 'HibpIngest loads'
+    category: 'workbook'
+    sourceId: workspace.id
+    serializedData: loadTextContent('../workbook.json')
+  }
+}
+
+resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(alertEmail)) {
+  name: '${name}-people'
+  location: 'Global'
+  properties: {
+    groupShortName: take(name, 12)
+    enabled: true
+    emailReceivers: [
+      {
+        name: 'people'
+        emailAddress: alertEmail
+        useCommonAlertSchema: true
+      }
+    ]
+  }
+}
+
+// Each query gives rows only when there is something to tell, and says how far it looks back; the window has to hold that.
+var alerts = [
+  {
+    name: 'poison-queue'
+    title: 'A poison queue is not empty'
+    severity: 2
+    window: 'PT15M'
+    query: loadTextContent('../alerts/poison-queue.kql')
+  }
+  {
+    name: 'load-not-moving'
+    title: 'A load has not moved for 15 minutes'
+    severity: 2
+    window: 'P1D'
+    query: loadTextContent('../alerts/load-not-moving.kql')
+  }
+  {
+    name: 'failure-rate'
+    title: 'More than one in ten tries fails'
+    severity: 1
+    window: 'PT15M'
+    query: loadTextContent('../alerts/failure-rate.kql')
+  }
+]
+
+resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [for rule in alerts: {
+  name: '${name}-${rule.name}'
+  location: location
+  kind: 'LogAlert'
+  properties: {
+    displayName: 'HibpIngest: ${rule.title}'
+    severity: rule.severity
+    enabled: true
+    scopes: [workspace.id]
+    evaluationFrequency: 'PT5M'
+    windowSize: rule.window
+    // The tables are empty, and may be unknown, until the first telemetry has come.
+    skipQueryValidation: true
+    criteria: {
+      allOf: [
+        {
+          query: rule.query
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: 0
+          failingPeriods: {
+            numberOfEvaluationPeriods: 1
+            minFailingPeriodsToAlert: 1
+          }
+        }
+      ]
+    }
+    autoMitigate: true
+    actions: {
+      actionGroups: empty(alertEmail) ? [] : [people.id]
+    }
+  }
+}]
+
+output workbookId string = workbook.id
+output connection string = appInsights.properties.ConnectionString

@@ -1,0 +1,147 @@
+// One storage account for everything: the dropped zips, the queues, the account table, the host's own blobs and the app's package.
+param accountName string
+param location string
+param sku string
+param appPrincipalId string
+param operatorObjectId string
+param operatorType string
+
+// QueueNames, IBreachBlobs.Container and StorageOptions of the program.
+var dropContainer = 'breach'
+var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail']
+var poisonSuffix = '-poison'
+var tableNames = ['accounts', 'hibpstore']
+
+// Where the host puts blobs whose function failed five times (poisonBlobThreshold).
+var blobPoisonQueue = 'webjobs-blobtrigger-poison'
+var packageContainer = 'app-package'
+var undeliveredContainer = 'events-undelivered'
+
+// learn.microsoft.com/azure/role-based-access-control/built-in-roles
+var roles = {
+  'Storage Blob Data Owner': 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
+  'Storage Blob Data Contributor': 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
+  'Storage Queue Data Contributor': '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
+  'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
+}
+
+// The host needs Owner of blobs for its leases and secrets (learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
+var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+var operatorRoles = ['Storage Blob Data Contributor', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+
+resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+  name: accountName
+  location: location
+  kind: 'StorageV2'
+  sku: {
+    name: sku
+  }
+  properties: {
+    allowSharedKeyAccess: false
+    allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: 'Enabled'
+  }
+
+  resource blobs 'blobServices' = {
+    name: 'default'
+
+    resource drop 'containers' = {
+      name: dropContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource package 'containers' = {
+      name: packageContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource undelivered 'containers' = {
+      name: undeliveredContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+  }
+
+  resource queueService 'queueServices' = {
+    name: 'default'
+
+    resource queues 'queues' = [for queue in queueNames: {
+      name: queue
+    }]
+
+    resource poisonQueues 'queues' = [for queue in queueNames: {
+      name: '${queue}${poisonSuffix}'
+    }]
+
+    resource blobPoison 'queues' = {
+      name: blobPoisonQueue
+    }
+  }
+
+  // No diagnostic settings on the table service, ever: its logs hold request lines, and those hold the keys, which are people's addresses.
+  resource tableService 'tableServices' = {
+    name: 'default'
+
+    resource tables 'tables' = [for table in tableNames: {
+      name: table
+    }]
+  }
+}
+
+resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
+  name: guid(account.id, appPrincipalId, roles[role])
+  scope: account
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+  }
+}]
+
+resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in operatorRoles: if (!empty(operatorObjectId)) {
+  name: guid(account.id, operatorObjectId, roles[role])
+  scope: account
+  properties: {
+    principalId: operatorObjectId
+    principalType: operatorType
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+  }
+}]
+
+resource eventTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
+  name: '${accountName}-events'
+  location: location
+  identity: {
+    type: 'SystemAssigned'
+  }
+  properties: {
+    source: account.id
+    topicType: 'Microsoft.Storage.StorageAccounts'
+  }
+}
+
+// Undelivered events go to a container by the topic's own identity, as there is no shared key.
+resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(account::blobs::undelivered.id, eventTopic.id, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::undelivered
+  properties: {
+    principalId: eventTopic.identity.principalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}
+
+output accountName string = account.name
+output dropContainer string = dropContainer
+output undeliveredContainer string = undeliveredContainer
+output packageContainerUrl string = '${account.properties.primaryEndpoints.blob}${packageContainer}'
+output eventTopicName string = eventTopic.name

@@ -1,0 +1,31 @@
+// The smallest deployment that works: nothing runs and nothing but storage is paid for while no breach is being loaded.
+using 'main.bicep'
+
+param name = readEnvironmentVariable('DEPLOY_NAME', 'hibp')
+param sqlAdminName = readEnvironmentVariable('DEPLOY_SQL_ADMIN_NAME')
+param sqlAdminObjectId = readEnvironmentVariable('DEPLOY_SQL_ADMIN_ID')
+param sqlAdminType = readEnvironmentVariable('DEPLOY_SQL_ADMIN_TYPE', 'User')
+param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
+param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
+param mail = readEnvironmentVariable('HIBP_MAIL')
+param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
+param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
+param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
+
+// A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.
+param instanceMemoryMB = 512
+param maximumInstanceCount = 10
+param alwaysReady = []
+// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts. What slips past the cap is found in SQL and the table alike.
+param queueBatchSize = 2
+param transactionsInFlight = 8
+param dedupeCap = 2000000
+
+param sqlMaxVCores = 1
+param sqlMinVCores = '0.5'
+param sqlAutoPauseMinutes = 60
+param sqlMaxSizeGB = 32
+param sqlFreeOffer = bool(readEnvironmentVariable('DEPLOY_SQL_FREE_OFFER', 'false'))
+
+param storageSku = 'Standard_LRS'
+param logDailyCapGB = 1
