@@ -163,7 +163,7 @@ try {
         Stop-Script "the schema could not be set up (see above). Are you $env:DEPLOY_SQL_ADMIN_NAME, or a member? Is $Ip the address SQL sees? Then run this again"
     }
     $granted = Invoke-Attempts 3 {
-        & sqlcmd -S $sqlHost -d $sqlDatabase --authentication-method ActiveDirectoryAzCli -b -i "$PSScriptRoot/sql/grant-app.sql" -v "AppName=$identity" "AppClientId=$clientId" | Out-Host
+        & sqlcmd -S $sqlHost -d $sqlDatabase --authentication-method ActiveDirectoryAzCli -b -i "$PSScriptRoot/sql/grant-app.sql" -v "AppName=$identity" -v "AppClientId=$clientId" | Out-Host
         $LASTEXITCODE -eq 0
     }
     if (-not $granted) {

@@ -136,7 +136,7 @@ if [ "$ip" != none ]; then
   az sql server firewall-rule create -g "$group" -s "$sql_server" -n "$rule" --start-ip-address "$ip" --end-ip-address "$ip" -o none
 fi
 upgrade() { dotnet run --project "$root/src/HibpIngest.Cli" -c Release -- database upgrade --database "$sql_connection"; }
-grant() { sqlcmd -S "$sql_host" -d "$sql_database" --authentication-method ActiveDirectoryAzCli -b -i "$here/sql/grant-app.sql" -v "AppName=$identity" "AppClientId=$client_id"; }
+grant() { sqlcmd -S "$sql_host" -d "$sql_database" --authentication-method ActiveDirectoryAzCli -b -i "$here/sql/grant-app.sql" -v "AppName=$identity" -v "AppClientId=$client_id"; }
 attempt 6 upgrade || fail "the schema could not be set up (see above). Are you $DEPLOY_SQL_ADMIN_NAME, or a member? Is $ip the address SQL sees? Then run this again"
 attempt 3 grant || fail "the app could not be let into the database (see above); run this again"
 

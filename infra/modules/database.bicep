@@ -60,5 +60,5 @@ resource server 'Microsoft.Sql/servers@2023-08-01' = {
 output serverName string = server.name
 output host string = server.properties.fullyQualifiedDomainName
 output databaseName string = server::database.name
-// No credentials: the program then signs in with Azure.Identity. A paused database takes about a minute to wake.
-output connection string = 'Server=tcp:${server.properties.fullyQualifiedDomainName},1433;Database=${server::database.name};Encrypt=True;Connect Timeout=90'
+// No credentials: the program then signs in with Azure.Identity.
+output connection string = 'Server=tcp:${server.properties.fullyQualifiedDomainName},1433;Database=${server::database.name};Encrypt=True'

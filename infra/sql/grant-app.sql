@@ -1,5 +1,5 @@
 -- Lets the app's managed identity into the database, in role hibp_app (which the schema makes) and no other. deploy.sh runs it after `hibp database upgrade`:
---   sqlcmd -S SERVER -d hibp --authentication-method ActiveDirectoryAzCli -b -i grant-app.sql -v AppName=hibp-app AppClientId=GUID
+--   sqlcmd -S SERVER -d hibp --authentication-method ActiveDirectoryAzCli -b -i grant-app.sql -v AppName=hibp-app -v AppClientId=GUID
 -- May be run again. By SID (an Entra application's client id) rather than FROM EXTERNAL PROVIDER, which would need directory rights:
 -- learn.microsoft.com/sql/t-sql/statements/create-user-transact-sql
 SET NOCOUNT ON;

@@ -215,7 +215,10 @@ public sealed partial class NameTests
         var grant = InfraFiles.Read("infra/sql/grant-app.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
             Assert.All(Scripts[..2], script => Assert.Contains($"\"{variable}=", InfraFiles.Read(script), StringComparison.Ordinal));
-        Assert.Contains("ALTER ROLE hibp_app ADD MEMBER", grant, StringComparison.Ordinal);
+        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(File.ReadAllText);
+        var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
+        Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
+        Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);
     }
 
     /// <summary>Settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
@@ -278,6 +281,9 @@ public sealed partial class NameTests
 
     [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex Arguments();
+
+    [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex NewRole();
 
     [GeneratedRegex(@"\$\((?<name>\w+)\)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex SqlVariable();

@@ -67,7 +67,7 @@ public sealed class ScriptTests
         var calls = string.Join('\n', azure.Calls);
         Assert.Contains("full-power.bicepparam", calls, StringComparison.Ordinal);
         Assert.Contains($"--start-ip-address {Address} --end-ip-address {Address}", calls, StringComparison.Ordinal);
-        Assert.Contains("-v AppName=identityName-value AppClientId=identityClientId-value", calls, StringComparison.Ordinal);
+        Assert.Contains("-v AppName=identityName-value -v AppClientId=identityClientId-value", calls, StringComparison.Ordinal);
         Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
         Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
         Assert.Contains("az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output, StringComparison.Ordinal);
