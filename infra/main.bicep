@@ -46,7 +46,8 @@ param transactionsInFlight int
 @description('Accounts remembered for dedupe, 24 bytes each; 0: what fits into 40% of the memory.')
 param dedupeCap int = 0
 
-@description('vCores of the serverless database at most: 1, 2, 4, 6, ... 20, 24, 32, 40 or 80.')
+@description('vCores of the serverless database at most; 80 in some regions only.')
+@allowed([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 32, 40, 80])
 param sqlMaxVCores int
 
 @description('vCores at least while it is awake: 0.5 up to 4, else an eighth of the most. A string, as Bicep has no fractions.')

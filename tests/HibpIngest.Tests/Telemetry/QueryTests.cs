@@ -3,6 +3,7 @@ using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 
@@ -42,8 +43,7 @@ public sealed partial class QueryTests
     public async Task Kusto_parses_them_and_knows_every_column()
     {
         var folder = RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Tests", "Telemetry", "kusto", "package.json"))[..^"package.json".Length];
-        if (!File.Exists(Path.Combine(folder, "node_modules", ".package-lock.json")))
-            await RunAsync(folder, OperatingSystem.IsWindows() ? "npm.cmd" : "npm", "", "ci", "--no-audit", "--no-fund", "--ignore-scripts");
+        await NodePackages.InstallAsync(folder, "Kusto's parser", Path.Combine(folder, "node_modules", ".package-lock.json"), null, CancellationToken.None);
         var misspelt = new Dictionary<string, string> { ["misspelt column"] = "AppMetrics | where Nam == 'x'", ["misspelt operator"] = "AppMetrics | sumarize count()" };
         var asked = JsonSerializer.Serialize(new { tables = Tables, queries = Queries.Concat(misspelt).ToDictionary() });
         var found = JsonSerializer.Deserialize<Dictionary<string, string[]>>(await RunAsync(folder, "node", asked, "check-queries.cjs"))!;
