@@ -25,7 +25,7 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
     {
         await base.DisposeAsync();
         foreach (var name in _databases.Values)
-            TestServer.DropDatabase(name);
+            await TestServer.DropDatabaseAsync(name);
     }
 
     private string ConnectionTo(string database) => TestServer.ConnectionTo(NameOf(database));

@@ -28,12 +28,24 @@ internal static class TestServer
         return name;
     }
 
-    public static void DropDatabase(string name)
+    public static async Task DropDatabaseAsync(string name)
     {
         SqlConnection.ClearAllPools();
         if (!IsBabelfish)
             Execute("master", $"ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE");
-        Execute("master", $"DROP DATABASE {name}");
+        for (var tries = 1; ; tries++)
+        {
+            try
+            {
+                Execute("master", $"DROP DATABASE {name}");
+                return;
+            }
+            catch (SqlException) when (IsBabelfish && tries < 100)
+            {
+                // It takes a while to notice that the connections are closed, and can't be told to close them.
+                await Task.Delay(TimeSpan.FromMilliseconds(100));
+            }
+        }
     }
 
     /// <summary>A server that speaks T-SQL and is another's: some of what SQL Server does can't be asked of it.</summary>

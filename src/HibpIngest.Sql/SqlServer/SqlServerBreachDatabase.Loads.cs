@@ -136,12 +136,18 @@ public sealed partial class SqlServerBreachDatabase
         ArgumentOutOfRangeException.ThrowIfLessThan(sliceRows, 1);
         if (batch.Count == 0)
             throw new ArgumentException("a batch is never empty", nameof(batch));
-        var rows = Math.Min(_pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows, batch.Count);
+        var inDoubt = false;
+        var rows = Math.Min(PieceRows(load), batch.Count);
         while (true)
         {
             try
             {
-                return await WriteAsync(session => CopyBatchAsync(session, load, owner, batch, rows, sliceRows, checkpoint, duplicatesPossible, lease), cancellationToken, knowsItself: true);
+                return await WriteAsync(
+                    async session => await TryAdvanceAsync(session, load, owner, batch, checkpoint, duplicatesPossible, lease)
+                        ? await CopyBatchAsync(session, load, batch, rows, sliceRows)
+                        : (inDoubt ? await FindCommittedAsync(session, load, owner, batch) : null) ?? throw new LoadLostException(load),
+                    cancellationToken,
+                    onDoubt: () => inDoubt = true);
             }
             catch (CopyTimeoutException) when (rows > SqlServerOptions.SmallestCopyRows)
             {
@@ -269,27 +275,28 @@ public sealed partial class SqlServerBreachDatabase
     public Task DeletePasswordAsync(string blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.passwords WHERE blob = @blob", Hash("@blob", HashOf(blob))), cancellationToken);
 
-    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(
-        SqlServerSession session, long load, string owner, AccountBatch batch, int rows, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease)
-    {
-        var changed = await session.ExecuteAsync(
+    /// <summary>Moves the checkpoint, which is the batch's claim on its positions; false: the load is another's by now, or in another state, or stands elsewhere.</summary>
+    private static async Task<bool> TryAdvanceAsync(
+        SqlServerSession session, long load, string owner, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease) =>
+        await session.ExecuteAsync(
             """
             UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, checkpoint_json = @checkpoint,
                 duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
             WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting'
             """,
             BigInt("@load", load), Owner(owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),
-            Bit("@duplicates", duplicatesPossible), Milliseconds("@lease", lease));
-        if (changed == 0)
-            return await FindCommittedAsync(session, load, owner, batch) ?? throw new LoadLostException(load);
+            Bit("@duplicates", duplicatesPossible), Milliseconds("@lease", lease)) == 1;
+
+    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, long load, AccountBatch batch, int rows, int sliceRows)
+    {
         await GiveBreachIdAsync(session, load);
         CopyRows(session, load, batch, rows);
         return await InsertSlicesAsync(session, load, batch, sliceRows);
     }
 
     /// <summary>
-    /// The slices of this very batch where an earlier try had committed it, though its answer was lost; null where it did not. The caller's UPDATE has waited for whatever transaction held the
-    /// load's row, that try's own among them, so that what is found now stays.
+    /// The slices of this very batch where the try before had committed it, though its answer was lost; null where it did not. <see cref="TryAdvanceAsync"/> has waited for whatever transaction
+    /// held the load's row, that try's own among them, so that what is found now stays.
     /// </summary>
     private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, long load, string owner, AccountBatch batch)
     {
@@ -327,6 +334,7 @@ public sealed partial class SqlServerBreachDatabase
             for (var first = 0; first < batch.Count; first += rows)
             {
                 reader.Take(first, rows);
+                _options.BeforeCopy?.Invoke(Math.Min(rows, batch.Count - first));
                 // Not WriteToServerAsync: it allocated 702 MB for a million rows where this allocates 160, and was no faster.
                 copy.WriteToServer(reader);
             }
@@ -336,6 +344,9 @@ public sealed partial class SqlServerBreachDatabase
             throw new CopyTimeoutException(failure.Told);
         }
     }
+
+    /// <summary>Rows of a load that go over at once.</summary>
+    internal int PieceRows(long load) => _pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows;
 
     private static async Task<IReadOnlyList<Slice>> InsertSlicesAsync(SqlServerSession session, long load, AccountBatch batch, int sliceRows)
     {

@@ -157,9 +157,9 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
 
     /// <summary>
     /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the commit was sent. Where the answer to the commit was lost it runs again only with
-    /// <paramref name="knowsItself"/>: such work finds out whether it was done. Else <see cref="StoreUnavailableException"/> is thrown, and every stage may be run again.
+    /// <paramref name="onDoubt"/>, which is called first: the work then finds out whether it was done. Else <see cref="StoreUnavailableException"/> is thrown, and every stage may be run again.
     /// </summary>
-    private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, bool knowsItself = false) =>
+    private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, Action? onDoubt = null) =>
         RetryAsync(
             async again =>
             {
@@ -167,8 +167,9 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
                 {
                     return await AttemptAsync(work, inTransaction: true, timeout ?? _connections.CommandTimeout, again);
                 }
-                catch (SqlServerFailure e) when (knowsItself && e.Kind == FailureKind.InDoubt)
+                catch (SqlServerFailure e) when (onDoubt is not null && e.Kind == FailureKind.InDoubt)
                 {
+                    onDoubt();
                     throw new SqlServerFailure(FailureKind.Transient, e.Number, e.Told);
                 }
             },

@@ -158,7 +158,7 @@ internal static class SqlServerErrors
     /// <summary>Numbers and codes; no text of the server's.</summary>
     private static string Reason(List<Exception> chain, int number)
     {
-        if (chain.OfType<SocketException>().FirstOrDefault() is { } socket)
+        if (chain.OfType<SocketException>().FirstOrDefault(one => one.SocketErrorCode != SocketError.Success) is { } socket)
             return $"{socket.SocketErrorCode}";
         if (number != 0)
             return $"SQL Server error {number}";

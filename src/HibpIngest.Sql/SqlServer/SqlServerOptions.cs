@@ -20,6 +20,9 @@ public sealed class SqlServerOptions
     /// </summary>
     public TimeSpan CopyTimeout { get; init; } = TimeSpan.Zero;
 
+    /// <summary>Called with the number of rows before each WriteToServer; a test makes it fail as a server would.</summary>
+    internal Action<int>? BeforeCopy { get; init; }
+
     /// <summary>
     /// How long a statement over many rows may take (a range of a match, exact counts, a chunk of a purge, a schema script): a sort of 100 million rows on a small tier, and less than a day of
     /// silence where something is stuck.

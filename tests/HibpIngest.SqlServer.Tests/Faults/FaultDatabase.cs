@@ -16,9 +16,5 @@ public sealed class FaultDatabase : IAsyncLifetime
         await database.UpgradeAsync(CancellationToken.None);
     }
 
-    public Task DisposeAsync()
-    {
-        TestServer.DropDatabase(_name);
-        return Task.CompletedTask;
-    }
+    public Task DisposeAsync() => TestServer.DropDatabaseAsync(_name);
 }

@@ -266,6 +266,35 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task Breach_ids_that_are_given_at_once_are_gapless_and_one_for_each()
+    {
+        var another = OpenAnother();
+        // Two loads of each of four breaches.
+        var loads = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(async () =>
+        {
+            var database = i % 2 == 0 ? Database : another;
+            var load = await database.StartLoadAsync($"Breach {i % 4}", new BreachMetadata(), Blob($"{i}.zip"), Settings, failure: null, None);
+            Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+            await database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(3)), SliceRows, new LoadCheckpoint(), false, Lease, None);
+            return (await database.GetLoadAsync(load.Id, None))!;
+        })));
+        var ids = loads.GroupBy(load => load.Breach).Select(group => Assert.Single(group.Select(load => load.BreachId).Distinct()));
+        Assert.Equal([1, 2, 3, 4], ids.Order());
+        Assert.Equal(5, (await IngestAsync(["a@example.com"], "Fifth")).BreachId);
+    }
+
+    [Fact]
+    public async Task A_load_started_by_many_is_one()
+    {
+        var another = OpenAnother();
+        var started = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() =>
+            (i % 2 == 0 ? Database : another).StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, failure: null, None))));
+        Assert.Single(started.Select(load => load.Id).Distinct());
+        Assert.Single(await Database.ListLoadsAsync(null, None));
+        Assert.Single(await Database.ListBreachesAsync(None));
+    }
+
+    [Fact]
     public async Task Finishing_ingest_needs_the_lease()
     {
         var load = await IngestAsync(Numbered(4));

@@ -148,6 +148,32 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task Two_loads_of_a_breach_that_are_matched_at_once_tell_everybody_once()
+    {
+        await ImportAsync([.. Numbered(40)]);
+        await ImportAsync("boss@example.org for example.com");
+        var first = await UpsertAsync(Numbered(40));
+        var second = await UpsertAsync([.. Numbered(40).AsEnumerable().Reverse()], blob: Blob("Adobe.2.zip"));
+        var another = OpenAnother();
+        await Task.WhenAll(Task.Run(() => AllAsync(Database, first.Id)), Task.Run(() => AllAsync(another, second.Id)));
+        var told = (await NotificationsAsync(first.Id)).Concat(await NotificationsAsync(second.Id)).ToList();
+        Assert.Equal(41, told.Count);
+        Assert.Equal(41, told.Select(notification => notification.Email).Distinct().Count());
+        foreach (var load in new[] { first, second })
+        {
+            var numbers = (await NotificationsAsync(load.Id)).Select(notification => notification.Number).ToList();
+            Assert.Equal(Enumerable.Range(1, numbers.Count), numbers);
+        }
+
+        static async Task AllAsync(Ports.IBreachDatabase database, long load)
+        {
+            for (var after = 0; after < 40; after += 8)
+                Assert.True(await database.MatchRowsAsync(load, after, after + 8, None));
+            Assert.NotNull(await database.FinishMatchingAsync(load, hold: false, suppress: false, None));
+        }
+    }
+
+    [Fact]
     public async Task What_failed_loads_had_yet_to_send_is_taken_over()
     {
         await ImportAsync("user1@example.com", "user2@example.com", "boss@example.org for example.com");

@@ -83,6 +83,22 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task Of_the_last_failed_slices_that_complete_together_one_brings_their_load_back()
+    {
+        var another = OpenAnother();
+        for (var round = 0; round < 5; round++)
+        {
+            var load = await IngestAllAsync(Numbered(6), blob: Blob($"Adobe.{round}.zip"));
+            await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
+            await Database.FailSliceAsync(load.Id, 2, "bad", exhausted: true, None);
+            await Task.WhenAll(
+                Task.Run(() => Database.CompleteSliceAsync(load.Id, 1, 3, None)),
+                Task.Run(() => another.CompleteSliceAsync(load.Id, 2, 3, None)));
+            Assert.Equal(LoadState.Upserting, await StateAsync(load.Id));
+        }
+    }
+
+    [Fact]
     public async Task A_slice_completed_in_a_load_that_failed_in_mid_ingest_leaves_it_failed()
     {
         var load = await IngestAsync(Numbered(3));

@@ -1,0 +1,15 @@
+using HibpIngest.Tests.EndToEnd;
+
+namespace HibpIngest.SqlServer.Tests;
+
+/// <summary>The whole pipeline on SQL Server, by the command line.</summary>
+public sealed class SqlServerAcceptanceTests : AcceptanceContract, IAsyncLifetime
+{
+    private readonly string _database = TestServer.CreateDatabase();
+
+    public Task InitializeAsync() => Task.CompletedTask;
+
+    public Task DisposeAsync() => TestServer.DropDatabaseAsync(_database);
+
+    protected override string Database(string folder) => TestServer.ConnectionTo(_database);
+}

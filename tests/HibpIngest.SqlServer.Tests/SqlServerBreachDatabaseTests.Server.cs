@@ -1,0 +1,342 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Sql;
+using HibpIngest.Sql.SqlServer;
+using HibpIngest.Tests.Sql.SqlServer;
+using Microsoft.Data.SqlClient;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.SqlServer.Tests;
+
+/// <summary>What only a server does.</summary>
+public sealed partial class SqlServerBreachDatabaseTests
+{
+    [Fact]
+    public async Task A_copy_that_runs_out_of_time_goes_in_in_smaller_pieces_and_once()
+    {
+        const int Rows = 20_000;
+        var load = await StartAsync();
+        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+
+        // Somebody else has the table for himself, as an index that is being built has, until the copy has run out of time.
+        await using var holder = new SqlConnection(ConnectionTo(MainDatabase));
+        await holder.OpenAsync();
+        var holding = holder.BeginTransaction();
+        await using (var alter = new SqlCommand("ALTER TABLE dbo.rows ADD CONSTRAINT held CHECK (position > 0)", holder, holding))
+            await alter.ExecuteNonQueryAsync();
+        using var logs = new Watching(1600, holding.Rollback);
+        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions { CopyTimeout = TimeSpan.FromSeconds(1) });
+
+        var slices = await slow.CommitBatchAsync(load.Id, Me, Many(1, Rows), 10_000, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal([(1, 1L, 10_000L), (2, 10_001L, 20_000L)], slices.Select(slice => (slice.Number, slice.First, slice.Last)));
+        Assert.Equal([$"load {load.Id}: a copy of 20000 rows ran out of time; its batch is copied again in pieces of 10000 rows, and so are those after it"], logs.Lines);
+        await HoldsAsync(load.Id, Rows);
+    }
+
+    [Fact]
+    public async Task What_size_got_through_is_kept_for_the_rest_of_the_load()
+    {
+        const int TakesAtMost = 3_000;
+        var load = await StartAsync();
+        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        var copies = new List<int>();
+        using var logs = new Watching(1600, () => { });
+        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
+        {
+            // In the middle of a batch, some of whose rows have gone over.
+            BeforeCopy = rows =>
+            {
+                copies.Add(rows);
+                if (rows > TakesAtMost && (rows > 7_000 || copies.Count(one => one == rows) == 2))
+                    throw DriverErrors.Sql("Execution Timeout Expired", -2);
+            },
+        });
+        await slow.CommitBatchAsync(load.Id, Me, Many(1, 20_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal([20_000, 10_000, 5_000, 5_000, .. Enumerable.Repeat(2_500, 8)], copies);
+        Assert.Equal(3, logs.Lines.Count);
+        await HoldsAsync(load.Id, 20_000);
+        copies.Clear();
+        await slow.CommitBatchAsync(load.Id, Me, Many(20_001, 6_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal([2_500, 2_500, 1_000], copies);
+        await HoldsAsync(load.Id, 26_000);
+        Assert.Equal(3, logs.Lines.Count);
+
+        var other = await StartAsync("Bold");
+        await Database.TryTakeLoadAsync(other.Id, Me, Lease, None);
+        copies.Clear();
+        await slow.CommitBatchAsync(other.Id, Me, Many(1, 2_900), 10_000, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal([2_900], copies);
+    }
+
+    [Fact]
+    public async Task A_copy_that_never_gets_through_is_told_and_leaves_nothing()
+    {
+        var load = await StartAsync();
+        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        var copies = new List<int>();
+        var stuck = true;
+        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
+        {
+            BeforeCopy = rows =>
+            {
+                copies.Add(rows);
+                if (stuck)
+                    throw DriverErrors.Invalid("Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
+            },
+        });
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None));
+        Assert.Equal([3_000, 1_500, 1_000], copies);
+        Assert.Equal((0, 0), (await CountAsync("rows"), (await Database.GetLoadAsync(load.Id, None))!.LastPosition));
+        stuck = false;
+        await slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        await HoldsAsync(load.Id, 3_000);
+    }
+
+    [Fact]
+    public async Task What_passes_in_mid_copy_is_tried_again_on_a_new_connection()
+    {
+        var load = await StartAsync();
+        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        var copies = 0;
+        using var logs = new Watching(1602, () => { });
+        await using var throttled = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
+        {
+            CopyRows = 1_000,
+            BeforeCopy = _ =>
+            {
+                if (++copies is 2 or 5)
+                    throw DriverErrors.Sql("The service is currently busy", 40501);
+            },
+        });
+        await throttled.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        await HoldsAsync(load.Id, 3_000);
+        Assert.Equal(3, await CountAsync("rows") / 1_000);
+        Assert.All(logs.Lines, line => Assert.Contains("SQL Server error 40501; tried again in", line, StringComparison.Ordinal));
+        Assert.Equal(2, logs.Lines.Count);
+
+        await using var down = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
+        {
+            RetryFor = TimeSpan.FromMilliseconds(300),
+            BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
+        });
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.CommitBatchAsync(load.Id, Me, Many(3_001, 10), 10_000, new LoadCheckpoint(), false, Lease, None));
+        await HoldsAsync(load.Id, 3_000);
+    }
+
+    [Fact]
+    public async Task Readers_do_not_wait_for_a_copy()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await using var copying = new SqlConnection(ConnectionTo(MainDatabase));
+        await copying.OpenAsync();
+        await using var transaction = copying.BeginTransaction();
+        await using (var insert = new SqlCommand("UPDATE dbo.loads SET last_position = 5; INSERT INTO dbo.rows VALUES (1, 5, 'a', 'b.org')", copying, transaction))
+            await insert.ExecuteNonQueryAsync();
+        var read = new AccountBatch(10);
+        await Database.ReadRowsAsync(load.Id, 1, 10, read, None).WaitAsync(TimeSpan.FromSeconds(20));
+        Assert.Equal(Numbered(4), Accounts(read));
+        Assert.Equal(4, (await Database.GetLoadAsync(load.Id, None).WaitAsync(TimeSpan.FromSeconds(20)))!.LastPosition);
+        Assert.Null(await Database.CheckSetUpAsync(None));
+    }
+
+    [Fact]
+    public async Task The_schemas_scripts_may_run_again()
+    {
+        var load = await IngestAsync(Numbered(4));
+        foreach (var script in SchemaScripts.Read("SqlServer"))
+        {
+            foreach (var batch in script.Split("\nGO\n"))
+                await ExecuteAsync(batch);
+        }
+        Assert.Equal(4, await CountAsync("rows"));
+        Assert.Equal(1, (await Database.GetLoadAsync(load.Id, None))!.BreachId);
+    }
+
+    [Fact]
+    public async Task Another_programs_tables_stay_and_only_what_collides_is_refused()
+    {
+        var beside = OpenAnother("beside");
+        TestServer.Execute(NameOf("beside"), "CREATE TABLE dbo.theirs (id int)");
+        await beside.UpgradeAsync(None);
+        Assert.NotEqual(DBNull.Value, TestServer.Scalar(NameOf("beside"), "SELECT OBJECT_ID('dbo.theirs')"));
+
+        var against = OpenAnother("against");
+        TestServer.Execute(NameOf("against"), "CREATE TABLE dbo.rows (id int)");
+        Assert.Equal(0, (await against.GetSchemaVersionAsync(None)).Found);
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => against.UpgradeAsync(None));
+        Assert.Contains("'dbo.rows'", refused.Message, StringComparison.Ordinal);
+        Assert.Equal(DBNull.Value, TestServer.Scalar(NameOf("against"), "SELECT OBJECT_ID('dbo.loads')"));
+    }
+
+    [Fact]
+    public async Task A_database_that_is_not_there_and_a_password_that_is_wrong_are_refused()
+    {
+        const string Secret = "wrong-Passw0rd";
+        await using var nothing = SqlServerBreachDatabase.Open(TestServer.ConnectionTo("hibp_test_nothing"), Time, NullLoggerFactory.Instance);
+        Assert.Contains("no such database", (await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None))).Message, StringComparison.Ordinal);
+        var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { Password = Secret };
+        await using var wrong = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.GetSchemaVersionAsync(None));
+        Assert.Contains("login was refused", refused.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain(Secret, refused.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_certificate_that_nobody_vouches_for_is_refused()
+    {
+        var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { TrustServerCertificate = false, Encrypt = SqlConnectionEncryptOption.Mandatory };
+        await using var database = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
+        Assert.Contains("certificate", (await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None))).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_member_of_the_role_can_do_all_that_the_pipeline_does_and_change_no_table()
+    {
+        var login = $"hibp_test_{Guid.NewGuid():N}";
+        var password = $"Aa1!{Guid.NewGuid():N}";
+        TestServer.Execute("master", $"CREATE LOGIN {login} WITH PASSWORD = '{password}'");
+        try
+        {
+            await ExecuteAsync($"CREATE USER {login} FOR LOGIN {login}");
+            await ExecuteAsync($"ALTER ROLE hibp_app ADD MEMBER {login}");
+            var connection = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { UserID = login, Password = password }.ConnectionString;
+            await using var app = SqlServerBreachDatabase.Open(connection, Time, NullLoggerFactory.Instance);
+            await EverythingAsync(app);
+
+            foreach (var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)", "DELETE FROM dbo.hibp_schema", "UPDATE dbo.rows SET alias = 'x'" })
+            {
+                await using var plain = new SqlConnection(connection);
+                await plain.OpenAsync();
+                await using var command = new SqlCommand(sql, plain);
+                await Assert.ThrowsAsync<SqlException>(() => command.ExecuteNonQueryAsync());
+            }
+        }
+        finally
+        {
+            SqlConnection.ClearAllPools();
+            await ExecuteAsync($"DROP USER IF EXISTS {login}");
+            TestServer.Execute("master", $"DROP LOGIN {login}");
+        }
+    }
+
+    [Fact]
+    public async Task The_servers_clock_counts_and_not_this_machines()
+    {
+        await using var byServer = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), TimeProvider.System, NullLoggerFactory.Instance);
+        var load = await byServer.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, null, None);
+        var serversNow = new DateTimeOffset((DateTime)TestServer.Scalar(NameOf(MainDatabase), "SELECT SYSUTCDATETIME()")!, TimeSpan.Zero);
+        Assert.InRange(serversNow - load.StartedAt, TimeSpan.FromMilliseconds(-1), TimeSpan.FromMinutes(1));
+        Assert.True(await byServer.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.False(await byServer.TryTakeLoadAsync(load.Id, Other, Lease, None));
+    }
+
+    /// <summary>Each method of the port, once or more.</summary>
+    private async Task EverythingAsync(SqlServerBreachDatabase app)
+    {
+        Assert.Equal(SqlServerSchema.Expected, (await app.GetSchemaVersionAsync(None)).Found);
+        Assert.Null(await app.CheckSetUpAsync(None));
+        await app.AddIdentityAsync(new(Guid.NewGuid(), 1, 1), None);
+        Assert.NotNull(await app.GetIdentityAsync(None));
+        Assert.True(await app.TryLockAsync("sweep", Me, Lease, None));
+        await app.UnlockAsync("sweep", Me, None);
+        Assert.Equal(2, await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], None));
+        await foreach (var _ in app.ListSubscribersAsync(None))
+        {
+            // each of them
+        }
+        await app.PutPasswordAsync("a.zip", [1], None);
+        await app.PutPasswordAsync("a.zip", [2], None);
+        Assert.Equal([2], await app.GetPasswordAsync("a.zip", None));
+        await app.DeletePasswordAsync("a.zip", None);
+
+        var first = await app.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, null, None);
+        await app.FailLoadAsync(first.Id, "no", None);
+        Assert.Equal(LoadState.Ingesting, await app.ResumeLoadAsync(first.Id, None));
+        var load = await app.RestartLoadAsync(first.Id, Settings, None);
+        Assert.True(await app.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await app.RenewLoadAsync(load.Id, Me, Lease, None));
+        var slices = await app.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(7)), SliceRows, new LoadCheckpoint(), duplicatesPossible: true, Lease, None);
+        await app.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
+        await app.ReleaseLoadAsync(load.Id, Me, None);
+        await app.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
+        await app.FailSliceAsync(load.Id, 1, "no", exhausted: true, None);
+        Assert.Single(await app.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
+        await app.ListPendingSlicesAsync(TimeSpan.Zero, 10, None);
+        await app.ListStaleSlicesAsync(TimeSpan.Zero, 10, None);
+        foreach (var slice in slices)
+        {
+            Assert.NotNull(await app.BeginSliceAsync(load.Id, slice.Number, 5, None));
+            await app.ReturnSliceTryAsync(load.Id, slice.Number, "down", None);
+            var rows = new AccountBatch(SliceRows);
+            await app.ReadRowsAsync(load.Id, slice.First, slice.Last, rows, None);
+            Assert.Equal(slice.Count, rows.Count);
+            await app.CompleteSliceAsync(load.Id, slice.Number, rows.Count, None);
+        }
+        Assert.Equal(3, (await app.ListSlicesAsync(load.Id, false, None)).Count);
+        Assert.True(await app.TryStartMatchingAsync(load.Id, None));
+        Assert.True(await app.MatchRowsAsync(load.Id, 0, 4, None));
+        Assert.True(await app.MatchRowsAsync(load.Id, 4, 7, None));
+        Assert.Equal(LoadState.Held, await app.FinishMatchingAsync(load.Id, hold: true, suppress: false, None));
+        Assert.True(await app.ReleaseLoadNotificationsAsync(load.Id, None));
+        Assert.Equal(2, (await app.ListNotificationsAsync(load.Id, 1, 10, None)).Count);
+        var (claimed, _) = await app.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
+        await app.ReleaseNotificationsAsync(load.Id, 2, 2, Me, None);
+        foreach (var notification in claimed)
+            Assert.True(await app.CompleteNotificationAsync(notification.Id, Me, null, None));
+        Assert.True(await app.TryFinishLoadAsync(load.Id, None));
+        await app.UpdateBreachAsync("Adobe", new BreachMetadata(), None);
+        Assert.True(await app.SetHiddenAsync("Adobe", true, None));
+        Assert.Single(await app.ListBreachesAsync(None));
+        Assert.Equal(2, (await app.ListLoadsAsync(null, None)).Count);
+        Assert.Equal(5, await app.PurgeRowsAsync(load.Id, 5, None));
+        await app.RemoveBreachAsync("Adobe", None);
+        Assert.True(await app.HasLoadsAsync(None));
+    }
+
+    private static AccountBatch Many(int first, int count)
+    {
+        var batch = new AccountBatch(count) { FirstPosition = first };
+        for (var i = first; i < first + count; i++)
+            batch.Add(System.Text.Encoding.ASCII.GetBytes($"user{i}"), System.Text.Encoding.ASCII.GetBytes($"d{i % 97}.example"));
+        return batch;
+    }
+
+    /// <summary>The load has exactly the rows of <see cref="Many"/>.</summary>
+    private async Task HoldsAsync(long load, int count)
+    {
+        var expected = Many(1, count);
+        var read = new AccountBatch(count + 1);
+        await Database.ReadRowsAsync(load, 0, long.MaxValue, read, None);
+        Assert.Equal(Accounts(expected), Accounts(read));
+        Assert.Equal(count, (await Database.GetLoadAsync(load, None))!.LastPosition);
+    }
+
+    /// <summary>Keeps the lines of one event, and says so while whoever logs waits.</summary>
+    private sealed class Watching(int eventId, Action seen) : ILoggerFactory, ILogger
+    {
+        public List<string> Lines { get; } = [];
+
+        public ILogger CreateLogger(string categoryName) => this;
+
+        public void AddProvider(ILoggerProvider provider) => throw new NotSupportedException();
+
+        public IDisposable? BeginScope<TState>(TState state)
+            where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => true;
+
+        public void Log<TState>(LogLevel logLevel, EventId id, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+            if (id.Id != eventId)
+                return;
+            Lines.Add(formatter(state, exception));
+            seen();
+        }
+
+        public void Dispose()
+        {
+        }
+    }
+}

@@ -1,0 +1,112 @@
+using Azure.Core;
+using Azure.Identity;
+using HibpIngest.Errors;
+using HibpIngest.Sql.SqlServer;
+using Microsoft.Data.SqlClient;
+
+namespace HibpIngest.Tests.Sql.SqlServer;
+
+/// <summary>What a connection string is made of; no server is asked.</summary>
+public sealed class SqlServerConnectionsTests
+{
+    private const string Secret = "top;secret=1";
+    private const string Azure = "Server=tcp:hibp.database.windows.net,1433;Initial Catalog=hibp";
+
+    [Fact]
+    public void User_and_password_are_used_as_given_over_an_encrypted_connection()
+    {
+        var connections = SqlServerConnections.Parse($"Server=db.example,1433;Database=hibp;User ID=app;Password=\"{Secret}\"", NoCredential);
+        Assert.Equal("db.example,1433/hibp", connections.DisplayName);
+        Assert.False(connections.UsesTokens);
+        using var connection = connections.Create();
+        Assert.Null(connection.AccessTokenCallback);
+        var settings = new SqlConnectionStringBuilder(connection.ConnectionString);
+        Assert.Equal(("app", Secret, false), (settings.UserID, settings.Password, settings.TrustServerCertificate));
+        Assert.Equal(SqlConnectionEncryptOption.Mandatory, settings.Encrypt);
+        Assert.Equal((30, 30, 8000, "HibpIngest"), (settings.ConnectTimeout, settings.CommandTimeout, settings.PacketSize, settings.ApplicationName));
+        Assert.Equal((false, false, PoolBlockingPeriod.NeverBlock), (settings.MultipleActiveResultSets, settings.Enlist, settings.PoolBlockingPeriod));
+    }
+
+    [Fact]
+    public void What_the_operator_sets_stays()
+    {
+        using var connection = SqlServerConnections.Parse(
+            "Server=x;Database=hibp;User ID=a;Password=b;Packet Size=16000;Command Timeout=7;Connect Timeout=5;Max Pool Size=9;Encrypt=Strict;Application Name=mine", NoCredential).Create();
+        var settings = new SqlConnectionStringBuilder(connection.ConnectionString);
+        Assert.Equal((16000, 7, 5, 9, "mine"), (settings.PacketSize, settings.CommandTimeout, settings.ConnectTimeout, settings.MaxPoolSize, settings.ApplicationName));
+        Assert.Equal(SqlConnectionEncryptOption.Strict, settings.Encrypt);
+    }
+
+    [Theory]
+    [InlineData(Azure, null, false)]
+    [InlineData(Azure + ";Authentication=Active Directory Default", null, false)]
+    [InlineData(Azure + ";Authentication=Active Directory Default;User ID=11112222", "11112222", false)]
+    [InlineData(Azure + ";Authentication=Active Directory Managed Identity", null, true)]
+    [InlineData(Azure + ";Authentication=Active Directory MSI;User Id=33334444", "33334444", true)]
+    public async Task Without_a_password_a_token_signs_in(string connectionString, string? clientId, bool managed)
+    {
+        var asked = new List<(string?, bool)>();
+        var credential = new OneToken();
+        var connections = SqlServerConnections.Parse(connectionString, (id, isManaged) =>
+        {
+            asked.Add((id, isManaged));
+            return credential;
+        });
+        Assert.Equal([(clientId, managed)], asked);
+        using var connection = connections.Create();
+        Assert.DoesNotContain("Authentication", connection.ConnectionString, StringComparison.OrdinalIgnoreCase);
+        using var another = connections.Create();
+        // The pool tells connections apart by the delegate.
+        Assert.Same(connection.AccessTokenCallback, another.AccessTokenCallback);
+        var token = await connection.AccessTokenCallback!(new Asked(), CancellationToken.None);
+        Assert.Equal(("a token", OneToken.Expiry), (token.AccessToken, token.ExpiresOn));
+        Assert.Equal(["https://database.windows.net/.default"], credential.Scopes);
+    }
+
+    [Fact]
+    public void The_credentials_are_those_of_Azure_Identity()
+    {
+        Assert.True(SqlServerConnections.Parse(Azure).UsesTokens);
+        Assert.True(SqlServerConnections.Parse($"{Azure};Authentication=Active Directory Managed Identity;User ID={Guid.Empty}").UsesTokens);
+    }
+
+    [Theory]
+    [InlineData("Server=x;Database=hibp;User ID=u;Password=" + Secret, "can't be read")] // not quoted: a part of it is taken for a keyword
+    [InlineData("Server=x;Database=hibp;User ID=u;Password='" + Secret, "can't be read")]
+    [InlineData("Server=x;Database=hibp;Connect Timeout=" + Secret, "can't be read")]
+    [InlineData("Server=x;Database=hibp;Packet Size=1;Password=\"" + Secret + "\"", "can't be read")]
+    [InlineData("Server=x;User ID=u;Password=\"" + Secret + "\"", "names no database")]
+    [InlineData("Database=x;User ID=u;Password=\"" + Secret + "\"", "names no server")]
+    [InlineData("Server=x;Database=hibp;User ID=u", "a User ID and no Password")]
+    [InlineData("Server=x;Database=hibp;Password=\"" + Secret + "\"", "a Password and no User ID")]
+    [InlineData("Server=x;Database=hibp;Authentication=Active Directory Interactive", "kind of Authentication")]
+    [InlineData("Server=x;Database=hibp;Authentication=Active Directory Service Principal;User ID=u;Password=\"" + Secret + "\"", "kind of Authentication")]
+    public void A_malformed_one_is_one_clear_line_without_its_secret(string connectionString, string expected)
+    {
+        var error = Assert.Throws<BadInputException>(() => SqlServerConnections.Parse(connectionString, NoCredential));
+        Assert.Contains(expected, error.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("secret", error.ToString().Split("   at ")[0], StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', error.Message);
+    }
+
+    private static TokenCredential NoCredential(string? clientId, bool managed) => throw new InvalidOperationException("no credential is expected to be asked for");
+
+    private sealed class OneToken : TokenCredential
+    {
+        public static readonly DateTimeOffset Expiry = new(2030, 1, 2, 3, 4, 5, TimeSpan.Zero);
+
+        public List<string> Scopes { get; } = [];
+
+        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) => throw new NotSupportedException();
+
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken)
+        {
+            Scopes.AddRange(requestContext.Scopes);
+            return ValueTask.FromResult(new AccessToken("a token", Expiry));
+        }
+    }
+
+    /// <summary>What the driver asks a token for.</summary>
+    private sealed class Asked() : SqlAuthenticationParameters(
+        SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/", "https://login.example/tenant", null!, null!, Guid.NewGuid(), 30);
+}
