@@ -53,8 +53,7 @@ internal static partial class Answers
     {
         HibpException => e.Message.ReplaceLineEndings(" "),
         OperationCanceledException => "stopped before its work was done; it is gone on with when the host tries again",
-        // Its message could repeat what it was given, an address among it.
-        _ => $"unexpected {e.GetType().Name}; the handler's log says where",
+        _ => $"{UnexpectedError.Reason(e)}; the handler's log says where",
     };
 
     [LoggerMessage(9040, LogLevel.Error, "{Function} failed: {Reason}")]
