@@ -1,4 +1,5 @@
 using System.Text.Json.Nodes;
+using HibpIngest.Functions;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Functions;
@@ -72,13 +73,17 @@ public sealed class PublishTests
     }
 
     [Fact]
-    public void The_example_names_settings_that_exist_and_the_readme_explains_them()
+    public void The_example_names_every_setting_with_its_default_and_the_readme_explains_them()
     {
         var readme = File.ReadAllText(RepositoryFile.Path("README.md"));
-        var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject();
-        Assert.All(values, value => Assert.Contains(value.Key, readme, StringComparison.Ordinal));
-        var settings = HibpIngest.Functions.HandlerSettings.Read(values.ToDictionary(value => value.Key, value => (string)value.Value!));
+        var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject().ToDictionary(value => value.Key, value => (string)value.Value!);
+        Assert.All(values.Keys, name => Assert.Contains(name, readme, StringComparison.Ordinal));
+        var settings = HandlerSettings.Read(values);
         Assert.Empty(settings.UnknownVariables);
+        // Each option as the log has it (HIBP_BATCHROWS=20000, ...), with nothing set but what has no default.
+        var required = values.Where(value => value.Key is "HIBP_STORAGE" or "HIBP_DATABASE" or "HIBP_MAIL").ToDictionary();
+        Assert.Equal(HandlerSettings.Read(required).Describe(), settings.Describe());
+        Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
     }
 
     private static async Task<JsonNode> ReadAsync(string function) => JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;
