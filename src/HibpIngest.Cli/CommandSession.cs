@@ -4,6 +4,7 @@ using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using Microsoft.Extensions.Logging;
@@ -16,18 +17,26 @@ internal sealed class CommandSession : IDisposable
     private const string PipelineLogs = "HibpIngest.Pipeline";
 
     private readonly bool _verbose;
+    private TelemetryExport? _telemetry;
     private PipelineSettings? _settings;
 
-    public CommandSession(ParseResult parsed)
+    /// <param name="parsed">Its command line.</param>
+    /// <param name="exportsTelemetry">Whether it works as the pipeline, and is watched where the environment asks for it.</param>
+    /// <exception cref="BadInputException">What the environment asks for is wrong.</exception>
+    public CommandSession(ParseResult parsed, bool exportsTelemetry = false)
     {
         Parsed = parsed;
         Screen = new Screen(parsed.GetValue(CommonOptions.Json));
         _verbose = parsed.GetValue(CommonOptions.Verbose);
-        Logs = LoggerFactory.Create(logging => logging
-            .SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
-            .AddFilter(typeof(PipelineDispatcher).FullName, LogLevel.Warning)
-            .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel))
-            .AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time)));
+        Logs = LoggerFactory.Create(logging =>
+        {
+            logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
+                .AddFilter(typeof(PipelineDispatcher).FullName, LogLevel.Warning)
+                .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel))
+                .AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
+            if (exportsTelemetry)
+                _telemetry = TelemetryExport.Start(logging, Environment.GetEnvironmentVariables());
+        });
     }
 
     /// <summary>From which level on the stages are logged without <c>--verbose</c>: warnings. A host says what becomes of each load, and who follows one load shows its failure himself.</summary>
@@ -91,5 +100,9 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    public void Dispose() => Logs.Dispose();
+    public void Dispose()
+    {
+        Logs.Dispose();
+        _telemetry?.Dispose();
+    }
 }

@@ -1,6 +1,7 @@
 using System.Collections;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
@@ -38,12 +39,33 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private Parts Required => _parts ?? throw new BadInputException(_error);
 
+    /// <summary>Starts what the settings say of telemetry; null where they say nothing, or what is <paramref name="wrong"/>.</summary>
+    public static TelemetryExport? StartTelemetry(ILoggingBuilder logging, IDictionary environment, out BadInputException? wrong)
+    {
+        try
+        {
+            wrong = null;
+            return TelemetryExport.Start(logging, environment);
+        }
+        catch (BadInputException e)
+        {
+            wrong = e;
+            return null;
+        }
+    }
+
     /// <summary>Reads the settings and opens the stores; calls none.</summary>
-    public static HandlerPipeline Open(IDictionary environment, TimeProvider time, ILoggerFactory logs)
+    /// <param name="environment">The app settings.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="logs">Where everything is logged.</param>
+    /// <param name="wrong">What is known to be wrong with the settings already.</param>
+    public static HandlerPipeline Open(IDictionary environment, TimeProvider time, ILoggerFactory logs, BadInputException? wrong)
     {
         var log = logs.CreateLogger<HandlerPipeline>();
         try
         {
+            if (wrong is not null)
+                throw wrong;
             var settings = HandlerSettings.Read(environment);
             if (settings.UnknownVariables.Count > 0)
                 LogUnknown(log, string.Join(", ", settings.UnknownVariables));

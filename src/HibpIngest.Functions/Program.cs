@@ -33,9 +33,10 @@ internal static class Program
             server.Limits.MaxRequestBodySize = Invocation.MaxBytes;
             server.AddServerHeader = false;
         });
+        using var telemetry = HandlerPipeline.StartTelemetry(builder.Logging, environment, out var wrong);
         await using var app = builder.Build();
         var logs = app.Services.GetRequiredService<ILoggerFactory>();
-        await using var pipeline = HandlerPipeline.Open(environment, TimeProvider.System, logs);
+        await using var pipeline = HandlerPipeline.Open(environment, TimeProvider.System, logs, wrong);
 
         var answers = logs.CreateLogger("HibpIngest.Functions");
         app.Use(next => context => Answers.GuardAsync(context, next, answers));

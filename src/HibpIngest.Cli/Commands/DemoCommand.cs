@@ -47,6 +47,8 @@ internal sealed class DemoCommand : HibpCommand
         ];
     }
 
+    protected override bool IsPipeline => true;
+
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Critical;

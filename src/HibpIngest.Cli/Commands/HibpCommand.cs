@@ -14,13 +14,16 @@ internal abstract class HibpCommand : Command
     {
         SetAction(async (parsed, cancellationToken) =>
         {
-            using var session = new CommandSession(parsed);
+            using var session = new CommandSession(parsed, IsPipeline);
             return await RunAsync(session, cancellationToken);
         });
     }
 
     /// <summary>Command lines to learn from, each with what it does.</summary>
     public IReadOnlyList<(string Line, string Purpose)> Examples { get; protected init; } = [];
+
+    /// <summary>Whether it works as the pipeline does, so that its telemetry is sent where the environment asks for it.</summary>
+    protected virtual bool IsPipeline => false;
 
     /// <summary>Returns 0 when what was asked for is complete.</summary>
     protected abstract Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken);

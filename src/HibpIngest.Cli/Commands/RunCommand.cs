@@ -32,6 +32,8 @@ internal sealed class RunCommand : HibpCommand
         ];
     }
 
+    protected override bool IsPipeline => true;
+
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Information;

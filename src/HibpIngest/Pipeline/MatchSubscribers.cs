@@ -64,7 +64,7 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         if (state == LoadState.Notifying)
             await context.SendMailMessagesAsync(load.Id, matched.Notifications.Total, CancellationToken.None);
         LogMatched(load.Id, load.Breach, matched.Notifications.Total, state.Value);
-        HibpTelemetry.LoadSeen(matched);
+        context.TellLoad(matched);
         span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
     }
 }

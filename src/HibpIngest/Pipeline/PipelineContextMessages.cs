@@ -1,6 +1,4 @@
 using HibpIngest.Breaches;
-using HibpIngest.Errors;
-using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
@@ -32,30 +30,6 @@ internal static class PipelineContextMessages
             await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
             await context.TellLoadAsync(load);
         }
-    }
-
-    /// <summary>Tells how far a load is, to whoever watches. Its state has just changed: between two changes Sweep tells it.</summary>
-    public static async Task TellLoadAsync(this PipelineContext context, long load)
-    {
-        if (!HibpTelemetry.WatchesLoads)
-            return;
-        try
-        {
-            if (await context.Database.GetLoadAsync(load, CancellationToken.None) is { } found)
-                HibpTelemetry.LoadSeen(found);
-        }
-        catch (StoreUnavailableException)
-        {
-            // What was done is done; the next sweep tells it.
-        }
-    }
-
-    /// <summary>Records a load as failed, tells it, and marks the current span.</summary>
-    public static async Task FailLoadAsync(this PipelineContext context, long load, string reason)
-    {
-        await context.Database.FailLoadAsync(load, reason, CancellationToken.None);
-        HibpTelemetry.Failed(reason);
-        await context.TellLoadAsync(load);
     }
 
     /// <summary>Messages for all notifications of a load, each delayed by its place, so that the whole system keeps to the rate.</summary>

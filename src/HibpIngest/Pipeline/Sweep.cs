@@ -57,7 +57,7 @@ public sealed partial class Sweep(PipelineContext context)
             cancellationToken.ThrowIfCancellationRequested();
             var load = await context.Database.GetLoadAsync(id, cancellationToken);
             if (load is not null)
-                HibpTelemetry.LoadSeen(load);
+                context.TellLoad(load);
             if (load is null || IsSettled(load))
                 await context.Register.ClearOpenAsync(id, version, cancellationToken);
             else

@@ -111,15 +111,14 @@ public static class HibpTelemetry
     internal static void LoadSeen(Load load)
     {
         var (id, breach) = (new KeyValuePair<string, object?>(TelemetryNames.Tags.Load, load.Id), new KeyValuePair<string, object?>(TelemetryNames.Tags.Breach, load.Breach));
-        LoadProgress.Record(100 * load.SearchablePart, id, breach, State(load.State.ToString()));
+        LoadProgress.Record(100 * load.SearchablePart, id, breach);
         RecordSlices(SliceState.Pending, load.Slices.Pending);
         RecordSlices(SliceState.Queued, load.Slices.Queued);
         RecordSlices(SliceState.Done, load.Slices.Done);
         RecordSlices(SliceState.Failed, load.Slices.Failed);
 
-        void RecordSlices(SliceState state, int slices) => LoadSlices.Record(slices, id, breach, State(state.ToString()));
-
-        static KeyValuePair<string, object?> State(string name) => new(TelemetryNames.Tags.State, name.ToLowerInvariant());
+        void RecordSlices(SliceState state, int slices) =>
+            LoadSlices.Record(slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
     }
 
     /// <summary>The current span has failed.</summary>

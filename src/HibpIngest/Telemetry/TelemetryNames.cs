@@ -79,7 +79,7 @@ public static class TelemetryNames
         /// <summary>In Application Insights, why a span failed, in one line (in OTLP the status description says it).</summary>
         public const string Error = "hibp.error";
 
-        /// <summary>State of a load (ingesting, upserting, matching, held, notifying, done, failed), or of slices (pending, queued, done, failed).</summary>
+        /// <summary>State of slices: pending, queued, done, failed.</summary>
         public const string State = "hibp.state";
 
         /// <summary>Rule that a candidate broke: a name of <see cref="Accounts.AccountRule"/>.</summary>
@@ -92,9 +92,27 @@ public static class TelemetryNames
         public const string Outcome = "hibp.outcome";
     }
 
-    /// <summary>Properties of log lines in Application Insights, beside the line's own values.</summary>
+    /// <summary>Log lines, as Application Insights has them: their properties are the line's own values and these.</summary>
     public static class Logs
     {
+        /// <summary>
+        /// Event id of the line that says how far a load is, each minute while it is open and when its state changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
+        /// <see cref="Progress"/>.
+        /// </summary>
+        public const int LoadSeen = 1600;
+
+        /// <summary>Id of the load.</summary>
+        public const string Load = "Load";
+
+        /// <summary>Name of the breach.</summary>
+        public const string Breach = "Breach";
+
+        /// <summary>State of the load: ingesting, upserting, matching, held, notifying, done, failed.</summary>
+        public const string State = "State";
+
+        /// <summary>As <see cref="Instruments.LoadProgress"/>.</summary>
+        public const string Progress = "Progress";
+
         /// <summary>Id of the event; a contract too (see the <c>*.Log.cs</c> files).</summary>
         public const string EventId = "EventId";
 
@@ -154,8 +172,8 @@ public static class TelemetryNames
         public const string Notifications = "hibp.notifications";
 
         /// <summary>
-        /// Gauge, each minute and when the state changes, of loads that are open: the part of the archive whose accounts can be looked up, in percent, which is
-        /// bytes of the blob read / bytes of the blob x slices done / slices made. Tags: load, breach, state.
+        /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive whose accounts can be looked up, in percent, which is
+        /// bytes of the blob read / bytes of the blob x slices done / slices made. Tags: load, breach.
         /// </summary>
         public const string LoadProgress = "hibp.load.progress";
 

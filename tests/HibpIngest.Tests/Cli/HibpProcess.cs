@@ -5,7 +5,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>The built <c>hibp</c> as a process of its own, in a folder of its own, without the HIBP_ variables of whoever runs the tests.</summary>
+/// <summary>The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs the tests.</summary>
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
@@ -116,7 +116,9 @@ public sealed class HibpProcess : IAsyncDisposable
         }
     }
 
-    private static bool IsOurs(string variable) => variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR";
+    private static bool IsOurs(string variable) =>
+        (variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR")
+        || variable.StartsWith("OTEL_", StringComparison.Ordinal) || variable.StartsWith("APPLICATIONINSIGHTS_", StringComparison.Ordinal);
 }
 
 /// <summary>How a command ended.</summary>

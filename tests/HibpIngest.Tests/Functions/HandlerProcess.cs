@@ -29,7 +29,7 @@ internal sealed class HandlerProcess : IAsyncDisposable
         if (published is null)
             start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "HibpIngest.Functions.dll"));
         foreach (var name in Environment.GetEnvironmentVariables().Cast<DictionaryEntry>().Select(variable => (string)variable.Key)
-            .Where(name => name.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) || name.StartsWith("AzureWebJobs", StringComparison.OrdinalIgnoreCase)).ToList())
+            .Where(name => ((string[])["HIBP_", "AzureWebJobs", "OTEL_", "APPLICATIONINSIGHTS_"]).Any(start => name.StartsWith(start, StringComparison.OrdinalIgnoreCase))).ToList())
             start.Environment.Remove(name);
         foreach (var (name, value) in variables)
             start.Environment[name] = value;

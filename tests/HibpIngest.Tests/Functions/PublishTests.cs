@@ -1,4 +1,5 @@
 using System.Text.Json.Nodes;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Functions;
 using HibpIngest.Pipeline;
 
@@ -84,6 +85,7 @@ public sealed class PublishTests
         var required = values.Where(value => value.Key is "HIBP_STORAGE" or "HIBP_DATABASE" or "HIBP_MAIL").ToDictionary();
         Assert.Equal(HandlerSettings.Read(required).Describe(), settings.Describe());
         Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
+        Assert.All((string[])[TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable], name => Assert.Equal("", values[name]));
     }
 
     private static async Task<JsonNode> ReadAsync(string function) => JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;

@@ -58,8 +58,7 @@ public sealed class InstrumentTests
         // With the last slice, after matching, after the last mail, and seen by the sweep.
         var progress = seen.Where(one => one.Name == Instruments.LoadProgress).ToList();
         Assert.All(progress, one => Assert.Equal(100, one.Value));
-        Assert.Equal(["matching", "notifying", "done", "done"], progress.Select(one => one.Tags.Split("state=")[1]));
-        Assert.All(progress, one => Assert.StartsWith($"{Tags.Load}=1 {Tags.Breach}=Counted ", one.Tags, StringComparison.Ordinal));
+        Assert.Equal(Enumerable.Repeat($"{Tags.Load}=1 {Tags.Breach}=Counted", 4), progress.Select(one => one.Tags));
         Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
         Assert.Equal(Constants(typeof(Instruments)).Order(), seen.Select(one => one.Name).Distinct().Order());
 
@@ -96,7 +95,7 @@ public sealed class InstrumentTests
     }
 
     /// <summary>The values of a class's constants.</summary>
-    internal static IReadOnlyList<string> Constants(Type type) => [.. type.GetFields(BindingFlags.Public | BindingFlags.Static).Select(field => (string)field.GetRawConstantValue()!)];
+    internal static IReadOnlyList<string> Constants(Type type) => [.. type.GetFields(BindingFlags.Public | BindingFlags.Static).Select(field => field.GetRawConstantValue()).OfType<string>()];
 
     private static string Text(ReadOnlySpan<KeyValuePair<string, object?>> tags)
     {

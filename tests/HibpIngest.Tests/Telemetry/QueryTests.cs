@@ -57,7 +57,7 @@ public sealed partial class QueryTests
         HashSet<string> known =
         [
             .. Texts, .. Names(typeof(TelemetryNames.Spans)), .. Names(typeof(TelemetryNames.Tags)), .. Names(typeof(TelemetryNames.Instruments)), .. Names(typeof(TelemetryNames.Logs)),
-            TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(), .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
+            $"{TelemetryNames.Logs.LoadSeen}", TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(), .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
         ];
         foreach (var (name, query) in Queries)
         {

@@ -1,0 +1,106 @@
+using System.Collections;
+using HibpIngest.Errors;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+using OpenTelemetry;
+using OpenTelemetry.Exporter;
+using OpenTelemetry.Logs;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Resources;
+using OpenTelemetry.Trace;
+
+namespace HibpIngest.Hosting.Telemetry;
+
+/// <summary>
+/// Sends the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint, where the environment names them. Nothing else is collected, no calls over HTTP above all:
+/// the addresses of requests to Table Storage hold accounts. An endpoint that doesn't answer stops nothing; what was meant for it is lost in the end.
+/// </summary>
+public sealed class TelemetryExport : IDisposable
+{
+    /// <summary>Names an Application Insights resource.</summary>
+    public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
+
+    /// <summary>Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol, timeout) count as the OpenTelemetry specification has them.</summary>
+    public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+    private const string ProtocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL";
+
+    /// <summary>All our categories begin with it; those of others may log what they were given.</summary>
+    private const string OwnCategories = "HibpIngest";
+
+    /// <summary>Application Insights takes its metrics as aggregates of one minute.</summary>
+    private const int MetricPeriodMilliseconds = 60_000;
+
+    /// <summary>For each of spans and metrics at the end; then what has not arrived is given up.</summary>
+    private const int ShutdownPatienceMilliseconds = 5_000;
+
+    private readonly TracerProvider _spans;
+    private readonly MeterProvider _metrics;
+    private readonly ApplicationInsightsSink? _sink;
+
+    private TelemetryExport(ApplicationInsightsSink? sink, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
+    {
+        _sink = sink;
+        var spans = Sdk.CreateTracerProviderBuilder().SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(TelemetryNames.Source);
+        var metrics = Sdk.CreateMeterProviderBuilder().SetResourceBuilder(resource).AddMeter(TelemetryNames.Source);
+        if (sink is not null)
+        {
+            // The sink's channel makes batches of what it is given, so nothing is held up before it.
+            spans.AddProcessor(new SimpleActivityExportProcessor(new ApplicationInsightsSpans(sink)));
+            metrics.AddReader(new PeriodicExportingMetricReader(new ApplicationInsightsMetrics(sink), MetricPeriodMilliseconds) { TemporalityPreference = MetricReaderTemporalityPreference.Delta });
+        }
+        if (otlp)
+        {
+            spans.AddOtlpExporter(options => options.Protocol = protocol);
+            metrics.AddOtlpExporter(options => options.Protocol = protocol);
+        }
+        _spans = spans.Build();
+        _metrics = metrics.Build();
+        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(OwnCategories, LogLevel.Information);
+        logging.AddOpenTelemetry(options =>
+        {
+            options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard());
+            options.IncludeFormattedMessage = true;
+            if (sink is not null)
+                options.AddProcessor(new SimpleLogRecordExportProcessor(new ApplicationInsightsLogs(sink)));
+            if (otlp)
+                options.AddOtlpExporter(exporter => exporter.Protocol = protocol);
+        });
+    }
+
+    /// <summary>Starts what the environment asks for; null where it asks for nothing. To be disposed after whatever logs.</summary>
+    /// <param name="logging">Gets one more provider.</param>
+    /// <param name="environment">The process's environment variables.</param>
+    /// <exception cref="BadInputException">A variable is not what it has to be; the message names it, and holds nothing of it.</exception>
+    public static TelemetryExport? Start(ILoggingBuilder logging, IDictionary environment)
+    {
+        var connection = Find(ApplicationInsightsVariable);
+        var endpoint = Find(OtlpVariable);
+        if (connection is null && endpoint is null)
+            return null;
+        if (endpoint is not null && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address) && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
+            throw new BadInputException($"{OtlpVariable} is expected to be the http or https address of an OTLP endpoint, like http://localhost:4318; found something else");
+        // Where nothing is said: what passes through every proxy.
+        var protocol = Find(ProtocolVariable) switch
+        {
+            null or "http/protobuf" => OtlpExportProtocol.HttpProtobuf,
+            "grpc" => OtlpExportProtocol.Grpc,
+            _ => throw new BadInputException($"{ProtocolVariable} is expected to be http/protobuf or grpc; found something else"),
+        };
+        var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
+        var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
+        return new TelemetryExport(connection is null ? null : ApplicationInsightsSink.Open(connection, role), endpoint is not null, protocol, logging, resource);
+
+        string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
+    }
+
+    /// <summary>Sends what is left; takes some seconds at most.</summary>
+    public void Dispose()
+    {
+        _spans.Shutdown(ShutdownPatienceMilliseconds);
+        _metrics.Shutdown(ShutdownPatienceMilliseconds);
+        _spans.Dispose();
+        _metrics.Dispose();
+        _sink?.Dispose();
+    }
+}

@@ -1,0 +1,42 @@
+using HibpIngest.Hosting.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Tests.Telemetry;
+
+/// <summary>What of other people's log lines and exceptions may leave the process.</summary>
+[Collection(ListeningAlone.Name)]
+public sealed class ExceptionGuardTests
+{
+    private const string Address = "somebody@example.com";
+
+    [Fact]
+    public async Task An_exception_goes_out_without_its_message_and_others_lines_do_not_go_out()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        TelemetryExport? export = null;
+        using (var logs = LoggerFactory.Create(logging => export = TelemetryExport.Start(logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })))
+        {
+            logs.CreateLogger("HibpIngest.Anything").LogError(new EventId(7), Thrown(), "load {Load}: something failed", 3);
+            logs.CreateLogger("Microsoft.AspNetCore.Server.Kestrel").LogError("a request of {Person} failed", Address);
+            logs.CreateLogger("HibpIngest.Anything").LogDebug("not that important");
+        }
+        export!.Dispose();
+        var item = Assert.Single(endpoint.Items);
+        Assert.Equal(("ExceptionData", "7", "3"), (item.Kind, item["EventId"], item["Load"]));
+        Assert.Contains("System.InvalidOperationException < System.FormatException", item["exception.stacktrace"], StringComparison.Ordinal);
+        Assert.Contains(nameof(Thrown), item["exception.stacktrace"], StringComparison.Ordinal);
+        Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [Address]));
+    }
+
+    private static InvalidOperationException Thrown()
+    {
+        try
+        {
+            throw new InvalidOperationException($"{Address} is in here", new FormatException(Address));
+        }
+        catch (InvalidOperationException e)
+        {
+            return e;
+        }
+    }
+}
