@@ -1,4 +1,5 @@
 using System.Globalization;
+using Azure.Core;
 using HibpIngest.Errors;
 using Microsoft.ApplicationInsights;
 using Microsoft.ApplicationInsights.Channel;
@@ -28,14 +29,19 @@ internal sealed class ApplicationInsightsSink : IDisposable
         _client.Context.Cloud.RoleName = role;
     }
 
+    /// <param name="connection">Names the resource.</param>
+    /// <param name="credential">Signs in; null: the connection's key does.</param>
+    /// <param name="role">Name of this program there.</param>
     /// <exception cref="BadInputException">It is not a connection string.</exception>
-    public static ApplicationInsightsSink Open(string connection, string role)
+    public static ApplicationInsightsSink Open(string connection, TokenCredential? credential, string role)
     {
         var channel = new InMemoryChannel();
         var configuration = new TelemetryConfiguration { TelemetryChannel = channel };
         try
         {
             configuration.ConnectionString = connection;
+            if (credential is not null)
+                configuration.SetAzureTokenCredential(credential);
             return new ApplicationInsightsSink(channel, configuration, role);
         }
         catch (ArgumentException e)

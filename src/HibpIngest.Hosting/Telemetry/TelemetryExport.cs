@@ -1,4 +1,7 @@
 using System.Collections;
+using System.Data.Common;
+using Azure.Core;
+using Azure.Identity;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -22,6 +25,9 @@ public sealed class TelemetryExport : IDisposable
 
     /// <summary>Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol, timeout) count as the OpenTelemetry specification has them.</summary>
     public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+    /// <summary>How the process signs in to Application Insights, in the words of the Functions host: <c>Authorization=AAD</c>, with <c>ClientId=...</c> for an identity of the user's. None: by the key of the connection string.</summary>
+    private const string AuthenticationVariable = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING";
 
     private const string ProtocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
@@ -89,9 +95,26 @@ public sealed class TelemetryExport : IDisposable
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
-        return new TelemetryExport(connection is null ? null : ApplicationInsightsSink.Open(connection, role), endpoint is not null, protocol, logging, resource);
+        return new TelemetryExport(connection is null ? null : ApplicationInsightsSink.Open(connection, Credential(Find(AuthenticationVariable)), role), endpoint is not null, protocol, logging, resource);
 
         string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
+    }
+
+    private static TokenCredential? Credential(string? authentication)
+    {
+        if (authentication is null)
+            return null;
+        try
+        {
+            var parts = new DbConnectionStringBuilder { ConnectionString = authentication };
+            if (parts.TryGetValue("Authorization", out var way) && string.Equals((string)way, "AAD", StringComparison.OrdinalIgnoreCase))
+                return parts.TryGetValue("ClientId", out var client) ? new ManagedIdentityCredential(ManagedIdentityId.FromUserAssignedClientId((string)client)) : new DefaultAzureCredential();
+        }
+        catch (ArgumentException)
+        {
+            // Told below.
+        }
+        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of one's own; found something else");
     }
 
     /// <summary>Sends what is left; takes some seconds at most.</summary>

@@ -1,7 +1,9 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using System.Reflection;
+using System.Runtime.CompilerServices;
 using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using HibpIngest.Tests.EndToEnd;
@@ -85,6 +87,26 @@ public sealed class InstrumentTests
             HibpTelemetry.Notified(1, 0);
             using var span = HibpTelemetry.Source.StartActivity(Spans.Batch)?.SetTag(Tags.Load, 1);
         }
+    }
+
+    [Fact]
+    public void The_readme_has_every_name_with_its_unit()
+    {
+        var readme = File.ReadAllText(RepositoryFile.Path("README.md"));
+        var published = new List<Instrument>();
+        RuntimeHelpers.RunClassConstructor(typeof(StorageAccount).Assembly.GetType("HibpIngest.AzureStorage.StorageTelemetry", throwOnError: true)!.TypeHandle);
+        using var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, _) =>
+            {
+                if (instrument.Meter == HibpTelemetry.Meter)
+                    published.Add(instrument);
+            },
+        };
+        listener.Start();
+        Assert.Equal(Constants(typeof(Instruments)).Order(), published.Select(instrument => instrument.Name).Order());
+        Assert.All(published, instrument => Assert.Contains($"\n| `{instrument.Name}` | {instrument.Unit} | ", readme, StringComparison.Ordinal));
+        Assert.All(Constants(typeof(Spans)), span => Assert.Contains($"\n| `{span}` | ", readme, StringComparison.Ordinal));
     }
 
     [Fact]

@@ -14,6 +14,7 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 {
     private readonly WebApplication _app;
     private readonly ConcurrentQueue<(string Path, byte[] Body)> _got = new();
+    private readonly ConcurrentQueue<string> _authorizations = new();
 
     private TelemetryEndpoint(WebApplication app) => _app = app;
 
@@ -22,6 +23,12 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 
     /// <summary>Names it to the exporter of Application Insights.</summary>
     public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
+
+    /// <summary>Where it gives out tokens, as the platform does to an app with a managed identity; and what it takes to get one.</summary>
+    public (string Address, string Header) Identity => ($"{Address}/token", "the app's own header");
+
+    /// <summary>How the items' senders signed in.</summary>
+    public IReadOnlyList<string> Authorizations => [.. _authorizations];
 
     /// <summary>What has arrived, decompressed: path and body.</summary>
     public IReadOnlyList<(string Path, byte[] Body)> Got => [.. _got];
@@ -52,6 +59,12 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 
     private async Task TakeAsync(HttpContext context)
     {
+        if (context.Request.Path == "/token")
+        {
+            await AnswerTokenAsync(context);
+            return;
+        }
+        _authorizations.Enqueue($"{context.Request.Headers.Authorization}");
         using var body = new MemoryStream();
         if (context.Request.Headers.ContentEncoding == "gzip")
         {
@@ -69,6 +82,24 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
             var items = body.ToArray().AsSpan().Trim((byte)'\n').Count((byte)'\n') + 1;
             await context.Response.WriteAsJsonAsync(new { itemsReceived = items, itemsAccepted = items, errors = Array.Empty<string>() });
         }
+    }
+
+    /// <summary>learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference</summary>
+    private Task AnswerTokenAsync(HttpContext context)
+    {
+        if (context.Request.Headers["X-IDENTITY-HEADER"] != Identity.Header)
+        {
+            context.Response.StatusCode = StatusCodes.Status401Unauthorized;
+            return Task.CompletedTask;
+        }
+        var (resource, client) = ($"{context.Request.Query["resource"]}", $"{context.Request.Query["client_id"]}");
+        return context.Response.WriteAsJsonAsync(new Dictionary<string, string>
+        {
+            ["access_token"] = $"token-of-{client}-for-{resource}",
+            ["expires_on"] = "4102444800",
+            ["resource"] = resource,
+            ["token_type"] = "Bearer",
+        });
     }
 }
 

@@ -102,7 +102,26 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [.. PipelineRig.Expected(0, 450)]));
     }
 
+    [Fact]
+    public async Task It_signs_in_as_the_apps_identity_where_it_is_told_to()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
+            ["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"] = "ClientId=the-app;Authorization=AAD",
+            ["IDENTITY_ENDPOINT"] = endpoint.Identity.Address,
+            ["IDENTITY_HEADER"] = endpoint.Identity.Header,
+        });
+        (await host.PostTimerAsync()).AssertDone();
+        await host.Handler.TerminateAsync();
+        Assert.Equal(0, await host.Handler.EndAsync());
+        Assert.NotEmpty(endpoint.Items);
+        Assert.All(endpoint.Authorizations, one => Assert.StartsWith("Bearer token-of-the-app-for-https://monitor.azure.com", one, StringComparison.Ordinal));
+    }
+
     [Theory]
+    [InlineData("APPLICATIONINSIGHTS_AUTHENTICATION_STRING", "by post")]
     [InlineData(TelemetryExport.ApplicationInsightsVariable, "whatever")]
     [InlineData(TelemetryExport.ApplicationInsightsVariable, "IngestionEndpoint=http://127.0.0.1:1/")]
     [InlineData(TelemetryExport.ApplicationInsightsVariable, "InstrumentationKey=secret;IngestionEndpoint=::")]
@@ -110,7 +129,12 @@ public sealed class TelemetryExportTests : IDisposable
     [InlineData("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier pigeon")]
     public async Task A_setting_that_can_not_be_is_told_in_one_line(string variable, string value)
     {
-        var variables = new Dictionary<string, string> { [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1", [variable] = value };
+        var variables = new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f",
+            [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
+            [variable] = value,
+        };
         var line = (await HibpProcess.RunAsync(_folder.Path, variables, "run")).FailedWithOneLine();
         Assert.StartsWith($"error: {variable} is expected to be ", line, StringComparison.Ordinal);
         Assert.DoesNotContain(value, line, StringComparison.Ordinal);
