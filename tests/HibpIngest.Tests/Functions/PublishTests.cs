@@ -1,6 +1,6 @@
 using System.Text.Json.Nodes;
-using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Functions;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Functions;
