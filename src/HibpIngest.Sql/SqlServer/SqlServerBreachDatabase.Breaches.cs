@@ -17,7 +17,7 @@ public sealed partial class SqlServerBreachDatabase
 
     /// <summary>Subscriptions read at once when listing, and sent at once when importing.</summary>
     private const int SubscriberPage = 1_000;
-    private const int ImportPage = 10_000;
+    private const int ImportPage = 4_000;
 
     private const string BreachColumns = "SELECT COALESCE(id, 0), name, metadata, hidden, published_at FROM dbo.breaches";
 
@@ -69,7 +69,6 @@ public sealed partial class SqlServerBreachDatabase
             {
                 // Again: a load may have come in between. One that comes from now on meets the foreign key, here or there.
                 var breach = await LockClosedBreachAsync(session, name);
-                await session.ExecuteAsync("UPDATE dbo.breach_ids SET loads_removed = 1 WHERE loads_removed = 0");
                 await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
                 foreach (var load in await ListLoadsOfAsync(session, breach))
                 {
@@ -78,6 +77,8 @@ public sealed partial class SqlServerBreachDatabase
                     await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load", BigInt("@load", load));
                     await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", BigInt("@load", load));
                 }
+                // Behind the deletes: every new breach waits for this row.
+                await session.ExecuteAsync("UPDATE dbo.breach_ids SET loads_removed = 1 WHERE loads_removed = 0");
                 return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
             },
             cancellationToken,

@@ -135,10 +135,11 @@ public sealed partial class SqlServerBreachDatabase
                 var claimed = await session.ListAsync(
                     $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
                     RowReaders.Notification, BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(owner));
+                // Those whose claim has run out since count as held: the message comes again for them.
                 var othersHeld = await session.NumberAsync(
                     """
                     SELECT TOP (1) 1 FROM dbo.notifications
-                    WHERE load_id = @load AND number BETWEEN @first AND @last AND state = 'open' AND claim_owner <> @owner AND claim_expires_at > @now
+                    WHERE load_id = @load AND number BETWEEN @first AND @last AND state = 'open' AND claim_owner <> @owner
                     """,
                     BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(owner));
                 return (claimed, othersHeld is not null);
@@ -146,16 +147,22 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken) =>
-        WriteAsync(
+    public async Task<bool> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken)
+    {
+        // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and asks again where the answer to its commit was lost.
+        var inDoubt = false;
+        return await WriteAsync(
             async session => await session.ExecuteAsync(
                 """
                 UPDATE dbo.notifications SET state = @state, error = @error, completed_at = @now, claim_owner = NULL, claim_expires_at = NULL
                 WHERE id = @notification AND state = 'open' AND (claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)
                 """,
                 BigInt("@notification", notification), Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength),
-                LongText("@error", error is null ? null : OneLine(error))) == 1,
-            cancellationToken);
+                LongText("@error", error is null ? null : OneLine(error))) == 1 || inDoubt,
+            cancellationToken,
+            _options.LongTimeout,
+            onDoubt: () => inDoubt = true);
+    }
 
     /// <inheritdoc/>
     public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>

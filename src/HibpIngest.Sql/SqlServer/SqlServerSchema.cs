@@ -109,7 +109,10 @@ internal static partial class SqlServerSchema
     {
         try
         {
-            await session.ExecuteAsync("EXEC sp_releaseapplock @Resource = N'hibp schema', @LockOwner = 'Session'");
+            // Even where the upgrade was cancelled: the connection goes back to the pool, and would keep the lock there.
+            using var command = session.Connection.CreateCommand();
+            command.CommandText = "EXEC sp_releaseapplock @Resource = N'hibp schema', @LockOwner = 'Session'";
+            await command.ExecuteNonQueryAsync(CancellationToken.None);
         }
         catch (Exception e) when (e is SqlException or InvalidOperationException)
         {

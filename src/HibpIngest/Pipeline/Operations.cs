@@ -48,7 +48,8 @@ public sealed class Operations(PipelineContext context)
             await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
             return fresh;
         }
-        if (found.State != LoadState.Failed)
+        // One that nobody ingests may have lost its message: a restart whose answer, or whose process, was lost.
+        if (found.State != LoadState.Failed && !(found.State == LoadState.Ingesting && found.LeaseExpiresAt is null))
             throw new NotPossibleException($"load {load} is {found.State.ToString().ToLowerInvariant()}, only a failed load is resumed");
         await context.Register.MarkOpenAsync(load, cancellationToken);
         var state = await context.Database.ResumeLoadAsync(load, cancellationToken);

@@ -17,7 +17,8 @@ public sealed partial class UpsertSlice(PipelineContext context)
 
     public async Task RunAsync(SliceMessage message, CancellationToken cancellationToken)
     {
-        var maxTries = context.Options.MaxTries;
+        // A message that was put off because a store was down may not have been able to give its try back.
+        var maxTries = context.Options.MaxTries + message.Deferrals;
         if (await context.Database.BeginSliceAsync(message.Load, message.Slice, maxTries, cancellationToken) is not { } work)
         {
             LogGone(message.Load, message.Slice);
