@@ -126,6 +126,21 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
+    public async Task More_slices_than_one_statement_takes_are_recorded_without_a_gap()
+    {
+        var load = await StartAsync();
+        await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
+        foreach (var (first, count) in new[] { (1, 2_500), (2_501, 3) })
+        {
+            var slices = await Database.CommitBatchAsync(load.Id, Me, Many(first, count), 1, new LoadCheckpoint(), false, Lease, None);
+            Assert.Equal(Enumerable.Range(first, count).Select(i => (i, (long)i, (long)i, 1)), slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+        }
+        Assert.Equal(
+            Enumerable.Range(1, 2_503).Select(i => (i, (long)i, (long)i, 1)),
+            (await Database.ListSlicesAsync(load.Id, failedOnly: false, None)).Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+    }
+
+    [Fact]
     public async Task Readers_do_not_wait_for_a_copy()
     {
         var load = await IngestAsync(Numbered(4));

@@ -124,10 +124,13 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
-        WriteAsync(
+    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken)
+    {
+        LetGo();
+        return WriteAsync(
             session => session.ExecuteAsync("UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL WHERE id = @load AND owner = @owner", BigInt("@load", load), Owner(owner)),
             cancellationToken);
+    }
 
     /// <inheritdoc/>
     public async Task<IReadOnlyList<Slice>> CommitBatchAsync(
@@ -136,18 +139,16 @@ public sealed partial class SqlServerBreachDatabase
         ArgumentOutOfRangeException.ThrowIfLessThan(sliceRows, 1);
         if (batch.Count == 0)
             throw new ArgumentException("a batch is never empty", nameof(batch));
-        var inDoubt = false;
         var rows = Math.Min(PieceRows(load), batch.Count);
         while (true)
         {
             try
             {
-                return await WriteAsync(
-                    async session => await TryAdvanceAsync(session, load, owner, batch, checkpoint, duplicatesPossible, lease)
-                        ? await CopyBatchAsync(session, load, batch, rows, sliceRows)
+                return await WriteBatchAsync(
+                    async (session, inDoubt) => await TryAdvanceAsync(session, load, owner, batch, sliceRows, checkpoint, duplicatesPossible, lease) is { } advanced
+                        ? await CopyBatchAsync(session, load, batch, rows, sliceRows, advanced)
                         : (inDoubt ? await FindCommittedAsync(session, load, owner, batch) : null) ?? throw new LoadLostException(load),
-                    cancellationToken,
-                    onDoubt: () => inDoubt = true);
+                    cancellationToken);
             }
             catch (CopyTimeoutException) when (rows > SqlServerOptions.SmallestCopyRows)
             {
@@ -182,8 +183,10 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
-        WriteAsync(
+    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
+    {
+        LetGo();
+        return WriteAsync(
             async session =>
             {
                 var changed = await session.ExecuteAsync(
@@ -196,6 +199,7 @@ public sealed partial class SqlServerBreachDatabase
                     throw new LoadLostException(load);
             },
             cancellationToken);
+    }
 
     /// <inheritdoc/>
     public Task FailLoadAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(session => FailAsync(session, load, error), cancellationToken);
@@ -275,24 +279,53 @@ public sealed partial class SqlServerBreachDatabase
     public Task DeletePasswordAsync(string blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.passwords WHERE blob = @blob", Hash("@blob", HashOf(blob))), cancellationToken);
 
-    /// <summary>Moves the checkpoint, which is the batch's claim on its positions; false: the load is another's by now, or in another state, or stands elsewhere.</summary>
-    private static async Task<bool> TryAdvanceAsync(
-        SqlServerSession session, long load, string owner, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease) =>
-        await session.ExecuteAsync(
-            """
-            UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, checkpoint_json = @checkpoint,
-                duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
-            WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting'
-            """,
-            BigInt("@load", load), Owner(owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),
-            Bit("@duplicates", duplicatesPossible), Milliseconds("@lease", lease)) == 1;
-
-    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, long load, AccountBatch batch, int rows, int sliceRows)
+    /// <summary>
+    /// Moves the checkpoint, which is the batch's claim on its positions, and records its slices, in one call; null: the load is another's by now, or in another state, or stands elsewhere.
+    /// </summary>
+    private static Task<Advanced?> TryAdvanceAsync(
+        SqlServerSession session, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease)
     {
-        await GiveBreachIdAsync(session, load);
-        CopyRows(session, load, batch, rows);
-        return await InsertSlicesAsync(session, load, batch, sliceRows);
+        var slices = (batch.Count + sliceRows - 1) / sliceRows;
+        return session.FirstAsync(
+            $"""
+            UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices, checkpoint_json = @checkpoint,
+                duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
+            OUTPUT inserted.slices, inserted.batches
+            WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting';
+            IF @@ROWCOUNT = 1 {InsertSlicesSql(Math.Min(slices, SlicesPerInsert))}
+            """,
+            row => new Advanced(row.Int32(0), row.Int32(1)),
+            BigInt("@load", load), Owner(owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),
+            Bit("@duplicates", duplicatesPossible), Milliseconds("@lease", lease), Int("@slices", slices), Int("@done", 0), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows));
     }
+
+    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, long load, AccountBatch batch, int rows, int sliceRows, Advanced advanced)
+    {
+        // All that a batch but the first has to do is the copy.
+        if (advanced.Batches == 1)
+            await GiveBreachIdAsync(session, load);
+        var slices = (batch.Count + sliceRows - 1) / sliceRows;
+        for (var done = SlicesPerInsert; done < slices; done += SlicesPerInsert)
+        {
+            await session.ExecuteAsync(
+                InsertSlicesSql(Math.Min(slices - done, SlicesPerInsert)),
+                BigInt("@load", load), Int("@slices", slices), Int("@done", done), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows), BigInt("@to", batch.LastPosition));
+        }
+        CopyRows(session, load, batch, rows);
+        return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
+    }
+
+    /// <summary>Records so many slices of a batch, behind those done; the last one may be short. The text depends on their number only, which hardly changes.</summary>
+    private static string InsertSlicesSql(int count) =>
+        $"""
+        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)
+        SELECT s.load_id, s.number, s.first_position, s.last_position, s.last_position - s.first_position + 1, 'pending', @now
+        FROM (
+            SELECT l.id AS load_id, l.slices - @slices + @done + n.i AS number, @first + (@done + n.i - 1) * @rows AS first_position,
+                CASE WHEN @done + n.i = @slices THEN @to ELSE @first + (@done + n.i) * @rows - 1 END AS last_position
+            FROM dbo.loads l CROSS JOIN (VALUES {string.Join(',', Enumerable.Range(1, count).Select(i => $"({i})"))}) AS n (i)
+            WHERE l.id = @load) s
+        """;
 
     /// <summary>
     /// The slices of this very batch where the try before had committed it, though its answer was lost; null where it did not. <see cref="TryAdvanceAsync"/> has waited for whatever transaction
@@ -347,26 +380,6 @@ public sealed partial class SqlServerBreachDatabase
 
     /// <summary>Rows of a load that go over at once.</summary>
     internal int PieceRows(long load) => _pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows;
-
-    private static async Task<IReadOnlyList<Slice>> InsertSlicesAsync(SqlServerSession session, long load, AccountBatch batch, int sliceRows)
-    {
-        var after = (int)(await session.NumberAsync("SELECT COALESCE(MAX(number), 0) FROM dbo.slices WHERE load_id = @load", BigInt("@load", load)))!.Value;
-        var slices = Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, after);
-        for (var done = 0; done < slices.Count; done += SlicesPerInsert)
-        {
-            // One statement, whose text depends on how many they are only.
-            var count = Math.Min(slices.Count - done, SlicesPerInsert);
-            await session.ExecuteAsync(
-                $"""
-                INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)
-                SELECT @load, @number + n.i, @first + n.i * @rows, CASE WHEN @first + (n.i + 1) * @rows > @last THEN @last ELSE @first + (n.i + 1) * @rows - 1 END,
-                    CASE WHEN @first + (n.i + 1) * @rows > @last THEN @last - (@first + n.i * @rows) + 1 ELSE @rows END, 'pending', @now
-                FROM (VALUES {string.Join(',', Enumerable.Range(0, count).Select(i => $"({i})"))}) AS n (i)
-                """,
-                BigInt("@load", load), Int("@number", slices[done].Number), BigInt("@first", slices[done].First), BigInt("@rows", sliceRows), BigInt("@last", batch.LastPosition));
-        }
-        return slices;
-    }
 
     private static async Task<long> AddLoadAsync(SqlServerSession session, long breach, BlobVersion blob, LoadSettings settings, int generation) =>
         (await session.NumberAsync(
@@ -461,6 +474,9 @@ public sealed partial class SqlServerBreachDatabase
     private static byte[] VersionOf(BlobVersion blob) => HashOf($"{blob.Name}\n{blob.ETag}");
 
     private static byte[] HashOf(string text) => SHA256.HashData(Encoding.UTF8.GetBytes(text));
+
+    /// <summary>A load whose checkpoint was moved: how many slices and batches it has with this one.</summary>
+    private sealed record Advanced(int Slices, int Batches);
 
     private sealed record LoadFacts(int Breach, LoadState State, long? RestartedAs, bool Purging);
 

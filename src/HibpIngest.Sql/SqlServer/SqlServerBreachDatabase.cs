@@ -32,6 +32,9 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     private readonly ResiliencePipeline _retries;
     private volatile bool _opened;
 
+    /// <summary>The connection of the last batch, open, for the next one.</summary>
+    private SqlConnection? _kept;
+
     private SqlServerBreachDatabase(SqlServerConnections connections, TimeProvider time, ILogger log, SqlServerOptions options)
     {
         _connections = connections;
@@ -145,7 +148,11 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)), cancellationToken);
 
     /// <summary>The connections belong to the process's pool, which closes them.</summary>
-    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    public ValueTask DisposeAsync()
+    {
+        LetGo();
+        return ValueTask.CompletedTask;
+    }
 
     private static Task<StoreIdentity?> ReadIdentityAsync(SqlServerSession session) => session.FirstAsync(
         "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
@@ -153,27 +160,37 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
 
     /// <summary>Runs work that changes nothing, outside of a transaction: each of its statements sees one state.</summary>
     private Task<T> ReadAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+        RetryAsync(again => AttemptAsync(work, inTransaction: false, keeps: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the commit was sent. Where the answer to the commit was lost it runs again only with
-    /// <paramref name="onDoubt"/>, which is called first: the work then finds out whether it was done. Else <see cref="StoreUnavailableException"/> is thrown, and every stage may be run again.
+    /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the commit was sent. Where the answer to the commit was lost
+    /// <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
     /// </summary>
-    private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, Action? onDoubt = null) =>
-        RetryAsync(
+    private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
+        RetryAsync(again => AttemptAsync(work, inTransaction: true, keeps: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+
+    /// <summary>
+    /// Runs a batch's transaction, on the connection of the batch before where there is one: to take it from the pool anew would have the server forget what it knows of the table. Runs again even
+    /// where the answer to the commit was lost: the work is told of the doubt, and finds out.
+    /// </summary>
+    private Task<T> WriteBatchAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken)
+    {
+        var inDoubt = false;
+        return RetryAsync(
             async again =>
             {
                 try
                 {
-                    return await AttemptAsync(work, inTransaction: true, timeout ?? _connections.CommandTimeout, again);
+                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, keeps: true, _connections.CommandTimeout, again);
                 }
-                catch (SqlServerFailure e) when (onDoubt is not null && e.Kind == FailureKind.InDoubt)
+                catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
-                    onDoubt();
+                    inDoubt = true;
                     throw new SqlServerFailure(FailureKind.Transient, e.Number, e.Told);
                 }
             },
             cancellationToken);
+    }
 
     private Task WriteAsync(Func<SqlServerSession, Task> work, CancellationToken cancellationToken) =>
         WriteAsync(
@@ -226,7 +243,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         int found;
         try
         {
-            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, _connections.CommandTimeout, cancellationToken);
+            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, keeps: false, _connections.CommandTimeout, cancellationToken);
         }
         catch (SqlServerFailure)
         {
@@ -246,14 +263,16 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         _ => false,
     };
 
-    private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, TimeSpan timeout, CancellationToken cancellationToken)
+    private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, bool keeps, TimeSpan timeout, CancellationToken cancellationToken)
     {
         var stage = Stage.Opening;
-        await using var connection = _connections.Create();
+        var connection = (keeps ? Interlocked.Exchange(ref _kept, null) : null) ?? _connections.Create();
         SqlTransaction? transaction = null;
+        var kept = false;
         try
         {
-            await connection.OpenAsync(cancellationToken);
+            if (connection.State != ConnectionState.Open)
+                await connection.OpenAsync(cancellationToken);
             _opened = true;
             stage = Stage.Working;
             transaction = inTransaction ? connection.BeginTransaction(IsolationLevel.ReadCommitted) : null;
@@ -261,12 +280,12 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             cancellationToken.ThrowIfCancellationRequested();
             stage = Stage.Committing;
             transaction?.Commit();
+            kept = keeps;
             return result;
         }
         catch (Exception e)
         {
             var broken = connection.State != ConnectionState.Open;
-            RollBack(transaction);
             if (stage != Stage.Committing)
                 cancellationToken.ThrowIfCancellationRequested();
             if (SqlServerErrors.Judge(e, stage, broken, _opened, DisplayName) is { } failure)
@@ -275,16 +294,23 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         }
         finally
         {
-            transaction?.Dispose();
+            End(transaction);
+            if (kept)
+                Interlocked.Exchange(ref _kept, connection)?.Dispose();
+            else
+                await connection.DisposeAsync();
         }
     }
 
-    private static void RollBack(SqlTransaction? transaction)
+    /// <summary>Gives the kept connection back to the pool.</summary>
+    private void LetGo() => Interlocked.Exchange(ref _kept, null)?.Dispose();
+
+    /// <summary>Rolls back what was not committed.</summary>
+    private static void End(SqlTransaction? transaction)
     {
         try
         {
-            if (transaction?.Connection is not null)
-                transaction.Rollback();
+            transaction?.Dispose();
         }
         catch (Exception e) when (e is SqlException or InvalidOperationException or IOException)
         {

@@ -9,6 +9,8 @@ internal sealed class SqlServerRow(SqlDataReader reader) : IRow
 
     public long Int64(int column) => reader.GetInt64(column);
 
+    public long? NumberOrNull(int column) => IsNull(column) ? null : Convert.ToInt64(reader.GetValue(column));
+
     public int Int32(int column) => reader.GetInt32(column);
 
     public bool Boolean(int column) => reader.GetBoolean(column);

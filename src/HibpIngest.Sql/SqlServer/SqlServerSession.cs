@@ -30,11 +30,8 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
     }
 
     /// <summary>The first column of the first row; null where there is no row, or NULL.</summary>
-    public async Task<long?> NumberAsync(string sql, params SqlParameter[] parameters)
-    {
-        using var command = Command(sql, parameters);
-        return await command.ExecuteScalarAsync(cancellationToken) is { } value and not DBNull ? Convert.ToInt64(value) : null;
-    }
+    public async Task<long?> NumberAsync(string sql, params SqlParameter[] parameters) =>
+        await ListAsync(sql, row => row.NumberOrNull(0), parameters) is [var first, ..] ? first : null;
 
     public async Task<List<T>> ListAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
     {
@@ -44,6 +41,10 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
         var list = new List<T>();
         while (await reader.ReadAsync(cancellationToken))
             list.Add(read(row));
+        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has succeeded, and there may be statements behind it) is lost where a reader is just closed.
+        while (await reader.NextResultAsync(cancellationToken))
+        {
+        }
         return list;
     }
 

@@ -62,6 +62,7 @@ BEGIN
         purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
         last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
         batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
+        slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
         ingest_complete bit NOT NULL CONSTRAINT loads_ingest_complete DEFAULT 0,
         duplicates_possible bit NOT NULL CONSTRAINT loads_duplicates_possible DEFAULT 0,
         purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are gone already
