@@ -9,7 +9,7 @@ using HibpIngest.Ports;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Matching a load: how long it takes, and how many rows the server says that it read for it, beside the load and its subscribers together. Half of the people and of the domains are in the load.
+/// Matching a load: how long it takes, and how many rows the server says that it read for it, beside the load and, for each range, its subscribers. Half of the people and of the domains are in the load.
 /// </summary>
 internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains)
 {
@@ -18,7 +18,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     private readonly PipelineOptions _options = new();
 
     /// <param name="readsOf">Rows that the server has read of the load's rows and of the subscribers until now, by its own count; null where it has none.</param>
-    /// <returns>Whether it read no more than the load and its subscribers.</returns>
+    /// <returns>Whether it read no more than the load once, and the subscribers once for each range.</returns>
     public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
     {
         await ImportAsync();
@@ -32,17 +32,20 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             Console.Error.WriteLine($"match {Math.Min(after + _options.MatchRows, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }
         var matched = Stopwatch.GetElapsedTime(began);
+        var read = await readsOf() - before;
+        began = Stopwatch.GetTimestamp();
         await database.FinishMatchingAsync(load, hold: true, suppress: false, CancellationToken.None);
         var finished = Stopwatch.GetElapsedTime(began);
-        var read = await readsOf() - before;
 
         var found = (await database.GetLoadAsync(load, CancellationToken.None))!;
-        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in {matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s, "
+        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in {matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, "
             + $"{found.Notifications.Open:N0} notifications");
         if (read is not { } count)
             return true;
-        var allowed = (long)rows + people + domains;
-        Console.WriteLine($"rows read by the server's own count: {count:N0}, load and subscribers together: {allowed:N0}, ratio {(double)count / allowed:F3}");
+        // Each range is one statement, which reads its rows once and the subscribers once.
+        var ranges = ((rows - 1) / _options.MatchRows) + 1;
+        var allowed = rows + ((long)ranges * (people + domains));
+        Console.WriteLine($"rows read by the server's own count: {count:N0}, the load once and the subscribers once a range: {allowed:N0}, ratio {(double)count / allowed:F3}");
         return count <= allowed;
     }
 

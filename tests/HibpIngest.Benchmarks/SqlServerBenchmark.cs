@@ -55,6 +55,39 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         await command.ExecuteNonQueryAsync();
     }
 
+    /// <summary>
+    /// Rows of loads and of subscribers that the server has read since the database was made, by scan or by index, as its own statistics count them. Null on SQL Server, which counts reads of pages
+    /// only; Babelfish for PostgreSQL, which speaks T-SQL too, counts rows.
+    /// </summary>
+    public static async Task<long?> RowsReadAsync(string connection)
+    {
+        if (await ScalarAsync(connection, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is not string)
+            return null;
+        var schema = $"{new SqlConnectionStringBuilder(connection).InitialCatalog}_dbo";
+        // A session reports its counts when it ends, and somewhat late.
+        SqlConnection.ClearAllPools();
+        for (long before = -1; ;)
+        {
+            await Task.Delay(TimeSpan.FromSeconds(2));
+            var read = Convert.ToInt64(
+                await ScalarAsync(
+                    connection,
+                    $"SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"),
+                CultureInfo.InvariantCulture);
+            if (read == before)
+                return read;
+            before = read;
+        }
+    }
+
+    private static async Task<object?> ScalarAsync(string connection, string sql)
+    {
+        await using var opened = new SqlConnection(connection);
+        await opened.OpenAsync();
+        await using var command = new SqlCommand(sql, opened) { CommandTimeout = 600 };
+        return await command.ExecuteScalarAsync();
+    }
+
     private async Task<(double, TimeSpan)> CopyAsync()
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
