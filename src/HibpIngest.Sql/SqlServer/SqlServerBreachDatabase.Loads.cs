@@ -144,11 +144,12 @@ public sealed partial class SqlServerBreachDatabase
         {
             try
             {
-                return await WriteBatchAsync(
+                return await WriteSurelyAsync(
                     async (session, inDoubt) => await TryAdvanceAsync(session, load, owner, batch, sliceRows, checkpoint, duplicatesPossible, lease) is { } advanced
                         ? await CopyBatchAsync(session, load, batch, rows, sliceRows, advanced)
                         : (inDoubt ? await FindCommittedAsync(session, load, owner, batch) : null) ?? throw new LoadLostException(load),
-                    cancellationToken);
+                    cancellationToken,
+                    keeps: true);
             }
             catch (CopyTimeoutException) when (rows > SqlServerOptions.SmallestCopyRows)
             {
@@ -290,9 +291,12 @@ public sealed partial class SqlServerBreachDatabase
             $"""
             UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices, checkpoint_json = @checkpoint,
                 duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
-            OUTPUT inserted.slices, inserted.batches
             WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting';
-            IF @@ROWCOUNT = 1 {InsertSlicesSql(Math.Min(slices, SlicesPerInsert))}
+            IF @@ROWCOUNT = 1
+            BEGIN
+                {InsertSlicesSql(Math.Min(slices, SlicesPerInsert))};
+                SELECT slices, batches FROM dbo.loads WHERE id = @load;
+            END
             """,
             row => new Advanced(row.Int32(0), row.Int32(1)),
             BigInt("@load", load), Owner(owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),

@@ -147,12 +147,10 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public async Task<bool> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken)
-    {
+    public Task<bool> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken) =>
         // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and asks again where the answer to its commit was lost.
-        var inDoubt = false;
-        return await WriteAsync(
-            async session => await session.ExecuteAsync(
+        WriteSurelyAsync(
+            async (session, inDoubt) => await session.ExecuteAsync(
                 """
                 UPDATE dbo.notifications SET state = @state, error = @error, completed_at = @now, claim_owner = NULL, claim_expires_at = NULL
                 WHERE id = @notification AND state = 'open' AND (claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)
@@ -160,9 +158,7 @@ public sealed partial class SqlServerBreachDatabase
                 BigInt("@notification", notification), Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength),
                 LongText("@error", error is null ? null : OneLine(error))) == 1 || inDoubt,
             cancellationToken,
-            _options.LongTimeout,
-            onDoubt: () => inDoubt = true);
-    }
+            _options.LongTimeout);
 
     /// <inheritdoc/>
     public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>

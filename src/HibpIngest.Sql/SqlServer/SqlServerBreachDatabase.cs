@@ -170,10 +170,13 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         RetryAsync(again => AttemptAsync(work, inTransaction: true, keeps: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// Runs a batch's transaction, on the connection of the batch before where there is one: to take it from the pool anew would have the server forget what it knows of the table. Runs again even
-    /// where the answer to the commit was lost: the work is told of the doubt, and finds out.
+    /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try before is in doubt, and finds out.
     /// </summary>
-    private Task<T> WriteBatchAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken)
+    /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <param name="timeout">Of each statement.</param>
+    /// <param name="keeps">On the connection of the last call that kept it, and the next is on this one's: one taken from the pool anew has the server forget what it knows of the tables.</param>
+    private Task<T> WriteSurelyAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, bool keeps = false)
     {
         var inDoubt = false;
         return RetryAsync(
@@ -181,7 +184,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             {
                 try
                 {
-                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, keeps: true, _connections.CommandTimeout, again);
+                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, keeps, timeout ?? _connections.CommandTimeout, again);
                 }
                 catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
