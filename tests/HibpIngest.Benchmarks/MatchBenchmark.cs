@@ -11,11 +11,9 @@ namespace HibpIngest.Benchmarks;
 /// <summary>
 /// Matching a load: how long it takes, and how many rows the server says that it read for it, beside the load and, for each range, its subscribers. Half of the people and of the domains are in the load.
 /// </summary>
-internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains)
+internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains, int range)
 {
     private const int ImportAtOnce = 10_000;
-
-    private readonly PipelineOptions _options = new();
 
     /// <param name="readsOf">Rows that the server has read of the load's rows and of the subscribers until now, by its own count; null where it has none.</param>
     /// <returns>Whether it read no more than the load once, and the subscribers once for each range.</returns>
@@ -25,17 +23,18 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         var load = await CopyAsync();
         var before = await readsOf();
         var began = Stopwatch.GetTimestamp();
-        for (var after = 0L; after < rows; after += _options.MatchRows)
+        for (var after = 0L; after < rows; after += range)
         {
-            if (!await database.MatchRowsAsync(load, after, Math.Min(after + _options.MatchRows, rows), CancellationToken.None))
+            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), CancellationToken.None))
                 throw new InvalidOperationException("a range was not matched");
-            Console.Error.WriteLine($"match {Math.Min(after + _options.MatchRows, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
+            Console.Error.WriteLine($"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }
         var matched = Stopwatch.GetElapsedTime(began);
         var read = await readsOf() - before;
         began = Stopwatch.GetTimestamp();
         await database.FinishMatchingAsync(load, hold: true, suppress: false, CancellationToken.None);
         var finished = Stopwatch.GetElapsedTime(began);
+        var readAtLast = await readsOf() - before - read;
 
         var found = (await database.GetLoadAsync(load, CancellationToken.None))!;
         Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in {matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, "
@@ -43,9 +42,9 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         if (read is not { } count)
             return true;
         // Each range is one statement, which reads its rows once and the subscribers once.
-        var ranges = ((rows - 1) / _options.MatchRows) + 1;
+        var ranges = ((rows - 1) / range) + 1;
         var allowed = rows + ((long)ranges * (people + domains));
-        Console.WriteLine($"rows read by the server's own count: {count:N0}, the load once and the subscribers once a range: {allowed:N0}, ratio {(double)count / allowed:F3}");
+        Console.WriteLine($"rows read by the server's own count: {count:N0}, the load once and the subscribers once in each of {ranges:N0} ranges: {allowed:N0}, ratio {(double)count / allowed:F3}; then for the notifications {readAtLast:N0}");
         return count <= allowed;
     }
 
@@ -73,7 +72,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     /// <summary>A load of that many rows, upserted as far as the database knows, and in state matching.</summary>
     private async Task<long> CopyAsync()
     {
-        var settings = IngestBreach.NewSettings(_options);
+        var settings = IngestBreach.NewSettings(new PipelineOptions());
         var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
         await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
         var accounts = new SampleAccounts(1);

@@ -25,14 +25,14 @@ internal sealed class Pairs(int count)
         _rows.Add((stage, unit, Median(rates.Select(pair => pair.Ceiling)), Median(rates.Select(pair => pair.Ours)), Median(ratios), ratios[0], ratios[^1]));
     }
 
-    /// <summary>Prints what was measured; true when every stage reaches the share of its ceiling.</summary>
-    public bool Print(double share)
+    /// <summary>Prints what was measured; true when every stage reaches the share of its ceiling, or the one that is named: the others are peers.</summary>
+    public bool Print(double share, string? stage = null)
     {
         Console.WriteLine($"| stage | unit | ceiling/s | ours/s | ratio, median of {count} pairs | lowest-highest |");
         Console.WriteLine("| --- | --- | ---: | ---: | ---: | ---: |");
         foreach (var row in _rows)
             Console.WriteLine($"| {row.Stage} | {row.Unit} | {row.Ceiling:N0} | {row.Ours:N0} | {row.Ratio:F2} | {row.Lowest:F2}-{row.Highest:F2} |");
-        return _rows.TrueForAll(row => row.Ratio >= share);
+        return _rows.TrueForAll(row => row.Ratio >= share || (stage is not null && row.Stage != stage));
     }
 
     private static double Median(IEnumerable<double> values)

@@ -27,7 +27,8 @@ internal static class Parameter
 
     public static SqlParameter Time(string name, DateTimeOffset value)
     {
-        var parameter = Create(name, SqlDbType.DateTime2, 0, value.UtcDateTime);
+        const int Bytes = 7; // to prepare a statement the driver wants it, though the scale decides
+        var parameter = Create(name, SqlDbType.DateTime2, Bytes, value.UtcDateTime);
         parameter.Scale = 3;
         return parameter;
     }

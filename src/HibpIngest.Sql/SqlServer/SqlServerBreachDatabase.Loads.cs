@@ -287,7 +287,7 @@ public sealed partial class SqlServerBreachDatabase
         SqlServerSession session, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease)
     {
         var slices = (batch.Count + sliceRows - 1) / sliceRows;
-        return session.FirstAsync(
+        return session.FirstPreparedAsync(
             $"""
             UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices, checkpoint_json = @checkpoint,
                 duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
@@ -305,9 +305,6 @@ public sealed partial class SqlServerBreachDatabase
 
     private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, long load, AccountBatch batch, int rows, int sliceRows, Advanced advanced)
     {
-        // All that a batch but the first has to do is the copy.
-        if (advanced.Batches == 1)
-            await GiveBreachIdAsync(session, load);
         var slices = (batch.Count + sliceRows - 1) / sliceRows;
         for (var done = SlicesPerInsert; done < slices; done += SlicesPerInsert)
         {
@@ -316,6 +313,9 @@ public sealed partial class SqlServerBreachDatabase
                 BigInt("@load", load), Int("@slices", slices), Int("@done", done), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows), BigInt("@to", batch.LastPosition));
         }
         CopyRows(session, load, batch, rows);
+        // Behind the copy: the first batches of other new breaches wait for the row that ids come from.
+        if (advanced.Batches == 1)
+            await GiveBreachIdAsync(session, load);
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 

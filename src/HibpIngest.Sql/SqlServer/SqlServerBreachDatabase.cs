@@ -33,7 +33,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     private volatile bool _opened;
 
     /// <summary>The connection of the last batch, open, for the next one.</summary>
-    private SqlConnection? _kept;
+    private ServerConnection? _kept;
 
     private SqlServerBreachDatabase(SqlServerConnections connections, TimeProvider time, ILogger log, SqlServerOptions options)
     {
@@ -269,7 +269,8 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, bool keeps, TimeSpan timeout, CancellationToken cancellationToken)
     {
         var stage = Stage.Opening;
-        var connection = (keeps ? Interlocked.Exchange(ref _kept, null) : null) ?? _connections.Create();
+        var server = (keeps ? Interlocked.Exchange(ref _kept, null) : null) ?? new ServerConnection(_connections.Create());
+        var connection = server.Connection;
         SqlTransaction? transaction = null;
         var kept = false;
         try
@@ -279,7 +280,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             _opened = true;
             stage = Stage.Working;
             transaction = inTransaction ? connection.BeginTransaction(IsolationLevel.ReadCommitted) : null;
-            var result = await work(new SqlServerSession(connection, transaction, _time, timeout, cancellationToken));
+            var result = await work(new SqlServerSession(server, transaction, _time, timeout, cancellationToken));
             cancellationToken.ThrowIfCancellationRequested();
             stage = Stage.Committing;
             transaction?.Commit();
@@ -299,9 +300,9 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         {
             End(transaction);
             if (kept)
-                Interlocked.Exchange(ref _kept, connection)?.Dispose();
+                Interlocked.Exchange(ref _kept, server)?.Dispose();
             else
-                await connection.DisposeAsync();
+                server.Dispose();
         }
     }
 

@@ -7,7 +7,7 @@ namespace HibpIngest.Sql.SqlServer;
 /// <summary>
 /// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the database's clock, in UTC; another clock only where the provider was given one.
 /// </summary>
-internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
+internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
 {
     private const string Now = "@now";
 
@@ -15,12 +15,12 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
     private const string CountRows = "SET NOCOUNT OFF; ";
     private const string TakeServersClock = $"DECLARE {Now} datetime2(3) = SYSUTCDATETIME(); ";
 
-    public SqlConnection Connection => connection;
+    public SqlConnection Connection => server.Connection;
 
     public SqlTransaction? Transaction => transaction;
 
     /// <summary>The same connection in a transaction.</summary>
-    public SqlServerSession In(SqlTransaction transaction) => new(connection, transaction, time, timeout, cancellationToken);
+    public SqlServerSession In(SqlTransaction transaction) => new(server, transaction, time, timeout, cancellationToken);
 
     /// <summary>Runs a statement that changes rows (one such statement, where the count is used); returns how many.</summary>
     public async Task<int> ExecuteAsync(string sql, params SqlParameter[] parameters)
@@ -36,22 +36,18 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
     public async Task<List<T>> ListAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
     {
         using var command = Command(sql, parameters);
-        await using var reader = await command.ExecuteReaderAsync(cancellationToken);
-        var row = new SqlServerRow(reader);
-        var list = new List<T>();
-        while (await reader.ReadAsync(cancellationToken))
-            list.Add(read(row));
-        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has succeeded, and there may be statements behind it) is lost where a reader is just closed.
-        while (await reader.NextResultAsync(cancellationToken))
-        {
-        }
-        return list;
+        return await ListAsync(command, read);
     }
 
     /// <summary>The one row of a result; null where there is none.</summary>
     public async Task<T?> FirstAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
         where T : class
         => await ListAsync(sql, read, parameters) is [var first, ..] ? first : null;
+
+    /// <summary>The same, by a statement that the connection keeps prepared, for what runs many times on one that is kept: neither its text nor its parsing is paid again.</summary>
+    public async Task<T?> FirstPreparedAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
+        where T : class
+        => await ListAsync(Prepared(sql, parameters), read) is [var first, ..] ? first : null;
 
     /// <summary>Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the batch: no object is made for a row.</summary>
     public async Task ReadAccountsAsync(AccountBatch into, string sql, params SqlParameter[] parameters)
@@ -70,9 +66,40 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
 
     public void ThrowIfCancelled() => cancellationToken.ThrowIfCancellationRequested();
 
+    private async Task<List<T>> ListAsync<T>(SqlCommand command, Func<SqlServerRow, T> read)
+    {
+        await using var reader = await command.ExecuteReaderAsync(cancellationToken);
+        var row = new SqlServerRow(reader);
+        var list = new List<T>();
+        while (await reader.ReadAsync(cancellationToken))
+            list.Add(read(row));
+        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has succeeded, and there may be statements behind it) is lost where a reader is just closed.
+        while (await reader.NextResultAsync(cancellationToken))
+        {
+        }
+        return list;
+    }
+
+    private SqlCommand Prepared(string sql, SqlParameter[] parameters)
+    {
+        if (!server.Prepared.TryGetValue(sql, out var command))
+        {
+            command = Command(sql, parameters);
+            command.Prepare(); // sent with its first run: no round trip of its own
+            server.Prepared.Add(sql, command);
+            return command;
+        }
+        command.Transaction = transaction;
+        foreach (var parameter in parameters)
+            command.Parameters[parameter.ParameterName].Value = parameter.Value;
+        if (command.Parameters.Contains(Now))
+            command.Parameters[Now].Value = Parameter.Time(Now, time.GetUtcNow()).Value;
+        return command;
+    }
+
     private SqlCommand Command(string sql, SqlParameter[] parameters)
     {
-        var command = connection.CreateCommand();
+        var command = Connection.CreateCommand();
         command.Transaction = transaction;
         command.CommandTimeout = (int)timeout.TotalSeconds;
         command.Parameters.AddRange(parameters);
@@ -86,5 +113,21 @@ internal sealed class SqlServerSession(SqlConnection connection, SqlTransaction?
         }
         command.CommandText = prefix + sql;
         return command;
+    }
+}
+
+/// <summary>A connection and the statements prepared on it, which live as long as it is open.</summary>
+internal sealed class ServerConnection(SqlConnection connection) : IDisposable
+{
+    public SqlConnection Connection => connection;
+
+    /// <summary>By their text.</summary>
+    public Dictionary<string, SqlCommand> Prepared { get; } = [];
+
+    public void Dispose()
+    {
+        foreach (var command in Prepared.Values)
+            command.Dispose();
+        connection.Dispose();
     }
 }
