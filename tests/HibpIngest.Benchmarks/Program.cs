@@ -11,7 +11,7 @@ const string Usage = """
       stages [ACCOUNTS] [PAIRS]   extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is under 60% of its ceiling
       sqlserver CONNECTION [ACCOUNTS] [PAIRS]   copy into a SQL Server (a login that may create databases) beside bare SqlBulkCopy and DataTables; exit code 1 where the copy is under 85%
       match CONNECTION [ROWS] [PEOPLE] [DOMAINS] [RANGE]   matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in ranges of 1,000,000); exit code 1 where the
-                                  server, if it counts them, read more rows than the load once and the subscribers once a range
+                                  server, if it counts them, read more rows than the load once, the subscribers once a range, and the subscriber of each notification
       memory [SMALL] [LARGE]      peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit code 1 when it grows by more than 1.3 times
     """;
 const double LeastShare = 0.6;

@@ -7,8 +7,9 @@ namespace HibpIngest.Sql.SqlServer;
 public sealed partial class SqlServerBreachDatabase
 {
     /// <summary>
-    /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each, both of them hashed: per address subscribed and per domain, its rows. The hints are for the
-    /// plan alone: the first range that a server plans for may be a breach of ten accounts, and the statistics know nothing of a load that has just come.
+    /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each, both of them hashed: per address subscribed and per domain, its rows. Nothing depends on
+    /// the hints but the plan. What a server has seen of a load that has just come ends before the range, and it would plan for one row: so the order of the joins is said (what is hashed stands on the
+    /// left), and where hints are not heeded the bounds, being queries, are not looked up in the statistics.
     /// </summary>
     private const string MatchSql =
         """
@@ -16,16 +17,14 @@ public sealed partial class SqlServerBreachDatabase
 
         INSERT INTO #matches (subscriber, domain, accounts)
         SELECT a.id, d.match_domain, COUNT_BIG(*)
-        FROM dbo.rows r
-        LEFT JOIN (
-            SELECT id, match_domain, match_alias FROM dbo.subscribers WHERE match_alias IS NOT NULL AND id <= @lastSubscriber) a
-            ON a.match_domain = r.domain AND a.match_alias = r.alias
-        LEFT JOIN (
-            SELECT DISTINCT match_domain FROM dbo.subscribers WHERE match_alias IS NULL AND id <= @lastSubscriber) d
-            ON d.match_domain = r.domain
-        WHERE r.load_id = @load AND r.position > @after AND r.position <= @upTo AND (a.id IS NOT NULL OR d.match_domain IS NOT NULL)
+        FROM (SELECT DISTINCT match_domain FROM dbo.subscribers WHERE match_alias IS NULL AND id <= @lastSubscriber) d
+        RIGHT JOIN (
+            (SELECT id, match_domain, match_alias FROM dbo.subscribers WHERE match_alias IS NOT NULL AND id <= @lastSubscriber) a
+            RIGHT JOIN dbo.rows r ON r.domain = a.match_domain AND r.alias = a.match_alias)
+            ON r.domain = d.match_domain
+        WHERE r.load_id = @load AND r.position > (SELECT @after) AND r.position <= (SELECT @upTo) AND (a.id IS NOT NULL OR d.match_domain IS NOT NULL)
         GROUP BY a.id, d.match_domain
-        OPTION (HASH JOIN, RECOMPILE);
+        OPTION (HASH JOIN, HASH GROUP, FORCE ORDER, RECOMPILE);
         """;
 
     private const string RecordMatchesSql =

@@ -54,6 +54,8 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         }
     }
 
+    public static TheoryData<int> EachRun => [.. Enumerable.Range(1, Runs)];
+
     public ValueTask DisposeAsync() => _proxy.DisposeAsync();
 
     [Theory]
@@ -72,9 +74,11 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         await AssertWholeAsync(load);
     }
 
-    [Fact]
-    public async Task A_login_refused_for_a_while_delays_and_loses_nothing()
+    [Theory]
+    [MemberData(nameof(EachRun))]
+    public async Task A_login_refused_for_a_while_delays_and_loses_nothing(int run)
     {
+        _ = run;
         await using var database = OpenThroughProxy(TimeSpan.FromMinutes(1));
         var load = await StartAsync(database);
         SqlConnection.ClearAllPools();
