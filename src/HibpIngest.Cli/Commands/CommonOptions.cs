@@ -14,8 +14,8 @@ internal static class CommonOptions
 
     public static readonly Option<string?> Database = new("--database")
     {
-        Description = "File of the database. Default: HIBP_DATABASE, else .hibp/hibp.db.",
-        HelpName = "FILE",
+        Description = "File of a SQLite database, or connection string of one on SQL Server or Azure SQL. Default: HIBP_DATABASE, else .hibp/hibp.db.",
+        HelpName = "DATABASE",
         Recursive = true,
     };
 
