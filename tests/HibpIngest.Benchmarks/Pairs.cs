@@ -32,7 +32,7 @@ internal sealed class Pairs(int count)
         Console.WriteLine("| --- | --- | ---: | ---: | ---: | ---: |");
         foreach (var row in _rows)
             Console.WriteLine($"| {row.Stage} | {row.Unit} | {row.Ceiling:N0} | {row.Ours:N0} | {row.Ratio:F2} | {row.Lowest:F2}-{row.Highest:F2} |");
-        return _rows.TrueForAll(row => row.Ratio >= share || (stage is not null && row.Stage != stage));
+        return _rows.Where(row => stage is null || row.Stage == stage).Select(row => row.Ratio).DefaultIfEmpty(0).Min() >= share;
     }
 
     private static double Median(IEnumerable<double> values)

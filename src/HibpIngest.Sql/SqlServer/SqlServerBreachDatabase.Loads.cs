@@ -436,12 +436,14 @@ public sealed partial class SqlServerBreachDatabase
 
     /// <summary>
     /// Holds a load and its breach for the rest of the transaction, against all that changes the load as a whole, and reads what the statements after it may rely on. The rows are the locks:
-    /// an UPDATE that changes nothing holds them on every server, at every isolation level.
+    /// an UPDATE that changes nothing holds them on every server, at every isolation level. The load comes first, as it does where a batch is copied and where a range is matched, which hold it long.
     /// </summary>
     private static async Task<LoadFacts> LockLoadAsync(SqlServerSession session, long load)
     {
+        if (!await LockLoadRowAsync(session, load))
+            throw Refusals.NoLoad(load);
         await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)", BigInt("@load", load));
-        return await LockLoadRowAsync(session, load) ? (await ReadFactsAsync(session, load))! : throw Refusals.NoLoad(load);
+        return (await ReadFactsAsync(session, load))!;
     }
 
     private static async Task<bool> LockLoadRowAsync(SqlServerSession session, long load) =>

@@ -9,7 +9,7 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>
     /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each, both of them hashed: per address subscribed and per domain, its rows. Nothing depends on
     /// the hints but the plan. What a server has seen of a load that has just come ends before the range, and it would plan for one row: so the order of the joins is said (what is hashed stands on the
-    /// left), and where hints are not heeded the bounds, being queries, are not looked up in the statistics.
+    /// left), and where hints are not heeded the bounds, being queries, are not looked up in the statistics; SQL Server folds such queries into the values.
     /// </summary>
     private const string MatchSql =
         """

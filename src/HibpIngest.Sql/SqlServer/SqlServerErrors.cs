@@ -41,6 +41,7 @@ internal static class SqlServerErrors
         615, 921, 922, 923, 924, 926, 927, 952, 983, 4221, 5064, 18401, 40143, 40166, 40197, 40540, 40545, 40613, 40642, 42108, 42109, // a database that moves, starts or is changed
         669, 701, 1204, 3966, 8628, 8645, 8651, 9515, 17889, // memory, locks, row versions, connections
         10928, 10929, 10930, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 40648, 40671, 45168, 45169, 49918, 49919, 49920, // throttling
+        586, 8179, // a prepared statement that the server no longer has: a gateway gave the connection another session
         1222, 3960, // a lock that was not had in time, a row that changed under a snapshot
     }.ToFrozenSet();
 

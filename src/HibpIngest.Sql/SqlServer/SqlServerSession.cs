@@ -47,7 +47,14 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
     /// <summary>The same, by a statement that the connection keeps prepared, for what runs many times on one that is kept: neither its text nor its parsing is paid again.</summary>
     public async Task<T?> FirstPreparedAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
         where T : class
-        => await ListAsync(Prepared(sql, parameters), read) is [var first, ..] ? first : null;
+    {
+        if (await ListAsync(Prepared(sql, parameters), read) is [var first, ..])
+            return first;
+        // The driver keeps the columns of a prepared statement's last run, and this one had none.
+        if (server.Prepared.Remove(sql, out var command))
+            command.Dispose();
+        return null;
+    }
 
     /// <summary>Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the batch: no object is made for a row.</summary>
     public async Task ReadAccountsAsync(AccountBatch into, string sql, params SqlParameter[] parameters)

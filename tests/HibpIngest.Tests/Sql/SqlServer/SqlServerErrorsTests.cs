@@ -37,6 +37,9 @@ public sealed class SqlServerErrorsTests
     [InlineData(10060)]
     [InlineData(997)]
     [InlineData(233)]
+    // a prepared statement that is gone: learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
+    [InlineData(586)]
+    [InlineData(8179)]
     [InlineData(64)]
     [InlineData(20)]
     [InlineData(10053)]
