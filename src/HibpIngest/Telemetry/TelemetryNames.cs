@@ -99,7 +99,7 @@ public static class TelemetryNames
         /// Event id of the line that says how far a load is, each minute while it is open and when its state changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
         /// <see cref="Progress"/>.
         /// </summary>
-        public const int LoadSeen = 1600;
+        public const int LoadSeen = 1700;
 
         /// <summary>Id of the load.</summary>
         public const string Load = "Load";

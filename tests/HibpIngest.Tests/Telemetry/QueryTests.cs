@@ -1,11 +1,16 @@
 using System.Diagnostics;
+using System.Reflection;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql.SqlServer;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
@@ -92,6 +97,19 @@ public sealed partial class QueryTests
         foreach (var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
             queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
         return queries;
+    }
+
+    [Fact]
+    public void No_two_lines_share_an_event_id()
+    {
+        var ids = new[] { typeof(HibpTelemetry), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport) }
+            .SelectMany(type => type.Assembly.GetTypes())
+            .SelectMany(type => type.GetMethods(BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
+            .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)
+            .OfType<int>()
+            .ToList();
+        Assert.Contains(TelemetryNames.Logs.LoadSeen, ids);
+        Assert.Equal(ids.Distinct().Order(), ids.Order());
     }
 
     private static async Task<string> CheckAsync(string folder, string input)
