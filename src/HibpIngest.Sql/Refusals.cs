@@ -17,6 +17,14 @@ internal static class Refusals
 
     public static NotPossibleException Restarted(long load, long restarted) => new($"load {load} was restarted as load {restarted}, which carries on in its place");
 
+    public static NotPossibleException Superseded(long load) =>
+        new($"load {load} read a version of its blob that has been replaced or deleted: what is there now is a load of its own");
+
+    public static NotPossibleException Removing(long load) => new($"load {load} is being removed; run 'hibp breach remove' again to end that");
+
+    public static NotPossibleException UpgradeOpen(string database, long load) =>
+        new($"load {load} of database {database} is still open, and what it does half-way belongs to the old schema: end it with the version of the program that began it, then upgrade");
+
     public static NotPossibleException Purged(long load, string request) =>
         new($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
 

@@ -5,14 +5,39 @@ namespace HibpIngest.Sql;
 /// <summary>What the port returns, made from rows whose columns every provider selects in the same order.</summary>
 internal static class RowReaders
 {
-    /// <summary>id (0: none yet), name, metadata, hidden, published_at.</summary>
+    /// <summary>name, metadata, hidden, published_at; its marks come in rows of their own (<see cref="AddBreach"/>).</summary>
     public static Breach Breach(IRow row) => new()
     {
-        Id = row.Int32(0),
-        Name = row.Text(1),
-        Metadata = StoredText.ToMetadata(row.Text(2)),
-        Hidden = row.Boolean(3),
-        PublishedAt = row.TimeOrNull(4),
+        Name = row.Text(0),
+        Metadata = StoredText.ToMetadata(row.Text(1)),
+        Hidden = row.Boolean(2),
+        PublishedAt = row.TimeOrNull(3),
+    };
+
+    /// <summary>name, metadata, hidden, published_at, mark (null: none), of a row for each mark of a breach, the rows of a breach together and its marks ascending.</summary>
+    public static void AddBreach(List<Breach> breaches, IRow row)
+    {
+        if (breaches.Count == 0 || breaches[^1].Name != row.Text(0))
+            breaches.Add(Breach(row));
+        if (!row.IsNull(4) && !breaches[^1].Marks.Contains(row.Int32(4)))
+            breaches[^1] = breaches[^1] with { Marks = [.. breaches[^1].Marks, row.Int32(4)] };
+    }
+
+    /// <summary>
+    /// id, breach's name and whether it is hidden, blob, etag, state, mark (0: none), expiry of the lease where it is alive, message_sent_at, whether nothing may be written any more, purged.
+    /// </summary>
+    public static LoadHead LoadHead(IRow row) => new()
+    {
+        Id = row.Int64(0),
+        Breach = row.Text(1),
+        Hidden = row.Boolean(2),
+        Blob = new BlobVersion(row.Text(3), row.Text(4)),
+        State = StoredText.ToLoadState(row.Text(5)),
+        Mark = row.Int32(6),
+        LeaseExpiresAt = row.TimeOrNull(7),
+        MessageSentAt = row.TimeOrNull(8),
+        Stopped = row.Boolean(9),
+        Purged = row.Boolean(10),
     };
 
     /// <summary>load, number, first, last, count, state, attempts, error, queued_at, done_at.</summary>
@@ -44,14 +69,15 @@ internal static class RowReaders
     public static Subscription Subscription(IRow row) => new(row.Text(0), DomainOrNull(row, 1));
 
     /// <summary>
-    /// id, breach's name and id (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and matched position, batches, ingest_complete, duplicates_possible, purged, error,
-    /// started_at, ingested_at, upserted_at, finished_at, expiry of the lease where it is alive.
+    /// id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and matched position, batches, ingest_complete, duplicates_possible, purged, error,
+    /// started_at, ingested_at, upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded, removing, held_because, attempts, message_sent_at,
+    /// mails_queued.
     /// </summary>
     public static Load Load(IRow row, SliceCounts slices, long entities, NotificationCounts notifications) => new()
     {
         Id = row.Int64(0),
         Breach = row.Text(1),
-        BreachId = row.Int32(2),
+        Mark = row.Int32(2),
         Blob = new BlobVersion(row.Text(3), row.Text(4)),
         State = StoredText.ToLoadState(row.Text(5)),
         Settings = StoredText.ToSettings(row.Text(6)),
@@ -69,6 +95,14 @@ internal static class RowReaders
         UpsertedAt = row.TimeOrNull(18),
         FinishedAt = row.TimeOrNull(19),
         LeaseExpiresAt = row.TimeOrNull(20),
+        PublishedAt = row.TimeOrNull(21),
+        ReplacedBy = row.IsNull(22) ? null : row.Int64(22),
+        Superseded = row.Boolean(23),
+        Removing = row.Boolean(24),
+        HeldBecause = row.TextOrNull(25),
+        Attempts = row.Int32(26),
+        MessageSentAt = row.TimeOrNull(27),
+        MailsQueued = row.Int32(28),
         Slices = slices,
         Entities = entities,
         Notifications = notifications,

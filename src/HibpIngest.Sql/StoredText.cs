@@ -34,6 +34,13 @@ internal static class StoredText
     /// <summary>An error as one line.</summary>
     public static string OneLine(string error) => error.ReplaceLineEndings(" ");
 
+    /// <summary>A metadata document on top of what is known.</summary>
+    public static BreachMetadata Merge(ReadOnlyMemory<byte> document, BreachMetadata before, bool byOperator) =>
+        byOperator ? BreachMetadata.Parse(document, before) : BreachMetadata.Merge(document, before);
+
+    /// <summary>Why a load is held that goes on for one whose mails were.</summary>
+    public static string HeldBefore(long load) => $"load {load}, in whose place it is, was held";
+
     /// <summary>A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own address.</summary>
     public static (string Email, string Domain) Normalise(Subscription subscription) =>
         (subscription.Email.Trim().ToLowerInvariant(), subscription.Domain?.Trim().ToLowerInvariant() ?? "");

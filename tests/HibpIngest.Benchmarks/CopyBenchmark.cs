@@ -38,12 +38,11 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
     {
         await using var database = SqliteBreachDatabase.Open(NewFile(), TimeProvider.System);
         await database.UpgradeAsync(CancellationToken.None);
-        var settings = IngestBreach.NewSettings(new PipelineOptions());
-        var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
-        await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(database);
+        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
         var began = Stopwatch.GetTimestamp();
         foreach (var batch in batches)
-            await database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         return (batches.Sum(batch => batch.Count), Stopwatch.GetElapsedTime(began));
     }
 

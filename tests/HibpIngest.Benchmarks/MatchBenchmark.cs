@@ -75,8 +75,8 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     private async Task<long> CopyAsync()
     {
         var settings = IngestBreach.NewSettings(new PipelineOptions());
-        var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
-        await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(database);
+        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
         var accounts = new SampleAccounts(1);
         var buffer = new byte[SampleAccounts.MaxBytes];
         var batch = new AccountBatch(settings.BatchRows);
@@ -90,9 +90,9 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
                 var at = account.IndexOf((byte)'@');
                 batch.Add(account[..at], account[(at + 1)..]);
             }
-            await database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         }
-        await database.FinishIngestAsync(load.Id, "bench", new LoadCheckpoint(), CancellationToken.None);
+        await BenchmarkLoad.FinishAsync(database, load);
         foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
             await database.CompleteSliceAsync(load.Id, slice.Number, slice.Count, CancellationToken.None);
         await database.TryStartMatchingAsync(load.Id, CancellationToken.None);

@@ -92,12 +92,11 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
         await using var database = SqlServerBreachDatabase.Open(connectionString, TimeProvider.System, NullLoggerFactory.Instance);
-        var settings = IngestBreach.NewSettings(new PipelineOptions());
-        var load = await database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\""), settings, null, CancellationToken.None);
-        await database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(database);
+        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
         var began = Stopwatch.GetTimestamp();
         foreach (var batch in batches)
-            await database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         return (_rows, Stopwatch.GetElapsedTime(began));
     }
 
@@ -134,8 +133,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
         await using var database = SqlServerBreachDatabase.Open(connectionString, TimeProvider.System, NullLoggerFactory.Instance);
-        return (await database.StartLoadAsync(
-            "Bench", new BreachMetadata(), new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\""), IngestBreach.NewSettings(new PipelineOptions()), null, CancellationToken.None)).Id;
+        return (await BenchmarkLoad.StartAsync(database)).Id;
     }
 
     private SqlBulkCopy Bare()

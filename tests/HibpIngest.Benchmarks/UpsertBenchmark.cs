@@ -69,10 +69,10 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     {
         await _database.UpgradeAsync(CancellationToken.None);
         var settings = IngestBreach.NewSettings(_options);
-        var load = await _database.StartLoadAsync("Bench", new BreachMetadata(), new BlobVersion("Bench.zip", "\"1\""), settings, null, CancellationToken.None);
-        await _database.TryTakeLoadAsync(load.Id, "bench", TimeSpan.FromHours(1), CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(_database, _options);
+        await using var copy = await BenchmarkLoad.OpenCopyAsync(_database, load);
         foreach (var batch in batches)
-            await _database.CommitBatchAsync(load.Id, "bench", batch, settings.SliceRows, new LoadCheckpoint(), false, TimeSpan.FromHours(1), CancellationToken.None);
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         _slices = await _database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
 
         await using var answering = await AnsweringTableServer.StartAsync(keep: true);

@@ -10,16 +10,19 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <summary>The accounts in Table Storage.</summary>
 internal sealed partial class AccountTable(TableService tables, string table, ILogger<AccountTable> logger) : IAccountTable
 {
-    /// <summary>Changes in flight while a breach is taken off: each is a round trip of its own.</summary>
+    /// <summary>Changes in flight while a mark is taken off: each is a round trip of its own.</summary>
     private const int RemovalsInFlight = 32;
+
+    /// <summary>15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them the partition's.</summary>
+    private const int MaxFiltered = 14;
 
     private readonly byte[] _address = tables.TableAddress(table);
 
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
-    public async Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int breachId, CancellationToken cancellationToken)
+    public async Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, CancellationToken cancellationToken)
     {
-        ArgumentOutOfRangeException.ThrowIfLessThan(breachId, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(aliases.Length, IAccountTable.MaxTransactionEntities);
         if (aliases.IsEmpty)
             return;
@@ -27,46 +30,60 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         {
             // Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less time over it.
             var alias = Encoding.ASCII.GetString(bytes.Span[aliases.Span[0]]);
-            var row = (breachId - 1) / IAccountTable.BreachesPerRow;
-            await tables.MergeAsync(table, Encoding.ASCII.GetString(domain.Span), RowKey(alias, row), writer => writer.WriteBoolean(Property(breachId), true), "upsert of 1 account", cancellationToken);
+            var row = (mark - 1) / IAccountTable.MarksPerRow;
+            await tables.MergeAsync(table, Encoding.ASCII.GetString(domain.Span), RowKey(alias, row), writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account", cancellationToken);
             return;
         }
 
-        using var transaction = TableTransaction.Upsert(_address, domain.Span, aliases.Span, bytes.Span, breachId);
+        using var transaction = TableTransaction.Upsert(_address, domain.Span, aliases.Span, bytes.Span, mark);
         await tables.SubmitAsync(transaction, cancellationToken);
     }
 
-    public async Task<IReadOnlyList<int>> GetBreachesAsync(string domain, string alias, int highestBreachId, CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
     {
-        var rows = highestBreachId < 1 ? 1 : ((highestBreachId - 1) / IAccountTable.BreachesPerRow) + 1;
+        var rows = highestMark < 1 ? 1 : ((highestMark - 1) / IAccountTable.MarksPerRow) + 1;
         var reads = new Task<JsonElement?>[rows];
         for (var row = 0; row < rows; row++)
             reads[row] = tables.GetAsync(table, domain, RowKey(alias, row), "look-up of an account", cancellationToken);
         var found = await Task.WhenAll(reads);
 
-        var breaches = new List<int>();
+        var marks = new List<int>();
         foreach (var entity in found)
         {
             if (entity is { } row)
-                breaches.AddRange(row.EnumerateObject().Where(IsMark).Select(mark => BreachId(mark.Name)));
+                marks.AddRange(row.EnumerateObject().Where(IsMark).Select(property => MarkOf(property.Name)));
         }
 
-        breaches.Sort();
-        return breaches;
+        marks.Sort();
+        return marks;
     }
 
-    public async IAsyncEnumerable<string> ListAliasesAsync(string domain, int breachId, [EnumeratorCancellation] CancellationToken cancellationToken)
+    public async IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        var filter = $"PartitionKey eq '{domain.Replace("'", "''", StringComparison.Ordinal)}' and {Property(breachId)} eq true";
-        await foreach (var entity in tables.QueryAsync(table, filter, "RowKey", "listing of a domain's accounts", cancellationToken))
-            yield return Alias(entity.GetProperty("RowKey").GetString()!);
+        if (marks.Count == 0)
+            yield break;
+        var wanted = marks.Select(Property).ToArray();
+        var filter = $"PartitionKey eq '{domain.Replace("'", "''", StringComparison.Ordinal)}'";
+        // Past that many comparisons the service refuses a filter; then all of the domain is read.
+        var filtered = wanted.Length <= MaxFiltered;
+        if (filtered)
+            filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
+        string? last = null;
+        await foreach (var entity in tables.QueryAsync(table, filter, $"RowKey,{string.Join(',', wanted)}", "listing of a domain's accounts", cancellationToken))
+        {
+            // The rows of an account lie side by side: '!' sorts below every character of an alias.
+            var alias = Alias(entity.GetProperty("RowKey").GetString()!);
+            if (alias == last || !filtered && !Array.Exists(wanted, property => entity.TryGetProperty(property, out var value) && value.ValueKind == JsonValueKind.True))
+                continue;
+            yield return last = alias;
+        }
     }
 
-    public async Task<long> RemoveBreachAsync(int breachId, IProgress<long>? progress, CancellationToken cancellationToken)
+    public async Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken)
     {
-        var property = Property(breachId);
+        var property = Property(mark);
         long changed = 0;
-        var entities = tables.QueryAsync(table, $"{property} eq true", null, "search for a breach's accounts", cancellationToken);
+        var entities = tables.QueryAsync(table, $"{property} eq true", null, "search for a load's accounts", cancellationToken);
         var parallel = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
         await Parallel.ForEachAsync(entities, parallel, async (entity, token) =>
         {
@@ -77,11 +94,11 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
                 progress?.Report(soFar);
         });
         progress?.Report(changed);
-        LogRemoved(breachId, changed);
+        LogRemoved(mark, changed);
         return changed;
     }
 
-    private static string Property(int breachId) => string.Create(CultureInfo.InvariantCulture, $"b{breachId}");
+    private static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
 
     private static string RowKey(string alias, int row) => row == 0 ? alias : string.Create(CultureInfo.InvariantCulture, $"{alias}!{row}");
 
@@ -91,16 +108,16 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         return mark < 0 ? rowKey : rowKey[..mark];
     }
 
-    private static bool IsMark(JsonProperty property) => property.Value.ValueKind == JsonValueKind.True && BreachId(property.Name) > 0;
+    private static bool IsMark(JsonProperty property) => property.Value.ValueKind == JsonValueKind.True && MarkOf(property.Name) > 0;
 
     /// <summary>17 of "b17"; 0 of any other name.</summary>
-    private static int BreachId(string property) =>
+    private static int MarkOf(string property) =>
         property.Length > 1 && property[0] == 'b' && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;
 
     /// <summary>Takes the property off; a lost race is read again. False: it was off by then.</summary>
     private async Task<bool> RemoveAsync(JsonElement entity, string property, CancellationToken cancellationToken)
     {
-        const string Operation = "removal of a breach from an account";
+        const string Operation = "removal of a mark from an account";
         var (domain, rowKey) = (entity.GetProperty("PartitionKey").GetString()!, entity.GetProperty("RowKey").GetString()!);
         while (true)
         {
@@ -117,6 +134,6 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         }
     }
 
-    [LoggerMessage(EventId = 4101, Level = LogLevel.Information, Message = "Took breach {BreachId} off {Entities} entities")]
-    private partial void LogRemoved(int breachId, long entities);
+    [LoggerMessage(EventId = 4101, Level = LogLevel.Information, Message = "Took mark {Mark} off {Entities} entities")]
+    private partial void LogRemoved(int mark, long entities);
 }

@@ -8,13 +8,15 @@ using HibpIngest.Ports;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The store register: partitions <c>store</c> (the identity), <c>open</c> (a row a load), <c>receipt</c> (a row a blob version).</summary>
+/// <summary>The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet).</summary>
 internal sealed class StoreRegister(TableService tables, string table) : IStoreRegister
 {
     private const string StorePartition = "store";
     private const string IdentityRow = "identity";
+    private const string IdsRow = "ids";
     private const string OpenPartition = "open";
     private const string ReceiptPartition = "receipt";
+    private const string SentAt = "SentAt";
 
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
@@ -41,6 +43,57 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         return await GetIdentityAsync(cancellationToken) ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table}");
     }
 
+    public async Task<long> DrawLoadAsync(CancellationToken cancellationToken) =>
+        (await ChangeIdsAsync(ids => ids with { LoadsDrawn = ids.LoadsDrawn + 1 }, cancellationToken)).LoadsDrawn;
+
+    public async Task<int> DrawMarkAsync(CancellationToken cancellationToken) =>
+        (await ChangeIdsAsync(ids => ids with { MarksDrawn = ids.MarksDrawn + 1 }, cancellationToken)).MarksDrawn;
+
+    public async Task<StoreIds> GetConfirmedAsync(CancellationToken cancellationToken)
+    {
+        var (ids, _) = await ReadIdsAsync(cancellationToken);
+        return new StoreIds(ids.LoadsConfirmed, ids.MarksConfirmed);
+    }
+
+    public Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken)
+    {
+        var load = checked((int)ids.Load);
+        return ChangeIdsAsync(
+            now => new Ids(
+                Math.Max(now.LoadsDrawn, load), Math.Max(now.MarksDrawn, ids.Mark), Math.Max(now.LoadsConfirmed, load), Math.Max(now.MarksConfirmed, ids.Mark)),
+            cancellationToken);
+    }
+
+    /// <summary>Changes the ids under their ETag, again where somebody else was first; writes nothing where nothing changes.</summary>
+    private async Task<Ids> ChangeIdsAsync(Func<Ids, Ids> change, CancellationToken cancellationToken)
+    {
+        const string Operation = "drawing of an id";
+        while (true)
+        {
+            var (now, etag) = await ReadIdsAsync(cancellationToken);
+            var changed = change(now);
+            if (changed == now)
+                return now;
+            var done = etag is null
+                ? await tables.InsertAsync(table, StorePartition, IdsRow, changed.Write, Operation, cancellationToken)
+                : await tables.ReplaceAsync(table, StorePartition, IdsRow, etag, changed.Write, Operation, cancellationToken);
+            if (done)
+                return changed;
+        }
+    }
+
+    private async Task<(Ids Ids, string? ETag)> ReadIdsAsync(CancellationToken cancellationToken)
+    {
+        if (await tables.GetAsync(table, StorePartition, IdsRow, "reading of the store's ids", cancellationToken) is not { } entity)
+            return (new Ids(0, 0, 0, 0), null);
+        if (entity.TryGetProperty(nameof(Ids.LoadsDrawn), out var loads) && loads.TryGetInt32(out var loadsDrawn)
+            && entity.TryGetProperty(nameof(Ids.MarksDrawn), out var marks) && marks.TryGetInt32(out var marksDrawn)
+            && entity.TryGetProperty(nameof(Ids.LoadsConfirmed), out loads) && loads.TryGetInt32(out var loadsConfirmed)
+            && entity.TryGetProperty(nameof(Ids.MarksConfirmed), out marks) && marks.TryGetInt32(out var marksConfirmed))
+            return (new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed), entity.GetProperty("odata.etag").GetString()!);
+        throw new StoreMismatchException($"the store's ids in table {table} can't be read: the table was written by something else");
+    }
+
     public Task MarkOpenAsync(long load, CancellationToken cancellationToken) =>
         tables.PutAsync(table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), static _ => { }, "marking of a load as open", cancellationToken);
 
@@ -61,11 +114,38 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         tables.DeleteAsync(table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), version, "clearing of a load's mark", cancellationToken);
 
     public async Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        await tables.GetAsync(table, ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken) is not null;
+        await FindReceiptAsync(blob, cancellationToken) is { } receipt && !receipt.TryGetProperty(SentAt, out _);
+
+    public async Task<bool> TryMarkSentAsync(BlobVersion blob, DateTimeOffset now, TimeSpan shortWhile, CancellationToken cancellationToken)
+    {
+        const string Operation = "noting of a blob's message";
+        if (await FindReceiptAsync(blob, cancellationToken) is not { } receipt)
+            return await tables.InsertAsync(table, ReceiptPartition, ReceiptKey(blob), Write, Operation, cancellationToken);
+        if (!receipt.TryGetProperty(SentAt, out var sent) || !DateTimeOffset.TryParse(sent.GetString(), CultureInfo.InvariantCulture, out var sentAt) || now - sentAt < shortWhile)
+            return false;
+        return await tables.ReplaceAsync(table, ReceiptPartition, ReceiptKey(blob), receipt.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
+
+        // Text that no service takes for a time: those come back in forms of their own.
+        void Write(Utf8JsonWriter writer) => writer.WriteString(SentAt, now.ToString("u", CultureInfo.InvariantCulture));
+    }
 
     public Task AddReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         tables.PutAsync(table, ReceiptPartition, ReceiptKey(blob), static _ => { }, "recording of a blob's receipt", cancellationToken);
 
+    private Task<JsonElement?> FindReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        tables.GetAsync(table, ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken);
+
     /// <summary>A blob's name may hold what a key may not, and be longer.</summary>
     private static string ReceiptKey(BlobVersion blob) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}")));
+
+    private sealed record Ids(int LoadsDrawn, int MarksDrawn, int LoadsConfirmed, int MarksConfirmed)
+    {
+        public void Write(Utf8JsonWriter writer)
+        {
+            writer.WriteNumber(nameof(LoadsDrawn), LoadsDrawn);
+            writer.WriteNumber(nameof(MarksDrawn), MarksDrawn);
+            writer.WriteNumber(nameof(LoadsConfirmed), LoadsConfirmed);
+            writer.WriteNumber(nameof(MarksConfirmed), MarksConfirmed);
+        }
+    }
 }

@@ -40,7 +40,7 @@ internal sealed class TableTransaction : IDisposable
 
     /// <summary>Writes the transaction that marks accounts of a domain.</summary>
     /// <param name="tableAddress">The table's address.</param>
-    public static TableTransaction Upsert(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int breachId)
+    public static TableTransaction Upsert(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int mark)
     {
         var transaction = new TableTransaction(aliases.Length);
         var body = transaction._bytes;
@@ -67,9 +67,9 @@ internal sealed class TableTransaction : IDisposable
             }
 
             var tailStart = body.Length;
-            AppendRowSuffix(body, breachId);
+            AppendRowSuffix(body, mark);
             body.Append(PartTail);
-            AppendProperty(body, breachId);
+            AppendProperty(body, mark);
             body.Append("\r\n"u8);
             tail = tailStart..body.Length;
         }
@@ -109,18 +109,18 @@ internal sealed class TableTransaction : IDisposable
         }
     }
 
-    /// <summary>Nothing for breaches 1-250, !1 for 251-500, and so on.</summary>
-    private static void AppendRowSuffix(PooledBytes body, int breachId)
+    /// <summary>Nothing for marks 1-250, !1 for 251-500, and so on.</summary>
+    private static void AppendRowSuffix(PooledBytes body, int mark)
     {
-        var row = (breachId - 1) / IAccountTable.BreachesPerRow;
+        var row = (mark - 1) / IAccountTable.MarksPerRow;
         if (row > 0)
             body.Append(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"%21{row}")));
     }
 
-    private static void AppendProperty(PooledBytes body, int breachId)
+    private static void AppendProperty(PooledBytes body, int mark)
     {
         body.Append("{\"b"u8);
-        breachId.TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
+        mark.TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
         body.Advance(written);
         body.Append("\":true}"u8);
     }

@@ -86,7 +86,7 @@ internal sealed class DemoCommand : HibpCommand
         screen.Say($"dropping {drop.Blob} ({Tables.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)
-            await context.Passwords.PutAsync(drop.Blob, password, cancellationToken);
+            await context.Passwords.PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
         var version = await DropCommand.UploadAsync(context, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);

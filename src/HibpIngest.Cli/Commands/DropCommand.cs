@@ -74,9 +74,11 @@ internal sealed class DropCommand : HibpCommand
         await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenStorageAsync(cancellationToken);
         // Before the zip: when the pipeline sees it, all that it needs is there.
         if (password is not null)
-            await new Operations(pipeline.Context).PutPasswordAsync(drop.Blob, password, cancellationToken);
+            await new Operations(pipeline.Context).PutPasswordAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
 
         var version = await UploadAsync(pipeline.Context, session.Screen, file, drop, cancellationToken);
+        if (password is not null)
+            await new Operations(pipeline.Context).SettlePasswordAsync(version, password, cancellationToken);
         if (!wait)
         {
             if (session.Screen.Json)

@@ -3,6 +3,7 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using Microsoft.Data.SqlClient;
 using static HibpIngest.Sql.SqlServer.Parameter;
 using static HibpIngest.Sql.StoredText;
 
@@ -19,30 +20,32 @@ public sealed partial class SqlServerBreachDatabase
     private const int SubscriberPage = 1_000;
     private const int ImportPage = 4_000;
 
-    private const string BreachColumns = "SELECT COALESCE(id, 0), name, metadata, hidden, published_at FROM dbo.breaches";
+    /// <summary>A row for each mark that counts, or one without.</summary>
+    private const string BreachColumns =
+        """
+        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
+        LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
+        """;
 
     /// <inheritdoc/>
     public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
-        ReadAsync(session => session.FirstAsync($"{BreachColumns} WHERE folded_name = @folded", RowReaders.Breach, Folded(name)), cancellationToken);
+        ReadAsync(
+            async session => await ReadBreachesAsync(session, $"{BreachColumns} WHERE b.folded_name = @folded ORDER BY l.mark", Folded(name)) is [var found, ..] ? found : null,
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<Breach>>(async session => await session.ListAsync($"{BreachColumns} ORDER BY folded_name", RowReaders.Breach), cancellationToken);
+        ReadAsync<IReadOnlyList<Breach>>(async session => await ReadBreachesAsync(session, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
 
     /// <inheritdoc/>
-    public Task UpdateBreachAsync(string name, BreachMetadata metadata, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                if (await session.ExecuteAsync("UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded", Folded(name), LongText("@metadata", ToText(metadata))) == 0)
-                    throw Refusals.NoBreach(name);
-            },
-            cancellationToken);
+    public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
+        WriteAsync(session => MergeMetadataAsync(session, name, document, byOperator), cancellationToken);
 
     /// <inheritdoc/>
     public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
         WriteAsync(
-            async session => await session.ExecuteAsync("UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1,
+            async session => await session.ExecuteAsync("UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1
+                && await RaiseCatalogueVersionAsync(session) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -77,8 +80,6 @@ public sealed partial class SqlServerBreachDatabase
                     await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load", BigInt("@load", load));
                     await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", BigInt("@load", load));
                 }
-                // Behind the deletes: every new breach waits for this row.
-                await session.ExecuteAsync("UPDATE dbo.breach_ids SET loads_removed = 1 WHERE loads_removed = 0");
                 return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
             },
             cancellationToken,
@@ -140,6 +141,31 @@ public sealed partial class SqlServerBreachDatabase
             last = page.Count > 0 ? page[^1] : last;
         }
         while (page.Count == SubscriberPage);
+    }
+
+    private static async Task<List<Breach>> ReadBreachesAsync(SqlServerSession session, string sql, params SqlParameter[] parameters)
+    {
+        var breaches = new List<Breach>();
+        await session.ListAsync(
+            sql,
+            row =>
+            {
+                RowReaders.AddBreach(breaches, row);
+                return true;
+            },
+            parameters);
+        return breaches;
+    }
+
+    private static async Task MergeMetadataAsync(SqlServerSession session, string name, ReadOnlyMemory<byte> document, bool byOperator)
+    {
+        // The row is held before it is read: of two that merge the second sees what the first has written.
+        if (await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name)) == 0)
+            throw Refusals.NoBreach(name);
+        var before = await session.FirstAsync("SELECT metadata FROM dbo.breaches WHERE folded_name = @folded", row => ToMetadata(row.Text(0)), Folded(name));
+        await session.ExecuteAsync(
+            "UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded", Folded(name), LongText("@metadata", ToText(Merge(document, before!, byOperator))));
+        await RaiseCatalogueVersionAsync(session);
     }
 
     private static string ToJson((string Email, string Domain)[] subscriptions) => JsonSerializer.Serialize(subscriptions.Select((one, i) =>

@@ -3,6 +3,7 @@ using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 using Microsoft.Data.SqlClient;
 using static HibpIngest.Sql.SqlServer.Parameter;
 using static HibpIngest.Sql.StoredText;
@@ -21,8 +22,9 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>A row of a load with its counts: {0} restricts them to what is asked for.</summary>
     private const string LoadColumns =
         """
-        SELECT l.id, b.name, COALESCE(b.id, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
+        SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
             l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at, CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END,
+            l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
             COALESCE(s.pending, 0), COALESCE(s.queued, 0), COALESCE(s.done, 0), COALESCE(s.failed, 0), COALESCE(s.entities, 0),
             COALESCE(n.waiting, 0), COALESCE(n.sent, 0), COALESCE(n.failed, 0)
         FROM dbo.loads l
@@ -41,55 +43,79 @@ public sealed partial class SqlServerBreachDatabase
     private static readonly string OneLoad = LoadColumns.Replace("{0}", "WHERE load_id = @load", StringComparison.Ordinal) + " WHERE l.id = @load";
     private static readonly string AllLoads = LoadColumns.Replace("{0}", "", StringComparison.Ordinal);
 
+    private static readonly string LoadsOfBreach = LoadColumns.Replace(
+        "{0}", "WHERE load_id IN (SELECT c.id FROM dbo.loads c JOIN dbo.breaches d ON d.breach_key = c.breach WHERE d.folded_name = @folded)", StringComparison.Ordinal)
+        + " WHERE b.folded_name = @folded ORDER BY l.id";
+
+    private const string LoadHeadColumns =
+        """
+        l.id, b.name, b.hidden, l.blob, l.etag, l.state, COALESCE(l.mark, 0), CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END, l.message_sent_at,
+            CAST(CASE WHEN l.superseded = 1 OR l.removing = 1 OR l.superseded_by IS NOT NULL THEN 1 ELSE 0 END AS bit), l.purged
+        FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+        """;
+
     private readonly AccountBatchReader.Domains _domains = new();
 
     /// <summary>The load whose copies ran out of time, and how many of its rows go over at once since.</summary>
     private (long Load, int Rows)? _pieces;
 
     /// <inheritdoc/>
-    public Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
+    public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(
+            session => session.FirstAsync(
+                $"SELECT TOP (1) {LoadHeadColumns} WHERE l.blob_version = @version ORDER BY l.generation DESC", RowReaders.LoadHead, Hash("@version", VersionOf(blob))),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) =>
+        ReadAsync(session => session.FirstAsync($"SELECT {LoadHeadColumns} WHERE l.id = @load", RowReaders.LoadHead, BigInt("@load", load)), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
                 // Of two that start the same load, or the same breach, the second meets a key and then finds what the first has made.
-                if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE blob_version = @version ORDER BY generation DESC", Hash("@version", VersionOf(blob))) is { } found)
+                if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE blob_version = @version ORDER BY generation DESC", Hash("@version", VersionOf(load.Blob))) is { } found)
                     return (await ReadLoadAsync(session, found))!;
                 await session.ExecuteAsync(
                     """
                     INSERT INTO dbo.breaches (folded_name, name, metadata)
                     SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
                     """,
-                    Folded(breach), Text("@name", breach, BreachName.MaxLength), LongText("@metadata", ToText(metadata)));
-                if (failure is null)
-                    await session.ExecuteAsync("UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded", Folded(breach), LongText("@metadata", ToText(metadata)));
-                var key = await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(breach))
-                    ?? throw Refusals.NoBreach(breach);
-                var load = await AddLoadAsync(session, key, blob, settings, generation: 1);
-                if (failure is not null)
-                    await FailAsync(session, load, failure);
-                return (await ReadLoadAsync(session, load))!;
+                    Folded(load.Breach), Text("@name", load.Breach, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata())));
+                if (load is { Failure: null, Metadata: { } document })
+                    await MergeMetadataAsync(session, load.Breach, document, byOperator: false);
+                var breach = await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(load.Breach))
+                    ?? throw Refusals.NoBreach(load.Breach);
+                await AddLoadAsync(session, load.Id, breach, load.Blob, load.Settings, generation: 1, load.HeldBecause);
+                if (load.Failure is { } failure)
+                    await FailAsync(session, load.Id, failure);
+                return (await ReadLoadAsync(session, load.Id))!;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<Load> RestartLoadAsync(long load, LoadSettings settings, CancellationToken cancellationToken) =>
+    public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
                 var facts = await LockLoadAsync(session, load);
-                RefuseRestarted(load, facts);
+                RefuseStopped(load, facts);
                 if (facts.State == LoadState.Done)
                     throw Refusals.LoadDone(load);
                 var old = (await ReadLoadAsync(session, load))!;
                 var generation = (await session.NumberAsync("SELECT MAX(generation) FROM dbo.loads WHERE blob_version = @version", Hash("@version", VersionOf(old.Blob))))!.Value + 1;
-                var restarted = await AddLoadAsync(session, facts.Breach, old.Blob, settings, (int)generation);
-                var reason = $"restarted as load {restarted}";
+                var held = old.HeldBecause
+                    ?? (await session.NumberAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND 'held' IN (state, failed_in)", BigInt("@load", load)) is null ? null : HeldBefore(load));
+                await AddLoadAsync(session, id, facts.Breach, old.Blob, settings, (int)generation, held);
+                var reason = $"restarted as load {id}";
                 await FailAsync(session, load, reason);
-                await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @restarted WHERE id = @load", BigInt("@load", load), BigInt("@restarted", restarted));
+                await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @restarted WHERE id = @load", BigInt("@load", load), BigInt("@restarted", id));
                 // Nobody is to wait for them.
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET state = 'failed', error = @reason WHERE load_id = @load AND state <> 'done'", BigInt("@load", load), LongText("@reason", reason));
-                return (await ReadLoadAsync(session, restarted))!;
+                return (await ReadLoadAsync(session, id))!;
             },
             cancellationToken);
 
@@ -101,7 +127,7 @@ public sealed partial class SqlServerBreachDatabase
         ReadAsync<IReadOnlyList<Load>>(
             async session => breach is null
                 ? await session.ListAsync($"{AllLoads} ORDER BY l.id", ReadLoad)
-                : await session.ListAsync($"{AllLoads} WHERE b.folded_name = @folded ORDER BY l.id", ReadLoad, Folded(breach)),
+                : await session.ListAsync(LoadsOfBreach, ReadLoad, Folded(breach)),
             cancellationToken);
 
     /// <inheritdoc/>
@@ -109,8 +135,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session => await session.ExecuteAsync(
                 """
-                UPDATE dbo.loads SET owner = @owner, lease_expires_at = DATEADD(millisecond, @lease, @now)
-                WHERE id = @load AND state = 'ingesting' AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner, lease_expires_at = DATEADD(millisecond, @lease, @now)
+                WHERE id = @load AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                 """,
                 BigInt("@load", load), Owner(owner), Milliseconds("@lease", lease)) == 1,
             cancellationToken);
@@ -119,24 +145,34 @@ public sealed partial class SqlServerBreachDatabase
     public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
-                "UPDATE dbo.loads SET lease_expires_at = DATEADD(millisecond, @lease, @now) WHERE id = @load AND state = 'ingesting' AND owner = @owner",
+                """
+                UPDATE dbo.loads SET lease_expires_at = DATEADD(millisecond, @lease, @now) WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner
+                """,
                 BigInt("@load", load), Owner(owner), Milliseconds("@lease", lease)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken)
-    {
-        LetGo();
-        return WriteAsync(
-            session => session.ExecuteAsync("UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL WHERE id = @load AND owner = @owner", BigInt("@load", load), Owner(owner)),
+    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL, attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END WHERE id = @load AND owner = @owner
+                """,
+                BigInt("@load", load), Owner(owner)),
             cancellationToken);
-    }
 
     /// <inheritdoc/>
-    public async Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease, CancellationToken cancellationToken)
+    public Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken)
     {
-        ArgumentOutOfRangeException.ThrowIfLessThan(sliceRows, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.SliceRows, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.Mark, 1);
+        return Task.FromResult<IBatchCopy>(new BatchCopy(this, order));
+    }
+
+    private async Task<IReadOnlyList<Slice>> CommitBatchAsync(
+        BatchCopy copy, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken)
+    {
+        var load = order.Load;
         if (batch.Count == 0)
             throw new ArgumentException("a batch is never empty", nameof(batch));
         var rows = Math.Min(PieceRows(load), batch.Count);
@@ -145,11 +181,11 @@ public sealed partial class SqlServerBreachDatabase
             try
             {
                 return await WriteSurelyAsync(
-                    async (session, inDoubt) => await TryAdvanceAsync(session, load, owner, batch, sliceRows, checkpoint, duplicatesPossible, lease) is { } advanced
-                        ? await CopyBatchAsync(session, load, batch, rows, sliceRows, advanced)
-                        : (inDoubt ? await FindCommittedAsync(session, load, owner, batch) : null) ?? throw new LoadLostException(load),
+                    async (session, inDoubt) => await TryAdvanceAsync(session, order, batch, checkpoint, duplicatesPossible) is { } advanced
+                        ? await CopyBatchAsync(session, order, batch, rows, advanced)
+                        : (inDoubt ? await FindCommittedAsync(session, load, order.Owner, batch) : null) ?? throw new LoadLostException(load),
                     cancellationToken,
-                    keeps: true);
+                    copy: copy);
             }
             catch (CopyTimeoutException) when (rows > SqlServerOptions.SmallestCopyRows)
             {
@@ -184,10 +220,8 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
-    {
-        LetGo();
-        return WriteAsync(
+    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
+        WriteAsync(
             async session =>
             {
                 var changed = await session.ExecuteAsync(
@@ -200,10 +234,14 @@ public sealed partial class SqlServerBreachDatabase
                     throw new LoadLostException(load);
             },
             cancellationToken);
-    }
 
     /// <inheritdoc/>
-    public Task FailLoadAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(session => FailAsync(session, load, error), cancellationToken);
+    public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
+        WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", BigInt("@load", load)), cancellationToken);
 
     /// <inheritdoc/>
     public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
@@ -213,9 +251,10 @@ public sealed partial class SqlServerBreachDatabase
                 var failed = await LockLoadAsync(session, load);
                 if (failed.State != LoadState.Failed)
                     return failed.State;
-                RefuseRestarted(load, failed);
+                RefuseStopped(load, failed);
                 RefusePurged(load, failed, "resumed");
-                await session.ExecuteAsync("UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, finished_at = NULL WHERE id = @load", BigInt("@load", load));
+                await session.ExecuteAsync(
+                    "UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, finished_at = NULL WHERE id = @load", BigInt("@load", load));
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET state = 'pending', attempts = 0, error = NULL, pending_since = @now WHERE load_id = @load AND state = 'failed'", BigInt("@load", load));
                 // Another load of the breach may have taken some of its notifications over.
@@ -235,7 +274,7 @@ public sealed partial class SqlServerBreachDatabase
                     return false;
                 var changed = await session.ExecuteAsync(
                     $"""
-                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
+                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, attempts = 0, message_sent_at = NULL, upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
                     WHERE {Ready}
                     """,
                     BigInt("@load", load));
@@ -263,48 +302,51 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <inheritdoc/>
-    public Task PutPasswordAsync(string blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
+    public Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
-                if (await session.ExecuteAsync("UPDATE dbo.passwords SET sealed = @sealed WHERE blob = @blob", Hash("@blob", HashOf(blob)), LongBytes("@sealed", sealedPassword)) == 0)
-                    await session.ExecuteAsync("INSERT INTO dbo.passwords (blob, sealed) VALUES (@blob, @sealed)", Hash("@blob", HashOf(blob)), LongBytes("@sealed", sealedPassword));
+                var (version, password) = (VersionOf(blob), sealedPassword);
+                if (await session.ExecuteAsync("UPDATE dbo.passwords SET sealed = @sealed WHERE blob_version = @version", Hash("@version", version), LongBytes("@sealed", password)) == 0)
+                    await session.ExecuteAsync("INSERT INTO dbo.passwords (blob_version, sealed) VALUES (@version, @sealed)", Hash("@version", version), LongBytes("@sealed", password));
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<byte[]?> GetPasswordAsync(string blob, CancellationToken cancellationToken) =>
-        ReadAsync(session => session.FirstAsync("SELECT sealed FROM dbo.passwords WHERE blob = @blob", row => row.Bytes(0), Hash("@blob", HashOf(blob))), cancellationToken);
+    public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(
+            session => session.FirstAsync("SELECT sealed FROM dbo.passwords WHERE blob_version = @version", row => row.Bytes(0), Hash("@version", VersionOf(blob))), cancellationToken);
 
     /// <inheritdoc/>
-    public Task DeletePasswordAsync(string blob, CancellationToken cancellationToken) =>
-        WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.passwords WHERE blob = @blob", Hash("@blob", HashOf(blob))), cancellationToken);
+    public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.passwords WHERE blob_version = @version", Hash("@version", VersionOf(blob))), cancellationToken);
 
     /// <summary>
     /// Moves the checkpoint, which is the batch's claim on its positions, and records its slices, in one call; null: the load is another's by now, or in another state, or stands elsewhere.
     /// </summary>
-    private static Task<Advanced?> TryAdvanceAsync(
-        SqlServerSession session, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease)
+    private static Task<Advanced?> TryAdvanceAsync(SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
-        var slices = (batch.Count + sliceRows - 1) / sliceRows;
+        var slices = (batch.Count + order.SliceRows - 1) / order.SliceRows;
         return session.FirstPreparedAsync(
             $"""
-            UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices, checkpoint_json = @checkpoint,
-                duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, lease_expires_at = DATEADD(millisecond, @lease, @now)
+            UPDATE dbo.loads SET last_position = @to, accounts = @to, batches = batches + 1, slices = slices + @slices, checkpoint_json = @checkpoint, attempts = 0,
+                duplicates_possible = CASE WHEN @duplicates = 1 THEN 1 ELSE duplicates_possible END, mark = COALESCE(mark, @mark)
             WHERE id = @load AND last_position = @from AND owner = @owner AND state = 'ingesting';
             IF @@ROWCOUNT = 1
             BEGIN
                 {InsertSlicesSql(Math.Min(slices, SlicesPerInsert))};
-                SELECT slices, batches FROM dbo.loads WHERE id = @load;
+                SELECT slices, batches, mark FROM dbo.loads WHERE id = @load;
             END
             """,
-            row => new Advanced(row.Int32(0), row.Int32(1)),
-            BigInt("@load", load), Owner(owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),
-            Bit("@duplicates", duplicatesPossible), Milliseconds("@lease", lease), Int("@slices", slices), Int("@done", 0), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows));
+            row => new Advanced(row.Int32(0), row.Int32(1), row.Int32(2)),
+            BigInt("@load", order.Load), Owner(order.Owner), BigInt("@from", batch.FirstPosition - 1), BigInt("@to", batch.LastPosition), LongText("@checkpoint", ToText(checkpoint)),
+            Bit("@duplicates", duplicatesPossible), Int("@mark", order.Mark), Int("@slices", slices), Int("@done", 0), BigInt("@first", batch.FirstPosition),
+            BigInt("@rows", order.SliceRows));
     }
 
-    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, long load, AccountBatch batch, int rows, int sliceRows, Advanced advanced)
+    private async Task<IReadOnlyList<Slice>> CopyBatchAsync(SqlServerSession session, BatchCopyOrder order, AccountBatch batch, int rows, Advanced advanced)
     {
+        var (load, sliceRows) = (order.Load, order.SliceRows);
         var slices = (batch.Count + sliceRows - 1) / sliceRows;
         for (var done = SlicesPerInsert; done < slices; done += SlicesPerInsert)
         {
@@ -313,9 +355,13 @@ public sealed partial class SqlServerBreachDatabase
                 BigInt("@load", load), Int("@slices", slices), Int("@done", done), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows), BigInt("@to", batch.LastPosition));
         }
         CopyRows(session, load, batch, rows);
-        // Behind the copy: the first batches of other new breaches wait for the row that ids come from.
+        // From here on, and not from the transaction's start: the copy may have taken longer than the lease. Prepared, as the statement before the copy: it runs once a batch.
+        await session.FirstPreparedAsync(
+            "UPDATE dbo.loads SET lease_expires_at = DATEADD(millisecond, @lease, @now) WHERE id = @load; SELECT slices FROM dbo.loads WHERE id = @load",
+            row => new Advanced(row.Int32(0), 0, 0), BigInt("@load", load), Milliseconds("@lease", order.Lease));
+        // Behind the copy: whatever inserts an id waits for that row.
         if (advanced.Batches == 1)
-            await GiveBreachIdAsync(session, load);
+            await RaiseHighestAsync(session, new StoreIds(0, advanced.Mark));
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 
@@ -357,7 +403,7 @@ public sealed partial class SqlServerBreachDatabase
     private void CopyRows(SqlServerSession session, long load, AccountBatch batch, int rows)
     {
         session.ThrowIfCancelled();
-        using var copy = new SqlBulkCopy(session.Connection, SqlBulkCopyOptions.CheckConstraints, session.Transaction)
+        using var bulk = new SqlBulkCopy(session.Connection, SqlBulkCopyOptions.CheckConstraints, session.Transaction)
         {
             DestinationTableName = "dbo.rows",
             BatchSize = 0,
@@ -365,7 +411,7 @@ public sealed partial class SqlServerBreachDatabase
         };
         using var reader = new AccountBatchReader(load, batch, _domains);
         for (var column = 0; column < reader.FieldCount; column++)
-            copy.ColumnMappings.Add(column, reader.GetName(column));
+            bulk.ColumnMappings.Add(column, reader.GetName(column));
         try
         {
             for (var first = 0; first < batch.Count; first += rows)
@@ -373,7 +419,7 @@ public sealed partial class SqlServerBreachDatabase
                 reader.Take(first, rows);
                 _options.BeforeCopy?.Invoke(Math.Min(rows, batch.Count - first));
                 // Not WriteToServerAsync: it allocated 702 MB for a million rows where this allocates 160, and was no faster.
-                copy.WriteToServer(reader);
+                bulk.WriteToServer(reader);
             }
         }
         catch (Exception e) when (SqlServerErrors.Judge(e, Stage.Working, broken: false, opened: true, DisplayName) is { Kind: FailureKind.TimedOut } failure)
@@ -385,36 +431,30 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>Rows of a load that go over at once.</summary>
     internal int PieceRows(long load) => _pieces is { } learnt && learnt.Load == load ? learnt.Rows : _options.CopyRows;
 
-    private static async Task<long> AddLoadAsync(SqlServerSession session, long breach, BlobVersion blob, LoadSettings settings, int generation) =>
-        (await session.NumberAsync(
+    private static async Task AddLoadAsync(SqlServerSession session, long id, long breach, BlobVersion blob, LoadSettings settings, int generation, string? heldBecause)
+    {
+        await session.ExecuteAsync(
             """
-            INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, started_at)
-            OUTPUT inserted.id
-            VALUES (@breach, @blob, @etag, @version, @generation, 'ingesting', @settings, @checkpoint, @now)
+            INSERT INTO dbo.loads (id, breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, held_because, started_at)
+            VALUES (@id, @breach, @blob, @etag, @version, @generation, 'ingesting', @settings, @checkpoint, @because, @now)
             """,
-            Int("@breach", (int)breach), Text("@blob", blob.Name, BlobLength), Text("@etag", blob.ETag, ETagLength), Hash("@version", VersionOf(blob)), Int("@generation", generation),
-            LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint()))))!.Value;
+            BigInt("@id", id), Int("@breach", (int)breach), Text("@blob", blob.Name, BlobLength), Text("@etag", blob.ETag, ETagLength), Hash("@version", VersionOf(blob)),
+            Int("@generation", generation), LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())),
+            LongText("@because", heldBecause is null ? null : OneLine(heldBecause)));
+        await RaiseHighestAsync(session, new StoreIds(id, 0));
+    }
 
     /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
-    private static Task<int> FailAsync(SqlServerSession session, long load, string error, bool onlyFirst = false) =>
+    private static Task<int> FailAsync(SqlServerSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
         session.ExecuteAsync(
             $"""
             UPDATE dbo.loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = @error, finished_at = @now, owner = NULL, lease_expires_at = NULL
-            WHERE id = @load AND state <> 'done' {(onlyFirst ? "AND state <> 'failed'" : "")} AND superseded_by IS NULL
+                {(superseded ? ", superseded = 1" : "")}
+            WHERE id = @load AND state <> 'done' {(onlyFirst ? "AND state <> 'failed'" : "")} AND superseded_by IS NULL {(owner is null ? "" : "AND owner = @owner")}
             """,
-            BigInt("@load", load), LongText("@error", OneLine(error)));
-
-    /// <summary>The highest id ever given, plus 1, where the breach has none. The row that holds it is the lock: of two that give an id the second waits for the first's transaction.</summary>
-    private static async Task GiveBreachIdAsync(SqlServerSession session, long load)
-    {
-        if (await session.NumberAsync("SELECT b.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load", BigInt("@load", load)) is not null)
-            return;
-        await session.ExecuteAsync("UPDATE dbo.breach_ids SET highest = highest + 1");
-        var given = await session.ExecuteAsync(
-            "UPDATE dbo.breaches SET id = (SELECT highest FROM dbo.breach_ids) WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load) AND id IS NULL", BigInt("@load", load));
-        if (given == 0)
-            await session.ExecuteAsync("UPDATE dbo.breach_ids SET highest = highest - 1"); // another load of the breach was first; still under the lock
-    }
+            owner is null
+                ? [BigInt("@load", load), LongText("@error", OneLine(error))]
+                : [BigInt("@load", load), LongText("@error", OneLine(error)), Owner(owner)]);
 
     /// <summary>
     /// Takes the next rows of a load, whose row is held, away in the order of their positions, and remembers how far: a range that is named is read once, however many rows before it are gone.
@@ -451,14 +491,24 @@ public sealed partial class SqlServerBreachDatabase
 
     private static Task<LoadFacts?> ReadFactsAsync(SqlServerSession session, long load) =>
         session.FirstAsync(
-            "SELECT breach, state, superseded_by, purging FROM dbo.loads WHERE id = @load",
-            row => new LoadFacts(row.Int32(0), ToLoadState(row.Text(1)), row.IsNull(2) ? null : row.Int64(2), row.Boolean(3)),
+            "SELECT breach, state, superseded_by, purging, superseded, removing FROM dbo.loads WHERE id = @load",
+            row => new LoadFacts(row.Int32(0), ToLoadState(row.Text(1)), row.IsNull(2) ? null : row.Int64(2), row.Boolean(3), row.Boolean(4), row.Boolean(5)),
             BigInt("@load", load));
 
     private static void RefuseRestarted(long load, LoadFacts facts)
     {
         if (facts.RestartedAs is { } restarted)
             throw Refusals.Restarted(load, restarted);
+    }
+
+    /// <summary>Of a load that can't go on under its own id.</summary>
+    private static void RefuseStopped(long load, LoadFacts facts)
+    {
+        RefuseRestarted(load, facts);
+        if (facts.Superseded)
+            throw Refusals.Superseded(load);
+        if (facts.Removing)
+            throw Refusals.Removing(load);
     }
 
     private static void RefusePurged(long load, LoadFacts facts, string request)
@@ -471,9 +521,9 @@ public sealed partial class SqlServerBreachDatabase
 
     private static Load ReadLoad(SqlServerRow row) => RowReaders.Load(
         row,
-        new SliceCounts(row.Int32(21), row.Int32(22), row.Int32(23), row.Int32(24)),
-        row.Int64(25),
-        new NotificationCounts(row.Int32(26), row.Int32(27), row.Int32(28)));
+        new SliceCounts(row.Int32(29), row.Int32(30), row.Int32(31), row.Int32(32)),
+        row.Int64(33),
+        new NotificationCounts(row.Int32(34), row.Int32(35), row.Int32(36)));
 
     private static SqlParameter Folded(string breach) => Text("@folded", Fold(breach), BreachName.MaxLength);
 
@@ -481,10 +531,32 @@ public sealed partial class SqlServerBreachDatabase
 
     private static byte[] HashOf(string text) => SHA256.HashData(Encoding.UTF8.GetBytes(text));
 
-    /// <summary>A load whose checkpoint was moved: how many slices and batches it has with this one.</summary>
-    private sealed record Advanced(int Slices, int Batches);
+    /// <summary>A load whose checkpoint was moved: how many slices and batches it has with this one, and its mark.</summary>
+    private sealed record Advanced(int Slices, int Batches, int Mark);
 
-    private sealed record LoadFacts(int Breach, LoadState State, long? RestartedAs, bool Purging);
+    /// <summary>One load's batches, over one connection.</summary>
+    private sealed class BatchCopy(SqlServerBreachDatabase database, BatchCopyOrder order) : IBatchCopy
+    {
+        private ServerConnection? _kept;
+
+        public Task<IReadOnlyList<Slice>> CommitAsync(AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
+            database.CommitBatchAsync(this, order, batch, checkpoint, duplicatesPossible, cancellationToken);
+
+        /// <summary>The connection of the batch before, open; null: there is none.</summary>
+        public ServerConnection? Take() => Interlocked.Exchange(ref _kept, null);
+
+        /// <summary>For the next batch.</summary>
+        public void Keep(ServerConnection server) => Interlocked.Exchange(ref _kept, server)?.Dispose();
+
+        /// <summary>Gives the connection back to the pool.</summary>
+        public ValueTask DisposeAsync()
+        {
+            Take()?.Dispose();
+            return ValueTask.CompletedTask;
+        }
+    }
+
+    private sealed record LoadFacts(int Breach, LoadState State, long? RestartedAs, bool Purging, bool Superseded, bool Removing);
 
     /// <summary>A copy ran out of time; its transaction is to begin again.</summary>
     private sealed class CopyTimeoutException(Exception told) : Exception(told.Message)

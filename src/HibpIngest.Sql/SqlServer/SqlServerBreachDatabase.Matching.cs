@@ -223,8 +223,7 @@ public sealed partial class SqlServerBreachDatabase
         if (suppress)
             await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open'", BigInt("@load", load));
         await NumberNotificationsAsync(session, load);
-        await session.ExecuteAsync(
-            "UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now) WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)", BigInt("@load", load));
+        await PublishAsync(session, load);
 
         var isOpen = await session.NumberAsync("SELECT TOP (1) 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", BigInt("@load", load)) is not null;
         var state = !isOpen ? LoadState.Done : hold ? LoadState.Held : LoadState.Notifying;
@@ -232,6 +231,22 @@ public sealed partial class SqlServerBreachDatabase
             "UPDATE dbo.loads SET state = @state, finished_at = CASE WHEN @state = 'done' THEN @now END WHERE id = @load",
             BigInt("@load", load), VarChar("@state", ToText(state), StateLength));
         return state;
+    }
+
+    /// <summary>Makes a load's mark count, in the place of that of the published load of the same blob name, where there is one. The breach's row is held.</summary>
+    private static async Task PublishAsync(SqlServerSession session, long load)
+    {
+        await session.ExecuteAsync(
+            "UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now) WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)", BigInt("@load", load));
+        await session.ExecuteAsync("UPDATE dbo.loads SET published_at = COALESCE(published_at, @now) WHERE id = @load", BigInt("@load", load));
+        await session.ExecuteAsync(
+            """
+            UPDATE r SET published_at = NULL, replaced_by = l.id
+            FROM dbo.loads r JOIN dbo.loads l ON l.id = @load AND r.breach = l.breach AND r.blob COLLATE Latin1_General_100_BIN2 = l.blob
+            WHERE r.id < l.id AND r.published_at IS NOT NULL
+            """,
+            BigInt("@load", load));
+        await RaiseCatalogueVersionAsync(session);
     }
 
     /// <summary>Numbers a load's notifications 1..n: those that have a number first, in its order, then the others; gaps close.</summary>

@@ -18,14 +18,14 @@ public sealed partial class SqlServerBreachDatabase
                     """
                     UPDATE dbo.slices SET attempts = attempts + 1
                     WHERE load_id = @load AND number = @slice AND state IN ('pending', 'queued') AND attempts < @most
-                        AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND purging = 0)
+                        AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND purging = 0 AND superseded = 0 AND removing = 0)
                     """,
                     BigInt("@load", load), Int("@slice", slice), Int("@most", maxTries)) == 1;
                 var work = await session.FirstAsync(
                     $"""
-                    SELECT {SliceColumns}, COALESCE(b.id, 0), b.name
+                    SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name
                     FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
-                    WHERE s.load_id = @load AND s.number = @slice AND l.purging = 0
+                    WHERE s.load_id = @load AND s.number = @slice AND l.purging = 0 AND l.superseded = 0 AND l.removing = 0
                     """,
                     row => new SliceWork(RowReaders.Slice(row), row.Int32(10), row.Text(11)),
                     BigInt("@load", load), Int("@slice", slice));

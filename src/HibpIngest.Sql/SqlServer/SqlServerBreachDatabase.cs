@@ -32,9 +32,6 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     private readonly ResiliencePipeline _retries;
     private volatile bool _opened;
 
-    /// <summary>The connection of the last batch, open, for the next one.</summary>
-    private ServerConnection? _kept;
-
     private SqlServerBreachDatabase(SqlServerConnections connections, TimeProvider time, ILogger log, SqlServerOptions options)
     {
         _connections = connections;
@@ -119,8 +116,29 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     /// <inheritdoc/>
     public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
         ReadAsync(
-            async session => await session.NumberAsync(
-                "SELECT CASE WHEN EXISTS (SELECT 1 FROM dbo.loads) OR EXISTS (SELECT 1 FROM dbo.breach_ids WHERE loads_removed = 1) THEN 1 ELSE 0 END") == 1,
+            async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session => (await session.FirstAsync("SELECT highest_load, highest_mark FROM dbo.store_counters", row => new StoreIds(row.Int64(0), row.Int32(1))))!,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET held_because = COALESCE(held_because, @because), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+                        failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
+                    WHERE state <> 'done'
+                    """,
+                    LongText("@because", StoredText.OneLine(heldBecause)));
+                await RaiseHighestAsync(session, ids);
+            },
             cancellationToken);
 
     /// <inheritdoc/>
@@ -148,11 +166,20 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)), cancellationToken);
 
     /// <summary>The connections belong to the process's pool, which closes them.</summary>
-    public ValueTask DisposeAsync()
-    {
-        LetGo();
-        return ValueTask.CompletedTask;
-    }
+    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+
+    /// <summary>Behind whatever takes long in its transaction: others that insert an id wait for this row.</summary>
+    private static Task<int> RaiseHighestAsync(SqlServerSession session, StoreIds ids) =>
+        session.ExecuteAsync(
+            """
+            UPDATE dbo.store_counters SET highest_load = CASE WHEN highest_load < @highestLoad THEN @highestLoad ELSE highest_load END,
+                highest_mark = CASE WHEN highest_mark < @highestMark THEN @highestMark ELSE highest_mark END
+            WHERE highest_load < @highestLoad OR highest_mark < @highestMark
+            """,
+            BigInt("@highestLoad", ids.Load), Int("@highestMark", ids.Mark));
+
+    private static Task<int> RaiseCatalogueVersionAsync(SqlServerSession session) =>
+        session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
 
     private static Task<StoreIdentity?> ReadIdentityAsync(SqlServerSession session) => session.FirstAsync(
         "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
@@ -160,14 +187,14 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
 
     /// <summary>Runs work that changes nothing, outside of a transaction: each of its statements sees one state.</summary>
     private Task<T> ReadAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: false, keeps: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+        RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
     /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the commit was sent. Where the answer to the commit was lost
     /// <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
     /// </summary>
     private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: true, keeps: false, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+        RetryAsync(again => AttemptAsync(work, inTransaction: true, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
     /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try before is in doubt, and finds out.
@@ -175,8 +202,8 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="timeout">Of each statement.</param>
-    /// <param name="keeps">On the connection of the last call that kept it, and the next is on this one's: one taken from the pool anew has the server forget what it knows of the tables.</param>
-    private Task<T> WriteSurelyAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, bool keeps = false)
+    /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the server forget what it knows of the tables. Null: any.</param>
+    private Task<T> WriteSurelyAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, BatchCopy? copy = null)
     {
         var inDoubt = false;
         return RetryAsync(
@@ -184,7 +211,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             {
                 try
                 {
-                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, keeps, timeout ?? _connections.CommandTimeout, again);
+                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, copy, timeout ?? _connections.CommandTimeout, again);
                 }
                 catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
@@ -246,7 +273,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         int found;
         try
         {
-            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, keeps: false, _connections.CommandTimeout, cancellationToken);
+            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, copy: null, _connections.CommandTimeout, cancellationToken);
         }
         catch (SqlServerFailure)
         {
@@ -266,10 +293,10 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         _ => false,
     };
 
-    private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, bool keeps, TimeSpan timeout, CancellationToken cancellationToken)
+    private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {
         var stage = Stage.Opening;
-        var server = (keeps ? Interlocked.Exchange(ref _kept, null) : null) ?? new ServerConnection(_connections.Create());
+        var server = copy?.Take() ?? new ServerConnection(_connections.Create());
         var connection = server.Connection;
         SqlTransaction? transaction = null;
         var kept = false;
@@ -284,7 +311,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             cancellationToken.ThrowIfCancellationRequested();
             stage = Stage.Committing;
             transaction?.Commit();
-            kept = keeps;
+            kept = copy is not null;
             return result;
         }
         catch (Exception e)
@@ -300,14 +327,11 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         {
             End(transaction);
             if (kept)
-                Interlocked.Exchange(ref _kept, server)?.Dispose();
+                copy!.Keep(server);
             else
                 server.Dispose();
         }
     }
-
-    /// <summary>Gives the kept connection back to the pool.</summary>
-    private void LetGo() => Interlocked.Exchange(ref _kept, null)?.Dispose();
 
     /// <summary>Rolls back what was not committed.</summary>
     private static void End(SqlTransaction? transaction)

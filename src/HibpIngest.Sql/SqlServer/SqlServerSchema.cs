@@ -36,6 +36,9 @@ internal static partial class SqlServerSchema
             }
             if (found == 0)
                 await RefuseCollisionsAsync(session, database);
+            const string OpenLoad = "SELECT TOP (1) id FROM dbo.loads WHERE state NOT IN ('done', 'failed', 'held')";
+            if (found > 0 && found < Expected && await session.NumberAsync(OpenLoad) is { } open)
+                throw Refusals.UpgradeOpen(database, open);
             for (var version = found + 1; version <= Expected; version++)
                 await ApplyAsync(session, version, cancellationToken);
             await SetRowVersionsAsync(session);

@@ -13,44 +13,37 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>Subscriptions read at once when listing.</summary>
     private const int SubscriberPage = 1_000;
 
-    private const string BreachColumns = "SELECT COALESCE(id, 0), name, metadata, hidden, published_at FROM breaches";
+    /// <summary>A row for each mark that counts, or one without.</summary>
+    private const string BreachColumns =
+        """
+        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM breaches b
+        LEFT JOIN loads l ON l.breach = b.key AND l.published_at IS NOT NULL
+        """;
 
     /// <inheritdoc/>
     public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
         ReadAsync(
             connection =>
             {
-                using var row = connection.Prepare($"{BreachColumns} WHERE folded_name = ?1", Fold(name));
-                return row.Step() ? RowReaders.Breach(row) : null;
+                var breaches = ReadBreaches(connection, $"{BreachColumns} WHERE b.folded_name = ?1 ORDER BY l.mark", Fold(name));
+                return breaches.Count > 0 ? breaches[0] : null;
             },
             cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
-        ReadAsync<IReadOnlyList<Breach>>(
-            connection =>
-            {
-                using var row = connection.Prepare($"{BreachColumns} ORDER BY folded_name");
-                var breaches = new List<Breach>();
-                while (row.Step())
-                    breaches.Add(RowReaders.Breach(row));
-                return breaches;
-            },
-            cancellationToken);
+        ReadAsync<IReadOnlyList<Breach>>(connection => ReadBreaches(connection, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
 
     /// <inheritdoc/>
-    public Task UpdateBreachAsync(string name, BreachMetadata metadata, CancellationToken cancellationToken) =>
-        WriteAsync(
-            connection =>
-            {
-                if (connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(name), ToText(metadata)) == 0)
-                    throw Refusals.NoBreach(name);
-            },
-            cancellationToken);
+    public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
+        WriteAsync(connection => MergeMetadata(connection, name, document, byOperator), cancellationToken);
 
     /// <inheritdoc/>
     public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
-        WriteAsync(connection => connection.Execute("UPDATE breaches SET hidden = ?2 WHERE folded_name = ?1", Fold(name), hidden) == 1, cancellationToken);
+        WriteAsync(
+            connection => connection.Execute("UPDATE breaches SET hidden = ?2 WHERE folded_name = ?1", Fold(name), hidden) == 1
+                && connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1") == 1,
+            cancellationToken);
 
     /// <inheritdoc/>
     public async Task RemoveBreachAsync(string name, CancellationToken cancellationToken)
@@ -134,6 +127,24 @@ public sealed partial class SqliteBreachDatabase
             last = page.Count > 0 ? page[^1] : last;
         }
         while (page.Count == SubscriberPage);
+    }
+
+    private static List<Breach> ReadBreaches(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
+    {
+        using var row = connection.Prepare(sql, values);
+        var breaches = new List<Breach>();
+        while (row.Step())
+            RowReaders.AddBreach(breaches, row);
+        return breaches;
+    }
+
+    private static void MergeMetadata(DatabaseConnection connection, string name, ReadOnlyMemory<byte> document, bool byOperator)
+    {
+        BreachMetadata before;
+        using (var row = connection.Prepare("SELECT metadata FROM breaches WHERE folded_name = ?1", Fold(name)))
+            before = row.Step() ? ToMetadata(row.Text(0)) : throw Refusals.NoBreach(name);
+        connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(name), ToText(Merge(document, before, byOperator)));
+        connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
     }
 
     /// <summary>The key of a breach without an open load.</summary>

@@ -1,6 +1,7 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -16,48 +17,79 @@ public sealed partial class SqliteBreachDatabase
 
     private const string LoadColumns =
         """
-        SELECT l.id, b.name, COALESCE(b.id, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
+        SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
             l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at,
-            CASE WHEN l.lease_expires_at > ?2 THEN l.lease_expires_at END
+            CASE WHEN l.lease_expires_at > ?2 THEN l.lease_expires_at END, l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued
+        FROM loads l JOIN breaches b ON b.key = l.breach
+        """;
+
+    private const string LoadHeadColumns =
+        """
+        SELECT l.id, b.name, b.hidden, l.blob, l.etag, l.state, COALESCE(l.mark, 0), CASE WHEN l.lease_expires_at > ?1 THEN l.lease_expires_at END, l.message_sent_at,
+            l.superseded OR l.removing OR l.superseded_by IS NOT NULL, l.purged
         FROM loads l JOIN breaches b ON b.key = l.breach
         """;
 
     /// <inheritdoc/>
-    public Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
-        WriteAsync(
+    public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(
             connection =>
             {
-                if (connection.Number("SELECT id FROM loads WHERE blob = ?1 AND etag = ?2 ORDER BY generation DESC LIMIT 1", blob.Name, blob.ETag) is { } found)
-                    return ReadLoad(connection, found)!;
-                connection.Execute("INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING", Fold(breach), breach, ToText(metadata));
-                if (failure is null)
-                    connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(breach), ToText(metadata));
-                var key = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach))!.Value;
-                var load = AddLoad(connection, key, blob, settings, generation: 1);
-                if (failure is not null)
-                    Fail(connection, load, failure);
-                return ReadLoad(connection, load)!;
+                using var row = connection.Prepare($"{LoadHeadColumns} WHERE l.blob = ?2 AND l.etag = ?3 ORDER BY l.generation DESC LIMIT 1", Now, blob.Name, blob.ETag);
+                return row.Step() ? RowReaders.LoadHead(row) : null;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<Load> RestartLoadAsync(long load, LoadSettings settings, CancellationToken cancellationToken) =>
+    public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) =>
+        ReadAsync(
+            connection =>
+            {
+                using var row = connection.Prepare($"{LoadHeadColumns} WHERE l.id = ?2", Now, load);
+                return row.Step() ? RowReaders.LoadHead(row) : null;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var blob = load.Blob;
+                if (connection.Number("SELECT id FROM loads WHERE blob = ?1 AND etag = ?2 ORDER BY generation DESC LIMIT 1", blob.Name, blob.ETag) is { } found)
+                    return ReadLoad(connection, found)!;
+                connection.Execute(
+                    "INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING",
+                    Fold(load.Breach), load.Breach, ToText(new BreachMetadata()));
+                if (load is { Failure: null, Metadata: { } document })
+                    MergeMetadata(connection, load.Breach, document, byOperator: false);
+                var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(load.Breach))!.Value;
+                AddLoad(connection, load.Id, breach, blob, load.Settings, generation: 1, load.HeldBecause);
+                if (load.Failure is { } failure)
+                    Fail(connection, load.Id, failure);
+                return ReadLoad(connection, load.Id)!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
         WriteAsync(
             connection =>
             {
                 var old = RequireLoad(connection, load);
-                RefuseRestarted(connection, load);
+                RefuseStopped(connection, old);
                 if (old.State == LoadState.Done)
                     throw Refusals.LoadDone(load);
                 var breach = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
                 var generation = connection.Number("SELECT MAX(generation) FROM loads WHERE blob = ?1 AND etag = ?2", old.Blob.Name, old.Blob.ETag)!.Value + 1;
-                var restarted = AddLoad(connection, breach, old.Blob, settings, generation);
-                var reason = $"restarted as load {restarted}";
+                var held = old.HeldBecause ?? (connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND 'held' IN (state, failed_in)", load) is null ? null : HeldBefore(load));
+                AddLoad(connection, id, breach, old.Blob, settings, generation, held);
+                var reason = $"restarted as load {id}";
                 Fail(connection, load, reason);
-                connection.Execute("UPDATE loads SET superseded_by = ?2 WHERE id = ?1", load, restarted);
+                connection.Execute("UPDATE loads SET superseded_by = ?2 WHERE id = ?1", load, id);
                 // Nobody is to wait for them.
                 connection.Execute("UPDATE slices SET state = 'failed', error = ?2 WHERE load = ?1 AND state <> 'done'", load, reason);
-                return ReadLoad(connection, restarted)!;
+                return ReadLoad(connection, id)!;
             },
             cancellationToken);
 
@@ -81,8 +113,8 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync(
             connection => connection.Execute(
                 """
-                UPDATE loads SET owner = ?2, lease_expires_at = ?3
-                WHERE id = ?1 AND state = 'ingesting' AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
+                UPDATE loads SET attempts = CASE WHEN owner = ?2 THEN attempts ELSE attempts + 1 END, owner = ?2, lease_expires_at = ?3
+                WHERE id = ?1 AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
                 """,
                 load, owner, Now + lease, Now) == 1,
             cancellationToken);
@@ -90,20 +122,29 @@ public sealed partial class SqliteBreachDatabase
     /// <inheritdoc/>
     public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
-            connection => connection.Execute("UPDATE loads SET lease_expires_at = ?3 WHERE id = ?1 AND state = 'ingesting' AND owner = ?2", load, owner, Now + lease) == 1,
+            connection => connection.Execute(
+                "UPDATE loads SET lease_expires_at = ?3 WHERE id = ?1 AND state IN ('ingesting', 'matching') AND owner = ?2", load, owner, Now + lease) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
     public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
         WriteAsync(
-            connection => connection.Execute("UPDATE loads SET owner = NULL, lease_expires_at = NULL WHERE id = ?1 AND owner = ?2", load, owner),
+            connection => connection.Execute(
+                "UPDATE loads SET owner = NULL, lease_expires_at = NULL, attempts = MAX(attempts - 1, 0) WHERE id = ?1 AND owner = ?2", load, owner),
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease, CancellationToken cancellationToken)
+    public Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken)
     {
-        ArgumentOutOfRangeException.ThrowIfLessThan(sliceRows, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.SliceRows, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.Mark, 1);
+        return Task.FromResult<IBatchCopy>(new BatchCopy(this, order));
+    }
+
+    private Task<IReadOnlyList<Slice>> CommitBatchAsync(
+        BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken)
+    {
+        var load = order.Load;
         if (batch.Count == 0)
             throw new ArgumentException("a batch is never empty", nameof(batch));
         return WriteAsync<IReadOnlyList<Slice>>(
@@ -112,15 +153,19 @@ public sealed partial class SqliteBreachDatabase
                 var now = Now;
                 var changed = connection.Execute(
                     """
-                    UPDATE loads SET last_position = ?4, accounts = ?4, batches = batches + 1, checkpoint = ?5, duplicates_possible = duplicates_possible OR ?6, lease_expires_at = ?7
+                    UPDATE loads SET last_position = ?4, accounts = ?4, batches = batches + 1, checkpoint = ?5, duplicates_possible = duplicates_possible OR ?6, attempts = 0,
+                        mark = COALESCE(mark, ?7)
                     WHERE id = ?1 AND last_position = ?3 AND owner = ?2 AND state = 'ingesting'
                     """,
-                    load, owner, batch.FirstPosition - 1, batch.LastPosition, ToText(checkpoint), duplicatesPossible, now + lease);
+                    load, order.Owner, batch.FirstPosition - 1, batch.LastPosition, ToText(checkpoint), duplicatesPossible, order.Mark);
                 if (changed == 0)
                     throw new LoadLostException(load);
-                GiveBreachId(connection, load);
+                RaiseHighest(connection, new StoreIds(0, (int)connection.Number("SELECT mark FROM loads WHERE id = ?1", load)!.Value));
                 InsertRows(connection, load, batch, cancellationToken);
-                return InsertSlices(connection, load, batch, sliceRows, now);
+                var slices = InsertSlices(connection, load, batch, order.SliceRows, now);
+                // From here on, and not from the transaction's start: the copy may have taken longer than the lease.
+                connection.Execute("UPDATE loads SET lease_expires_at = ?2 WHERE id = ?1", load, Now + order.Lease);
+                return slices;
             },
             cancellationToken);
     }
@@ -159,7 +204,12 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task FailLoadAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(connection => Fail(connection, load, error), cancellationToken);
+    public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
+        WriteAsync(connection => Fail(connection, load, error, owner, superseded), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(connection => connection.Execute("UPDATE loads SET message_sent_at = ?2 WHERE id = ?1", load, Now), cancellationToken);
 
     /// <inheritdoc/>
     public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
@@ -169,9 +219,9 @@ public sealed partial class SqliteBreachDatabase
                 var failed = RequireLoad(connection, load);
                 if (failed.State != LoadState.Failed)
                     return failed.State;
-                RefuseRestarted(connection, load);
+                RefuseStopped(connection, failed);
                 RefusePurged(connection, load, "resumed");
-                connection.Execute("UPDATE loads SET state = failed_in, failed_in = NULL, error = NULL, finished_at = NULL WHERE id = ?1", load);
+                connection.Execute("UPDATE loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, finished_at = NULL WHERE id = ?1", load);
                 connection.Execute("UPDATE slices SET state = 'pending', attempts = 0, error = NULL, pending_since = ?2 WHERE load = ?1 AND state = 'failed'", load, Now);
                 // Another load of the breach may have taken some of its notifications over.
                 NumberNotifications(connection, load);
@@ -186,7 +236,7 @@ public sealed partial class SqliteBreachDatabase
             {
                 var changed = connection.Execute(
                     """
-                    UPDATE loads SET state = 'matching', matched_position = 0, upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
+                    UPDATE loads SET state = 'matching', matched_position = 0, attempts = 0, message_sent_at = NULL, upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
                     WHERE id = ?1 AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state <> 'done')
                     """,
                     load, Now);
@@ -213,51 +263,46 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <inheritdoc/>
-    public Task PutPasswordAsync(string blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
+    public Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
         WriteAsync(
-            connection => connection.Execute("INSERT INTO passwords (blob, sealed) VALUES (?1, ?2) ON CONFLICT (blob) DO UPDATE SET sealed = excluded.sealed", blob, sealedPassword),
+            connection => connection.Execute(
+                "INSERT INTO passwords (blob, etag, sealed) VALUES (?1, ?2, ?3) ON CONFLICT (blob, etag) DO UPDATE SET sealed = excluded.sealed", blob.Name, blob.ETag, sealedPassword),
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<byte[]?> GetPasswordAsync(string blob, CancellationToken cancellationToken) =>
+    public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         ReadAsync(
             connection =>
             {
-                using var row = connection.Prepare("SELECT sealed FROM passwords WHERE blob = ?1", blob);
+                using var row = connection.Prepare("SELECT sealed FROM passwords WHERE blob = ?1 AND etag = ?2", blob.Name, blob.ETag);
                 return row.Step() ? row.Blob(0).ToArray() : null;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task DeletePasswordAsync(string blob, CancellationToken cancellationToken) =>
-        WriteAsync(connection => connection.Execute("DELETE FROM passwords WHERE blob = ?1", blob), cancellationToken);
+    public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        WriteAsync(connection => connection.Execute("DELETE FROM passwords WHERE blob = ?1 AND etag = ?2", blob.Name, blob.ETag), cancellationToken);
 
     private static long RowId(long load, long position) => (load << PositionBits) + position;
 
-    private long AddLoad(DatabaseConnection connection, long breach, BlobVersion blob, LoadSettings settings, long generation)
+    private void AddLoad(DatabaseConnection connection, long id, long breach, BlobVersion blob, LoadSettings settings, long generation, string? heldBecause)
     {
         connection.Execute(
-            "INSERT INTO loads (breach, blob, etag, generation, state, settings, checkpoint, started_at) VALUES (?1, ?2, ?3, ?4, 'ingesting', ?5, ?6, ?7)",
-            breach, blob.Name, blob.ETag, generation, ToText(settings), ToText(new LoadCheckpoint()), Now);
-        return connection.Number("SELECT last_insert_rowid()")!.Value;
+            """
+            INSERT INTO loads (id, breach, blob, etag, generation, state, settings, checkpoint, held_because, started_at) VALUES (?1, ?2, ?3, ?4, ?5, 'ingesting', ?6, ?7, ?8, ?9)
+            """,
+            id, breach, blob.Name, blob.ETag, generation, ToText(settings), ToText(new LoadCheckpoint()), heldBecause is null ? null : OneLine(heldBecause), Now);
+        RaiseHighest(connection, new StoreIds(id, 0));
     }
 
     /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
-    private void Fail(DatabaseConnection connection, long load, string error) =>
+    private bool Fail(DatabaseConnection connection, long load, string error, string? owner = null, bool superseded = false) =>
         connection.Execute(
             """
-            UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL
-            WHERE id = ?1 AND state <> 'done' AND superseded_by IS NULL
+            UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL, superseded = superseded OR ?5
+            WHERE id = ?1 AND state <> 'done' AND superseded_by IS NULL AND (?4 IS NULL OR owner = ?4)
             """,
-            load, OneLine(error), Now);
-
-    private static void GiveBreachId(DatabaseConnection connection, long load)
-    {
-        var given = connection.Execute(
-            "UPDATE breaches SET id = (SELECT highest + 1 FROM breach_ids) WHERE key = (SELECT breach FROM loads WHERE id = ?1) AND id IS NULL", load);
-        if (given == 1)
-            connection.Execute("UPDATE breach_ids SET highest = highest + 1");
-    }
+            load, OneLine(error), Now, owner, superseded) == 1;
 
     private static void InsertRows(DatabaseConnection connection, long load, AccountBatch batch, CancellationToken cancellationToken)
     {
@@ -287,6 +332,16 @@ public sealed partial class SqliteBreachDatabase
     }
 
     private Load RequireLoad(DatabaseConnection connection, long load) => ReadLoad(connection, load) ?? throw Refusals.NoLoad(load);
+
+    /// <summary>Of a load that can't go on under its own id.</summary>
+    private static void RefuseStopped(DatabaseConnection connection, Load load)
+    {
+        RefuseRestarted(connection, load.Id);
+        if (load.Superseded)
+            throw Refusals.Superseded(load.Id);
+        if (load.Removing)
+            throw Refusals.Removing(load.Id);
+    }
 
     private static void RefuseRestarted(DatabaseConnection connection, long load)
     {
@@ -343,5 +398,14 @@ public sealed partial class SqliteBreachDatabase
     {
         int Count(string state) => (int)connection.Number("SELECT COUNT(*) FROM notifications WHERE load = ?1 AND state = ?2", load, state)!.Value;
         return new NotificationCounts(Count("open"), Count("sent"), Count("failed"));
+    }
+
+    private sealed class BatchCopy(SqliteBreachDatabase database, BatchCopyOrder order) : IBatchCopy
+    {
+        public Task<IReadOnlyList<Slice>> CommitAsync(AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken) =>
+            database.CommitBatchAsync(order, batch, checkpoint, duplicatesPossible, cancellationToken);
+
+        /// <summary>The one writer is the database's.</summary>
+        public ValueTask DisposeAsync() => ValueTask.CompletedTask;
     }
 }

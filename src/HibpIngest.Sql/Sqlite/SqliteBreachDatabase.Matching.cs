@@ -84,7 +84,7 @@ public sealed partial class SqliteBreachDatabase
                 if (suppress)
                     connection.Execute("DELETE FROM notifications WHERE load = ?1 AND state = 'open'", load);
                 NumberNotifications(connection, load);
-                connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, ?2) WHERE key = (SELECT breach FROM loads WHERE id = ?1)", load, Now);
+                Publish(connection, load);
 
                 var state = CountNotifications(connection, load).Open == 0 ? LoadState.Done : hold ? LoadState.Held : LoadState.Notifying;
                 connection.Execute(
@@ -156,6 +156,20 @@ public sealed partial class SqliteBreachDatabase
                 """,
                 load, Now) == 1,
             cancellationToken);
+
+    /// <summary>Makes a load's mark count, in the place of that of the published load of the same blob name, where there is one.</summary>
+    private void Publish(DatabaseConnection connection, long load)
+    {
+        connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, ?2) WHERE key = (SELECT breach FROM loads WHERE id = ?1)", load, Now);
+        connection.Execute("UPDATE loads SET published_at = COALESCE(published_at, ?2) WHERE id = ?1", load, Now);
+        connection.Execute(
+            """
+            UPDATE loads SET published_at = NULL, replaced_by = ?1
+            WHERE id < ?1 AND published_at IS NOT NULL AND (breach, blob) = (SELECT breach, blob FROM loads WHERE id = ?1)
+            """,
+            load);
+        connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
+    }
 
     /// <summary>The subscriptions of single addresses that the rows concern, and rows by the first subscription of their domain. Null: the range is not to be matched now.</summary>
     private static Matches? FindMatches(DatabaseConnection connection, long load, long after, long upTo)

@@ -14,7 +14,7 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync(
             connection =>
             {
-                if (ReadSlice(connection, load, slice) is not { } found || connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
+                if (ReadSlice(connection, load, slice) is not { } found || connection.Number("SELECT purging OR superseded OR removing FROM loads WHERE id = ?1", load) == 1)
                     return null;
                 if (found.State is SliceState.Pending or SliceState.Queued && found.Attempts >= maxTries)
                 {
@@ -25,7 +25,7 @@ public sealed partial class SqliteBreachDatabase
                     connection.Execute("UPDATE slices SET attempts = attempts + 1 WHERE load = ?1 AND number = ?2", load, slice);
                     found = found with { Attempts = found.Attempts + 1 };
                 }
-                using var row = connection.Prepare("SELECT b.id, b.name FROM loads l JOIN breaches b ON b.key = l.breach WHERE l.id = ?1", load);
+                using var row = connection.Prepare("SELECT COALESCE(l.mark, 0), b.name FROM loads l JOIN breaches b ON b.key = l.breach WHERE l.id = ?1", load);
                 row.Step();
                 return new SliceWork(found, row.Int32(0), row.Text(1));
             },

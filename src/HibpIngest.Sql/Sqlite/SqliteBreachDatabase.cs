@@ -91,7 +91,34 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
 
     /// <inheritdoc/>
     public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(connection => connection.Number("SELECT seq FROM sqlite_sequence WHERE name = 'loads'") > 0, cancellationToken);
+        ReadAsync(connection => connection.Number("SELECT highest_load FROM store_counters") > 0, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
+        ReadAsync(
+            connection =>
+            {
+                using var row = connection.Prepare("SELECT highest_load, highest_mark FROM store_counters");
+                row.Step();
+                return new StoreIds(row.Int64(0), row.Int32(1));
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                RaiseHighest(connection, ids);
+                connection.Execute(
+                    """
+                    UPDATE loads SET held_because = COALESCE(held_because, ?1), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+                        failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
+                    WHERE state <> 'done'
+                    """,
+                    StoredText.OneLine(heldBecause));
+            },
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
@@ -121,6 +148,10 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     private DateTimeOffset Now => _time.GetUtcNow();
+
+    private static void RaiseHighest(DatabaseConnection connection, StoreIds ids) =>
+        connection.Execute(
+            "UPDATE store_counters SET highest_load = MAX(highest_load, ?1), highest_mark = MAX(highest_mark, ?2) WHERE highest_load < ?1 OR highest_mark < ?2", ids.Load, ids.Mark);
 
     private static StoreIdentity? ReadIdentity(DatabaseConnection connection)
     {

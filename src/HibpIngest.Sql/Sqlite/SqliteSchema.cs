@@ -30,6 +30,9 @@ internal static class SqliteSchema
         var found = Find(connection, file);
         if (found > Expected)
             throw new StoreMismatchException($"database '{file}' has schema version {found}, this program knows up to {Expected}: use the newer program, or another file");
+        const string OpenLoad = "SELECT id FROM loads WHERE state NOT IN ('done', 'failed', 'held') LIMIT 1";
+        if (found > 0 && found < Expected && connection.Number(OpenLoad) is { } open)
+            throw Refusals.UpgradeOpen(file, open);
         for (var version = found + 1; version <= Expected; version++)
         {
             connection.Script(Scripts[version - 1]);

@@ -32,6 +32,7 @@ public sealed class AccountSet
     private const double Growth = 1.22;
     private const long MostByDefault = 50_000_000;
     private const double MemoryShareByDefault = 0.4;
+    private const double MostMemoryShare = 0.75;
     private const int BytesPerAccount = 24;
     private const int MaxAccountBytes = AccountRules.MaxAliasLength + AccountRules.MaxDomainLength;
 
@@ -63,6 +64,9 @@ public sealed class AccountSet
 
     /// <summary>Bytes it holds.</summary>
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
+
+    /// <summary>What the process's memory limit holds, with a quarter of it left for everything else.</summary>
+    public static long MostThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MostMemoryShare) / BytesPerAccount;
 
     /// <summary>50 million, or what fits 40% of the process's memory limit, whichever is less.</summary>
     public static long DefaultCap() =>

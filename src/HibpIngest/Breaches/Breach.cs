@@ -3,9 +3,6 @@ namespace HibpIngest.Breaches;
 /// <summary>What people know by name.</summary>
 public sealed record Breach
 {
-    /// <summary>Small integer given with the first committed batch; 0 before it. Names the property <c>b{Id}</c> of its accounts.</summary>
-    public int Id { get; init; }
-
     /// <summary>Unique without regard to case; as first written.</summary>
     public required string Name { get; init; }
 
@@ -14,6 +11,9 @@ public sealed record Breach
 
     /// <summary>An operator took it out of every lookup.</summary>
     public bool Hidden { get; init; }
+
+    /// <summary>Marks of its published loads, ascending: an account that has one of the properties <c>b{mark}</c> is in it, any other mark says nothing.</summary>
+    public IReadOnlyList<int> Marks { get; init; } = [];
 
     /// <summary>When the first of its loads had all accounts in the table and was matched; null before.</summary>
     public DateTimeOffset? PublishedAt { get; init; }

@@ -55,6 +55,16 @@ public sealed record BreachMetadata
         }
     }
 
+    /// <summary>
+    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a zip would else make a sensitive breach public. An operator does that.
+    /// </summary>
+    /// <exception cref="BadInputException">As there.</exception>
+    public static BreachMetadata Merge(ReadOnlyMemory<byte> json, BreachMetadata before)
+    {
+        var merged = Parse(json, before);
+        return merged with { Flags = merged.Flags | before.Flags };
+    }
+
     /// <summary>The same as JSON, the form that <see cref="Parse"/> reads; what is not known is left out.</summary>
     public byte[] ToJson()
     {

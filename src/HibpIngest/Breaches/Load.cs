@@ -10,8 +10,32 @@ public sealed record Load
     /// <summary>Name of the breach it belongs to.</summary>
     public required string Breach { get; init; }
 
-    /// <summary>Id of the breach; 0 until its first batch has committed.</summary>
-    public int BreachId { get; init; }
+    /// <summary>Its property <c>b{Mark}</c> in the account table; 0 until its first batch has committed. Of this load alone, but for loads of a store that was upgraded from schema 1.</summary>
+    public int Mark { get; init; }
+
+    /// <summary>Since when its mark counts; null: it doesn't (not matched yet, failed before, replaced, or being removed).</summary>
+    public DateTimeOffset? PublishedAt { get; init; }
+
+    /// <summary>The load of the same blob name that was published in its place.</summary>
+    public long? ReplacedBy { get; init; }
+
+    /// <summary>Its blob was replaced or deleted while it was read: it can't go on.</summary>
+    public bool Superseded { get; init; }
+
+    /// <summary>It is being taken away.</summary>
+    public bool Removing { get; init; }
+
+    /// <summary>One line: why its mails wait for an operator, whatever its metadata says.</summary>
+    public string? HeldBecause { get; init; }
+
+    /// <summary>How often it was taken since it last got on; more than the tries allowed means that it ends its process each time.</summary>
+    public int Attempts { get; init; }
+
+    /// <summary>When the message of its state (match, mail) was last sent.</summary>
+    public DateTimeOffset? MessageSentAt { get; init; }
+
+    /// <summary>Notifications up to this number have a message.</summary>
+    public int MailsQueued { get; init; }
 
     /// <summary>Blob name within the container, and the ETag of the version.</summary>
     public required BlobVersion Blob { get; init; }

@@ -14,10 +14,10 @@ public sealed class AccountLookup(PipelineContext context)
         if (!AccountRules.TryParse(email, out var alias, out var domain, out var broken))
             throw new BadInputException($"that is no email address that could be an account (rule {broken})");
         var breaches = await context.Database.ListBreachesAsync(cancellationToken);
-        var highest = breaches.Count > 0 ? breaches.Max(breach => breach.Id) : 0;
-        if (highest == 0)
+        var shown = breaches.Where(breach => breach.IsPublic && breach.Marks.Count > 0).ToList();
+        if (shown.Count == 0)
             return [];
-        var ids = await context.Table.GetBreachesAsync(domain, alias, highest, cancellationToken);
-        return [.. breaches.Where(breach => breach.IsPublic && ids.Contains(breach.Id))];
+        var marks = await context.Table.GetMarksAsync(domain, alias, shown.Max(breach => breach.Marks[^1]), cancellationToken);
+        return [.. shown.Where(breach => breach.Marks.Any(marks.Contains))];
     }
 }

@@ -3,11 +3,14 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds zips that have no receipt, sends each to the ingest queue, and writes its receipt: a blob version fires once, a new version or a new name fires again. A crash
-/// between the two sends it twice, which the ingest's key takes.
+/// Finds zips that have no receipt, and sends each to the ingest queue: a blob version fires once, a new version or a new name fires again. The receipt is written by what records the load, and by
+/// nothing else; until then the message counts as on its way for a short while only, so that one that is lost, or poisoned and purged, is sent again. Twice is what the ingest's key takes.
 /// </summary>
 public sealed class BlobScan(PipelineContext context)
 {
+    /// <summary>One ingest a process: a message may wait behind another load's for hours, and every further one of it is a delivery for nothing.</summary>
+    private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
+
     // Versions known to have a receipt, so that a scan asks once for each; the listing bounds it.
     private HashSet<BlobVersion> _known = [];
 
@@ -24,10 +27,12 @@ public sealed class BlobScan(PipelineContext context)
                 continue;
             if (!_known.Contains(blob.Version) && !await context.Register.HasReceiptAsync(blob.Version, cancellationToken))
             {
+                if (!await context.Register.TryMarkSentAsync(blob.Version, context.Time.GetUtcNow(), OnItsWay, cancellationToken))
+                    continue;
                 var message = new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag };
                 await context.SendAsync(QueueNames.Ingest, message, TimeSpan.Zero, cancellationToken);
-                await context.Register.AddReceiptAsync(blob.Version, cancellationToken);
                 sent++;
+                continue;
             }
             listed.Add(blob.Version);
         }

@@ -1,6 +1,7 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
 
@@ -8,7 +9,7 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>
 /// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has committed. Its key is the blob version: a second delivery finds
-/// the load recorded and either owned by a living ingester (nothing to do), or to be gone on with after its last checkpoint, or finished (nothing to do).
+/// the load recorded and either owned by a living ingester (it comes again when that one's lease has ended), or to be gone on with after its last checkpoint, or finished (nothing to do).
 /// </summary>
 public sealed partial class IngestBreach(PipelineContext context)
 {
@@ -18,95 +19,128 @@ public sealed partial class IngestBreach(PipelineContext context)
     /// <summary>Runs until the load is copied, its time budget is used up (it then sends its own continuation), or it has failed and is recorded so.</summary>
     public async Task RunAsync(IngestMessage message, CancellationToken cancellationToken)
     {
-        var load = message.Load > 0
-            ? await ContinueAsync(message.Load, cancellationToken)
+        var head = message.Load > 0
+            ? await context.Database.GetLoadHeadAsync(message.Load, cancellationToken)
             : await StartAsync(new BlobVersion(message.Blob ?? "", message.ETag ?? ""), cancellationToken);
-        if (load is null || load.State != LoadState.Ingesting)
+        if (head is not { State: LoadState.Ingesting, Stopped: false })
             return;
+        if (message.Load > 0)
+            await context.Register.MarkOpenAsync(head.Id, cancellationToken);
         var owner = context.NewOwner();
-        if (!await context.Database.TryTakeLoadAsync(load.Id, owner, context.Options.LoadLease, cancellationToken))
+        if (!await context.Database.TryTakeLoadAsync(head.Id, owner, context.Options.LoadLease, cancellationToken))
         {
-            LogOwnedElsewhere(load.Id);
+            await WaitForOwnerAsync(head.Id, message, cancellationToken);
             return;
         }
         // That of a continuation has been started with its message.
-        using var span = HibpTelemetry.Span is not null ? null : LoadTrace.Start(TelemetryNames.Spans.Load, load.Id, await _trace.FindAsync(load.Id, message.Traceparent, cancellationToken));
-        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach);
+        using var span = HibpTelemetry.Span is not null ? null : LoadTrace.Start(TelemetryNames.Spans.Load, head.Id, await _trace.FindAsync(head.Id, message.Traceparent, cancellationToken));
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, head.Breach);
         try
         {
             // Read again under the lease: the checkpoint may have moved between the two.
-            load = await context.Database.GetLoadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
+            var load = await context.Database.GetLoadAsync(head.Id, cancellationToken) ?? throw new LoadLostException(head.Id);
+            CheckAttempts(load, message.Deferrals);
             LogBegun(load.Id, load.Breach, load.LastPosition + 1);
             await IngestAsync(load, owner, cancellationToken);
         }
         catch (LoadLostException e)
         {
-            LogLost(load.Id, e.Message);
+            LogLost(head.Id, e.Message);
         }
         catch (BadInputException e)
         {
-            if (await OwnsAsync(load.Id, owner))
-                await context.FailLoadAsync(load.Id, e.Message);
-            LogFailed(load.Id, load.Breach, e.Message);
+            await context.FailLoadAsync(head, owner, e.Message, superseded: e is BlobSupersededException);
+            LogFailed(head.Id, head.Breach, e.Message);
         }
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
             HibpTelemetry.Failed(UnexpectedError.Reason(e));
             // Whoever goes on need not wait for the lease to run out; where the database itself is down, it does run out.
-            await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None));
+            await IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(head.Id, owner, CancellationToken.None));
             throw;
         }
         catch (Exception e)
         {
             // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
-            if (await OwnsAsync(load.Id, owner))
-                await context.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {load.Id}");
-            LogUnexpected(load.Id, load.Breach, UnexpectedError.Describe(e));
+            await context.FailLoadAsync(head, owner, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {head.Id}");
+            LogUnexpected(head.Id, head.Breach, UnexpectedError.Describe(e));
         }
     }
 
-    // Whoever has taken the load over meanwhile decides what becomes of it.
-    private Task<bool> OwnsAsync(long load, string owner) => context.Database.RenewLoadAsync(load, owner, context.Options.LoadLease, CancellationToken.None);
-
-    private async Task<Load?> StartAsync(BlobVersion blob, CancellationToken cancellationToken)
+    /// <summary>Somebody has the load, or had it and died. Acknowledging the message would leave the load to Sweep; it comes again when the lease has ended, and finds which.</summary>
+    private async Task WaitForOwnerAsync(long load, IngestMessage message, CancellationToken cancellationToken)
     {
-        var (breach, metadata, failure) = ("", new BreachMetadata(), (string?)null);
+        if (await context.Database.GetLoadHeadAsync(load, cancellationToken) is not { State: LoadState.Ingesting } head)
+            return;
+        LogOwnedElsewhere(load);
+        var again = new IngestMessage { Load = load, Traceparent = message.Traceparent };
+        await context.SendAfterLeaseAsync(QueueNames.Ingest, again, head.LeaseExpiresAt, context.Options.LoadLease, cancellationToken);
+    }
+
+    private async Task<LoadHead?> StartAsync(BlobVersion blob, CancellationToken cancellationToken)
+    {
+        if (await context.Database.FindLoadAsync(blob, cancellationToken) is { } found)
+        {
+            await TakenOnAsync(found, cancellationToken);
+            return found;
+        }
+        var (breach, failure) = ("", (string?)null);
+        var named = new BreachDocument(null, null);
         try
         {
             breach = BreachName.FromBlob(blob.Name);
-            breach = (await ReadMetadataAsync(context, blob.Name, before: null, cancellationToken))?.Name ?? breach;
-            var before = (await context.Database.GetBreachAsync(breach, cancellationToken))?.Metadata ?? metadata;
-            metadata = await ReadMetadataAsync(context, blob.Name, before, cancellationToken) ?? before;
+            named = await BreachDocument.ReadAsync(context.Blobs, blob.Name, breach, cancellationToken);
         }
         catch (BadInputException e)
         {
             failure = e.Message;
             breach = breach.Length > 0 ? breach : "unnamed";
         }
-        var load = await context.Database.StartLoadAsync(breach, metadata, blob, NewSettings(context.Options), failure, cancellationToken);
-        // The mark comes after the row: a mark without a row would be cleared by a sweep, a row without a mark is made good by this message's next delivery.
-        await context.Register.MarkOpenAsync(load.Id, cancellationToken);
-        await context.Register.AddReceiptAsync(blob, cancellationToken);
+        var id = await context.Register.DrawLoadAsync(cancellationToken);
+        var load = await context.Database.StartLoadAsync(
+            new NewLoad(id, breach, blob, NewSettings(context.Options)) { Metadata = named.Document, Failure = failure, HeldBecause = named.HeldBecause(id) }, cancellationToken);
+        var head = await context.Database.GetLoadHeadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
+        await TakenOnAsync(head, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
             LogFailed(load.Id, load.Breach, failure);
-        return load;
+        return head;
     }
 
-    private async Task<Load?> ContinueAsync(long id, CancellationToken cancellationToken)
+    /// <summary>
+    /// Behind the row: a mark without a row would be cleared by a sweep, a receipt without one would hide the zip for good, and an id that is confirmed has to be there. A row without them is made
+    /// good by this message's next delivery.
+    /// </summary>
+    private async Task TakenOnAsync(LoadHead load, CancellationToken cancellationToken)
     {
-        if (await context.Database.GetLoadAsync(id, cancellationToken) is not { State: LoadState.Ingesting } load)
-            return null;
+        await context.Register.ConfirmAsync(new StoreIds(load.Id, load.Mark), cancellationToken);
         await context.Register.MarkOpenAsync(load.Id, cancellationToken);
-        return load;
+        await context.Register.AddReceiptAsync(load.Blob, cancellationToken);
+    }
+
+    /// <summary>A load that ends its process comes back, under a new owner each time, without having got on.</summary>
+    private void CheckAttempts(Load load, int deferrals)
+    {
+        if (load.Attempts > context.Options.MaxTries + deferrals)
+        {
+            throw new BadInputException($"its ingest was begun {load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or meet its plan's time limit? "
+                + $"Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {load.Id} --restart', else: hibp resume {load.Id}");
+        }
+        var fits = AccountSet.MostThatFit();
+        if (load.Settings.DedupeCap > fits)
+        {
+            throw new BadInputException($"it remembers up to {load.Settings.DedupeCap} accounts, as recorded when it began, and this process has memory for {fits}: "
+                + $"resume it where there is more ('hibp resume {load.Id}'), or start it anew with what fits here: hibp resume {load.Id} --restart");
+        }
     }
 
     private async Task IngestAsync(Load load, string owner, CancellationToken cancellationToken)
     {
         CheckExtractor(load);
-        var before = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata;
-        if (await ReadMetadataAsync(context, load.Blob.Name, before, cancellationToken) is { } metadata)
-            await context.Database.UpdateBreachAsync(load.Breach, metadata, cancellationToken);
-        var password = await context.Passwords.GetAsync(load.Blob.Name, cancellationToken);
+        if ((await BreachDocument.ReadAsync(context.Blobs, load.Blob.Name, load.Breach, cancellationToken)).Document is { } document)
+            await context.Database.MergeMetadataAsync(load.Breach, document, byOperator: false, cancellationToken);
+        var password = await context.Passwords.GetAsync(load.Blob, cancellationToken);
+        if (load.Mark == 0)
+            load = load with { Mark = await context.Register.DrawMarkAsync(cancellationToken) };
 
         using var lease = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         using var limit = new CancellationTokenSource(context.Options.PlanLimit > TimeSpan.Zero ? context.Options.PlanLimit : Timeout.InfiniteTimeSpan, context.Time);
@@ -143,6 +177,8 @@ public sealed partial class IngestBreach(PipelineContext context)
         var firstCommit = 0L;
         var number = load.Batches;
         var sending = Task.CompletedTask;
+        var order = new BatchCopyOrder(load.Id, owner, load.Mark, load.Settings.SliceRows, context.Options.LoadLease);
+        await using var copy = await context.Database.OpenCopyAsync(order, reading);
         try
         {
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
@@ -152,14 +188,16 @@ public sealed partial class IngestBreach(PipelineContext context)
                     .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
                 // A transaction that has begun is finished: cancellation acts between batches.
                 var began = context.Time.GetTimestamp();
-                var slices = await context.Database.CommitBatchAsync(
-                    load.Id, owner, batch.Accounts, load.Settings.SliceRows, batch.Checkpoint, batch.DuplicatesPossible, context.Options.LoadLease, CancellationToken.None);
+                var slices = await copy.CommitAsync(batch.Accounts, batch.Checkpoint, batch.DuplicatesPossible, CancellationToken.None);
                 var duration = context.Time.GetElapsedTime(began);
                 HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, duration);
                 // The transaction is what the span measures; it stays the current one, so that its slices' messages name it.
                 span?.SetTag(TelemetryNames.Tags.Slices, slices.Count).SetEndTime(span.StartTimeUtc + duration);
                 extraction.Return(batch);
                 await sending;
+                // Before anything writes the mark into the table: a database that lost it again, to a backup, is then refused.
+                if (firstCommit == 0)
+                    await context.Register.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
                 sending = context.SendSlicesAsync(slices, CancellationToken.None);
                 if (firstCommit == 0)
                     firstCommit = context.Time.GetTimestamp();
@@ -196,7 +234,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         if (copied == 0)
             throw new BadInputException($"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
         await context.Database.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
-        await context.Passwords.DeleteAsync(load.Blob.Name, CancellationToken.None);
+        await context.Passwords.DeleteAsync(load.Blob, CancellationToken.None);
         await context.CompleteUpsertAsync(load.Id, CancellationToken.None);
         LogCopied(load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
     }
@@ -255,18 +293,6 @@ public sealed partial class IngestBreach(PipelineContext context)
         BatchRows = options.BatchRows,
         SliceRows = options.SliceRows,
     };
-
-    /// <summary>The metadata beside a zip, on top of what is known of the breach already; null where there is none.</summary>
-    /// <exception cref="BadInputException">There is, and it can't be read.</exception>
-    internal static async Task<BreachMetadata?> ReadMetadataAsync(PipelineContext context, string blob, BreachMetadata? before, CancellationToken cancellationToken)
-    {
-        foreach (var name in BreachName.MetadataBlobs(blob))
-        {
-            if (await context.Blobs.ReadSmallAsync(name, BreachMetadata.MaxBytes, cancellationToken) is { } json)
-                return BreachMetadata.Parse(json, before);
-        }
-        return null;
-    }
 
     private static async Task IgnoreUnavailableAsync(Func<Task> action)
     {

@@ -25,15 +25,21 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         }
         catch (BadInputException e)
         {
-            await context.FailLoadAsync(load.Id, e.Message);
+            await FailAsync(load, e.Message);
             LogFailed(load.Id, load.Breach, e.Message);
         }
         catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
         {
             // A defect of ours would meet the same rows again; the load says so, and its resume matches on.
-            await context.FailLoadAsync(load.Id, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {load.Id}");
+            await FailAsync(load, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {load.Id}");
             LogFailed(load.Id, load.Breach, UnexpectedError.Describe(e));
         }
+    }
+
+    private async Task FailAsync(Load load, string reason)
+    {
+        if (await context.Database.GetLoadHeadAsync(load.Id, CancellationToken.None) is { } head)
+            await context.FailLoadAsync(head, owner: null, reason);
     }
 
     private async Task MatchAsync(Load load, Activity? span, CancellationToken cancellationToken)
@@ -53,9 +59,9 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         }
 
         // Read again, so that the metadata may arrive after the zip; it decides whether mails go out.
+        if ((await BreachDocument.ReadAsync(context.Blobs, load.Blob.Name, load.Breach, cancellationToken)).Document is { } document)
+            await context.Database.MergeMetadataAsync(load.Breach, document, byOperator: false, cancellationToken);
         var metadata = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata ?? new BreachMetadata();
-        if (await IngestBreach.ReadMetadataAsync(context, load.Blob.Name, metadata, cancellationToken) is { } found)
-            await context.Database.UpdateBreachAsync(load.Breach, metadata = found, cancellationToken);
         var state = await context.Database.FinishMatchingAsync(
             load.Id, hold: metadata.Notify == NotifyMode.Hold, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
         if (state is null)

@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 
 namespace HibpIngest.Pipeline;
 
@@ -26,7 +27,7 @@ public sealed class Operations(PipelineContext context)
             if (slices.Count == 0)
                 continue;
             if (load.State == LoadState.Failed && (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))?.Slices.Failed > 0)
-                await context.Database.FailLoadAsync(load.Id, load.Error ?? "another slice has failed", CancellationToken.None); // others still have to be requeued
+                await context.Database.FailLoadAsync(load.Id, owner: null, load.Error ?? "another slice has failed", superseded: false, CancellationToken.None); // others still have to be requeued
             await context.Register.MarkOpenAsync(load.Id, cancellationToken);
             await context.SendSlicesAsync(slices, cancellationToken);
             sent += slices.Count;
@@ -40,10 +41,12 @@ public sealed class Operations(PipelineContext context)
     {
         var found = await context.Database.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
         if (password is not null)
-            await PutPasswordAsync(found.Blob.Name, password, cancellationToken);
+            await PutPasswordAsync(found.Blob, password, cancellationToken);
         if (restart)
         {
-            var fresh = await context.Database.RestartLoadAsync(load, IngestBreach.NewSettings(context.Options), cancellationToken);
+            var id = await context.Register.DrawLoadAsync(cancellationToken);
+            var fresh = await context.Database.RestartLoadAsync(load, id, IngestBreach.NewSettings(context.Options), cancellationToken);
+            await context.Register.ConfirmAsync(new StoreIds(fresh.Id, 0), cancellationToken);
             await context.Register.MarkOpenAsync(fresh.Id, cancellationToken);
             await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
             return fresh;
@@ -75,7 +78,7 @@ public sealed class Operations(PipelineContext context)
 
     /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>
     /// <exception cref="BadInputException">Without HIBP_SECRET_KEY it would not leave this process.</exception>
-    public async Task PutPasswordAsync(string blob, string password, CancellationToken cancellationToken)
+    public async Task PutPasswordAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
         if (!context.Passwords.Durable)
         {
@@ -83,6 +86,15 @@ public sealed class Operations(PipelineContext context)
                 + "and set it here and where 'hibp run' runs");
         }
         await context.Passwords.PutAsync(blob, password, cancellationToken);
+    }
+
+    /// <summary>The upload has told which version the password is of, that <see cref="PutPasswordAsync"/> has kept for the version to come.</summary>
+    public async Task SettlePasswordAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
+    {
+        // Its load may have ended by now; then nobody asks for it any more.
+        if (await context.Database.FindLoadAsync(blob, cancellationToken) is not { State: not LoadState.Ingesting })
+            await context.Passwords.PutAsync(blob, password, cancellationToken);
+        await context.Passwords.DeleteAsync(ArchivePasswords.Coming(blob.Name), cancellationToken);
     }
 
     /// <summary>Releases the held loads of a breach. Returns their notifications' number.</summary>
@@ -129,8 +141,11 @@ public sealed class Operations(PipelineContext context)
         foreach (var load in (await context.Database.ListLoadsAsync(breach, cancellationToken)).Where(load => !load.Purged && load.State != LoadState.Held))
             await PurgeAsync(load.Id, null, cancellationToken);
         var changed = 0L;
-        for (var pass = -1L; found.Id > 0 && pass != 0; changed += pass)
-            pass = await context.Table.RemoveBreachAsync(found.Id, progress, cancellationToken);
+        foreach (var mark in (await context.Database.ListLoadsAsync(breach, cancellationToken)).Select(load => load.Mark).Where(mark => mark > 0).Distinct())
+        {
+            for (var pass = -1L; pass != 0; changed += pass)
+                pass = await context.Table.RemoveMarkAsync(mark, progress, cancellationToken);
+        }
         await context.Database.RemoveBreachAsync(breach, cancellationToken);
         return changed;
     }

@@ -11,6 +11,18 @@ internal static class PipelineContextMessages
     public static Task SendAsync(this PipelineContext context, string queue, PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         context.Queues.Get(queue).SendAsync(message.ToJson(), delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 
+    /// <summary>
+    /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever became of its holder, the work is then gone on with within seconds. To be
+    /// acknowledged only behind this.
+    /// </summary>
+    public static Task SendAfterLeaseAsync(
+        this PipelineContext context, string queue, PipelineMessage message, DateTimeOffset? expiresAt, TimeSpan lease, CancellationToken cancellationToken)
+    {
+        // Clocks differ: the rest of a lease is never more than all of it.
+        var rest = TimeSpan.FromTicks(Math.Clamp(((expiresAt ?? default) - context.Time.GetUtcNow()).Ticks, 0, lease.Ticks));
+        return context.SendAsync(queue, message, rest + TimeSpan.FromSeconds(1 + (2 * Random.Shared.NextDouble())), cancellationToken);
+    }
+
     /// <summary>One message a slice, all at once; then they are recorded as sent. A crash in between sends them twice, which changes nothing.</summary>
     public static async Task SendSlicesAsync(this PipelineContext context, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
     {

@@ -33,12 +33,19 @@ internal static partial class PipelineContextReports
         LogSeen(context.Logs.CreateLogger(typeof(HibpTelemetry)), load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchablePart, 1));
     }
 
-    /// <summary>Records a load as failed, marks the current span, and tells it.</summary>
-    public static async Task FailLoadAsync(this PipelineContext context, long load, string reason)
+    /// <summary>Records a load as failed, marks the current span, and tells it. Its archive's password goes: whoever resumes it gives it again.</summary>
+    /// <param name="context">The pipeline.</param>
+    /// <param name="load">The load.</param>
+    /// <param name="owner">Only while this owner holds it: whoever has taken it over meanwhile decides what becomes of it. Null: whoever does.</param>
+    /// <param name="reason">One line.</param>
+    /// <param name="superseded">Its blob was replaced while it was read.</param>
+    public static async Task FailLoadAsync(this PipelineContext context, LoadHead load, string? owner, string reason, bool superseded = false)
     {
-        await context.Database.FailLoadAsync(load, reason, CancellationToken.None);
+        if (!await context.Database.FailLoadAsync(load.Id, owner, reason, superseded, CancellationToken.None))
+            return;
         HibpTelemetry.Failed(reason);
-        await context.TellLoadAsync(load);
+        await context.Passwords.DeleteAsync(load.Blob, CancellationToken.None);
+        await context.TellLoadAsync(load.Id);
     }
 
     [LoggerMessage(TelemetryNames.Logs.LoadSeen, LogLevel.Information, "load {Load} of {Breach}: {State}, {Progress} % of it can be looked up")]

@@ -36,9 +36,9 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan PlanLimit { get; set; } = TimeSpan.Zero;
 
-    /// <summary>How long a load stays with an ingester that gives no sign: some batches' worth, and short enough that a crash costs minutes.</summary>
+    /// <summary>How long a load stays with an owner that gives no sign; renewed at a third of it, and by each batch. Some batches' worth, and short enough that a crash costs seconds.</summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
-    public TimeSpan LoadLease { get; set; } = TimeSpan.FromMinutes(2);
+    public TimeSpan LoadLease { get; set; } = TimeSpan.FromSeconds(30);
 
     /// <summary>Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains nothing there; Azure's own gain goes on to 64.</summary>
     [Range(1, 512)]

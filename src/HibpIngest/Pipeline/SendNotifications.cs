@@ -49,7 +49,8 @@ public sealed partial class SendNotifications(PipelineContext context)
         {
             // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so, and its resume sends what is left.
             var reason = UnexpectedError.Reason(e);
-            await context.FailLoadAsync(load.Id, $"its mails can't be sent: {reason}");
+            if (await context.Database.GetLoadHeadAsync(load.Id, CancellationToken.None) is { } head)
+                await context.FailLoadAsync(head, owner: null, $"its mails can't be sent: {reason}");
             LogStopped(load.Id, load.Breach, e is HibpException ? reason : UnexpectedError.Describe(e));
             return;
         }
@@ -78,7 +79,7 @@ public sealed partial class SendNotifications(PipelineContext context)
             return "the breach was retired before this was sent";
         try
         {
-            var (accounts, complete) = notification.Domain is { } domain ? await AccountsAsync(domain, breach.Id, cancellationToken) : (null, true);
+            var (accounts, complete) = notification.Domain is { } domain ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
             await context.Sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, context.Time.GetUtcNow()), cancellationToken);
@@ -91,10 +92,10 @@ public sealed partial class SendNotifications(PipelineContext context)
     }
 
     /// <summary>The domain's accounts in the breach, all its loads together, from the table: SQL's rows have no index for it and may have been purged.</summary>
-    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, int breachId, CancellationToken cancellationToken)
+    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
     {
         var accounts = new List<string>();
-        await foreach (var alias in context.Table.ListAliasesAsync(domain, breachId, cancellationToken))
+        await foreach (var alias in context.Table.ListAliasesAsync(domain, marks, cancellationToken))
         {
             if (accounts.Count == MailComposer.MaxAttachedAccounts)
                 return (accounts, false);

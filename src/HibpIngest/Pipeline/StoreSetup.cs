@@ -70,6 +70,22 @@ public sealed class StoreSetup(PipelineContext context)
             throw new StoreMismatchException($"database {context.Database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
     }
 
+    /// <summary>
+    /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks that are others' in the table. What is confirmed is read first: it never runs ahead of
+    /// the database.
+    /// </summary>
+    private async Task EnsureIdsAsync(CancellationToken cancellationToken)
+    {
+        var confirmed = await context.Register.GetConfirmedAsync(cancellationToken);
+        var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
+        if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
+        {
+            throw new StoreMismatchException($"database {context.Database.DisplayName} was restored from a backup: it knows loads up to {highest.Load} and marks up to {highest.Mark}, "
+                + $"the account table has loads up to {confirmed.Load} and marks up to {confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+        }
+        await context.Register.ConfirmAsync(highest, cancellationToken);
+    }
+
     private async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
         var inDatabase = await context.Database.GetIdentityAsync(cancellationToken);
@@ -92,6 +108,7 @@ public sealed class StoreSetup(PipelineContext context)
             throw new StoreMismatchException($"database {context.Database.DisplayName} (store {inDatabase.Id}) and the account table (store {inTable.Id}) do not belong together: "
                 + "use the pair that does; property names in the table are the database's breach ids");
         }
+        await EnsureIdsAsync(cancellationToken);
         if (inDatabase.PartitionSpread != 1 || inDatabase.StorageAccounts != 1)
             throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
     }

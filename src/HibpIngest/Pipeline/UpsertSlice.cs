@@ -93,7 +93,7 @@ public sealed partial class UpsertSlice(PipelineContext context)
             await Parallel.ForAsync(0, transactions, inFlight, async (i, token) =>
             {
                 var (domain, aliases) = rows.Transaction(i);
-                await context.Table.UpsertAsync(domain, aliases, rows.Accounts.Memory, work.BreachId, token);
+                await context.Table.UpsertAsync(domain, aliases, rows.Accounts.Memory, work.Mark, token);
             });
             return rows.Entities;
         }

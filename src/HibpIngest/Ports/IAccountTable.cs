@@ -1,7 +1,7 @@
 namespace HibpIngest.Ports;
 
 /// <summary>
-/// Accounts in Table Storage: PartitionKey = domain, RowKey = alias (or <c>alias!n</c> for breach ids above 250 n), a property <c>b{breach id}</c> = true per breach. Errors as for
+/// Accounts in Table Storage: PartitionKey = domain, RowKey = alias (or <c>alias!n</c> for marks above 250 n), a property <c>b{mark}</c> = true per load. Errors as for
 /// <see cref="IBreachDatabase"/>; messages never hold a key.
 /// </summary>
 public interface IAccountTable
@@ -10,28 +10,28 @@ public interface IAccountTable
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Marks accounts of one domain as being in a breach: one entity group transaction of InsertOrMerge. Never reads. At most <see cref="MaxTransactionEntities"/> aliases, each once.
+    /// Sets a mark on accounts of one domain: one entity group transaction of InsertOrMerge. Never reads. At most <see cref="MaxTransactionEntities"/> aliases, each once.
     /// </summary>
     /// <param name="domain">Lower-case ASCII.</param>
     /// <param name="aliases">Lower-case ASCII, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
-    /// <param name="breachId">1 and up.</param>
-    Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int breachId, CancellationToken cancellationToken);
+    /// <param name="mark">1 and up.</param>
+    Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, CancellationToken cancellationToken);
 
-    /// <summary>Breach ids of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the highest id given, in parallel. Empty: not found.</summary>
-    /// <param name="highestBreachId">Highest id ever given.</param>
-    Task<IReadOnlyList<int>> GetBreachesAsync(string domain, string alias, int highestBreachId, CancellationToken cancellationToken);
+    /// <summary>Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the highest mark asked for, in parallel. Empty: not found.</summary>
+    /// <param name="highestMark">Highest mark that counts.</param>
+    Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
-    /// <summary>Aliases of a domain that are in a breach, in key order, page by page.</summary>
-    IAsyncEnumerable<string> ListAliasesAsync(string domain, int breachId, CancellationToken cancellationToken);
+    /// <summary>Aliases of a domain that have one of these marks, each once, in key order, page by page.</summary>
+    IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
-    /// <summary>Takes a breach's property off every account, and away with rows that are then empty. Reads the whole table; guarded by ETag; may be run again.</summary>
+    /// <summary>Takes a mark off every account, and away with rows that are then empty. Reads the whole table; guarded by ETag; may be run again.</summary>
     /// <returns>How many entities were changed.</returns>
-    Task<long> RemoveBreachAsync(int breachId, IProgress<long>? progress, CancellationToken cancellationToken);
+    Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken);
 
     /// <summary>Most entities in one transaction (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).</summary>
     const int MaxTransactionEntities = 100;
 
-    /// <summary>Breach ids a row holds: 252 properties of one's own are allowed, and a round number leaves room.</summary>
-    const int BreachesPerRow = 250;
+    /// <summary>Marks a row holds: 252 properties of one's own are allowed, and a round number leaves room.</summary>
+    const int MarksPerRow = 250;
 }

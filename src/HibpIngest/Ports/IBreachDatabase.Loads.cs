@@ -5,17 +5,25 @@ namespace HibpIngest.Ports;
 
 public partial interface IBreachDatabase
 {
-    /// <summary>
-    /// The newest load of that blob version; where there is none, records one in state ingesting (or, with <paramref name="failure"/>, in state failed), and the breach with the
-    /// metadata if its name is new (an existing breach's metadata is replaced, except by a failure). Idempotent. The breach gets no id yet.
-    /// </summary>
-    Task<Load> StartLoadAsync(string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken);
+    /// <summary>The newest load of that blob version; null where there is none.</summary>
+    Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records a new load of the same blob version with these settings and fails the old one as restarted, its undone slices with it (its rows may be purged then).
+    /// The newest load of that blob version; where there is none, records one in state ingesting (or, with a failure, in state failed), and the breach if its name is new; its metadata document
+    /// is merged in the same transaction. Idempotent; the id is then not used. The load gets no mark yet.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load, it is done, or it was restarted before.</exception>
-    Task<Load> RestartLoadAsync(long load, LoadSettings settings, CancellationToken cancellationToken);
+    /// <exception cref="Errors.BadInputException">The metadata document can't be read; nothing was recorded.</exception>
+    Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Records a new load (its id drawn from the register) of the same blob version with these settings and fails the old one as restarted, its undone slices with it (its rows may be purged
+    /// then). What was held stays held.
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">No such load, it is done, superseded or being removed, or it was restarted before.</exception>
+    Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken);
+
+    /// <summary>The row of one load, without its counts; null where there is none.</summary>
+    Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>One load with its counts; null where there is none.</summary>
     Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken);
@@ -23,25 +31,20 @@ public partial interface IBreachDatabase
     /// <summary>Loads with their counts, oldest first; of one breach (name without regard to case) or of all.</summary>
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
-    /// <summary>Takes the lease of a load that is ingesting and that nobody holds (or whose lease has expired, or that this owner holds).</summary>
+    /// <summary>
+    /// Takes the lease of a load that is ingesting or matching and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the owner has it
+    /// already.
+    /// </summary>
     Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Extends the lease between two batches. False: it is lost.</summary>
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Gives the lease back; nothing happens when the owner no longer has it.</summary>
+    /// <summary>Gives the lease back, and the attempt with it: whoever can still give it back was not ended by the load. Nothing happens when the owner no longer has it.</summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Rows, checkpoint, renewed lease and slice rows (pending) in one transaction that begins with
-    /// <c>UPDATE loads SET last_position = @to WHERE id = @load AND last_position = @from AND owner = @me</c> (and the state ingesting). The batch's
-    /// <see cref="AccountBatch.FirstPosition"/> is last_position + 1. The first batch of a breach gives it its id: the highest ever given, plus 1.
-    /// Cancellation leaves all or nothing.
-    /// </summary>
-    /// <returns>The slices it made, in order, of at most <paramref name="sliceRows"/> rows each.</returns>
-    /// <exception cref="Errors.LoadLostException">No row changed: another owner, or another state.</exception>
-    Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease, CancellationToken cancellationToken);
+    /// <summary>Opens the copy of a load's batches.</summary>
+    Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken);
 
     /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, at most its capacity; sets its FirstPosition. One range scan.</summary>
     Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
@@ -50,14 +53,20 @@ public partial interface IBreachDatabase
     /// <exception cref="Errors.LoadLostException">Another owner, or another state.</exception>
     Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
 
-    /// <summary>State failed with one line of reason, lease given back. A load that is done stays so.</summary>
-    Task FailLoadAsync(long load, string error, CancellationToken cancellationToken);
+    /// <summary>
+    /// State failed with one line of reason, lease given back. With an owner, only while that owner holds the load. A load that is done stays so. Returns whether it is failed now by this call.
+    /// </summary>
+    /// <param name="superseded">Its blob was replaced while it was read: it is never gone on with, and its slices stop.</param>
+    Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
+
+    /// <summary>The message of the load's state (match, mail) has just been sent.</summary>
+    Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// A failed load goes on where it stood: ingesting, upserting (in both, its failed slices pending again, attempts 0), matching, held or notifying; error cleared. A load that isn't failed
-    /// stays as it is. Returns its new state.
+    /// A failed load goes on where it stood: ingesting, upserting (in both, its failed slices pending again, attempts 0), matching, held or notifying; attempts 0, error cleared.
+    /// A load that isn't failed stays as it is. Returns its new state.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another; its rows are purged.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or is being removed; its rows are purged.</exception>
     Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
@@ -69,10 +78,10 @@ public partial interface IBreachDatabase
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open.</exception>
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken);
 
-    /// <summary>The sealed password for a blob, replaced where there is one.</summary>
-    Task PutPasswordAsync(string blob, byte[] sealedPassword, CancellationToken cancellationToken);
+    /// <summary>The sealed password for a blob version, replaced where there is one. An empty ETag: for the version that is being dropped.</summary>
+    Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);
 
-    Task<byte[]?> GetPasswordAsync(string blob, CancellationToken cancellationToken);
+    Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
 
-    Task DeletePasswordAsync(string blob, CancellationToken cancellationToken);
+    Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken);
 }

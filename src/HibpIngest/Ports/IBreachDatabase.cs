@@ -18,6 +18,7 @@ public partial interface IBreachDatabase : IAsyncDisposable
 
     /// <summary>Applies the scripts that are missing, in order, under a lock; does nothing on a current schema.</summary>
     /// <exception cref="Errors.StoreMismatchException">The schema is newer than the program.</exception>
+    /// <exception cref="Errors.NotPossibleException">There is something to apply and a load is open: what it does half-way belongs to the old schema.</exception>
     Task UpgradeAsync(CancellationToken cancellationToken);
 
     /// <summary>What about the database's set-up hinders the work, without keeping it from being right, and what to do about it; null: nothing.</summary>
@@ -31,6 +32,14 @@ public partial interface IBreachDatabase : IAsyncDisposable
 
     /// <summary>Whether any load was ever recorded.</summary>
     Task<bool> HasLoadsAsync(CancellationToken cancellationToken);
+
+    /// <summary>The highest ids of loads and marks ever inserted; no removal lowers them.</summary>
+    Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Moves a database that was restored from a backup on: ids up to these count as inserted, and every load whose mails are not out yet is held with this reason, because some may have gone out since.
+    /// </summary>
+    Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken);
 
     /// <summary>Takes a named lock until it is released or expires; false when another owner has it. The same owner may take it again.</summary>
     Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken);

@@ -5,6 +5,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Ports;
 using HibpIngest.Sql.SqlServer;
+using HibpIngest.Tests.Sql;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

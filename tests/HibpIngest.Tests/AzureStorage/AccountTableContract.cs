@@ -15,7 +15,7 @@ public abstract class AccountTableContract
         var table = await NewTableAsync();
         await table.UpsertAsync("example.com", 1, "anna");
         await table.CreateAsync(CancellationToken.None);
-        Assert.Equal([1], await table.GetBreachesAsync("example.com", "anna", 1, CancellationToken.None));
+        Assert.Equal([1], await table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
     }
 
     [Fact]
@@ -27,10 +27,10 @@ public abstract class AccountTableContract
         await table.UpsertAsync("example.com", 3, "anna");
         await table.UpsertAsync("example.org", 2, "anna");
 
-        Assert.Equal([1, 3], await table.GetBreachesAsync("example.com", "anna", 3, CancellationToken.None));
-        Assert.Equal([3], await table.GetBreachesAsync("example.com", "bert", 3, CancellationToken.None));
-        Assert.Equal([2], await table.GetBreachesAsync("example.org", "anna", 3, CancellationToken.None));
-        Assert.Empty(await table.GetBreachesAsync("example.org", "bert", 3, CancellationToken.None));
+        Assert.Equal([1, 3], await table.GetMarksAsync("example.com", "anna", 3, CancellationToken.None));
+        Assert.Equal([3], await table.GetMarksAsync("example.com", "bert", 3, CancellationToken.None));
+        Assert.Equal([2], await table.GetMarksAsync("example.org", "anna", 3, CancellationToken.None));
+        Assert.Empty(await table.GetMarksAsync("example.org", "bert", 3, CancellationToken.None));
     }
 
     [Theory]
@@ -44,14 +44,14 @@ public abstract class AccountTableContract
         var table = await NewTableAsync();
         await table.UpsertAsync("example.com", 7, "anna");
         await table.UpsertAsync("example.com", breach, "anna", "bert");
-        Assert.Equal([7, breach], await table.GetBreachesAsync("example.com", "anna", breach, CancellationToken.None));
-        Assert.Equal([breach], await table.GetBreachesAsync("example.com", "bert", breach, CancellationToken.None));
+        Assert.Equal([7, breach], await table.GetMarksAsync("example.com", "anna", breach, CancellationToken.None));
+        Assert.Equal([breach], await table.GetMarksAsync("example.com", "bert", breach, CancellationToken.None));
         Assert.Equal(["anna", "bert"], await ListAsync(table, "example.com", breach));
         if (rows > 1)
-            Assert.Equal([7], await table.GetBreachesAsync("example.com", "anna", 250, CancellationToken.None));
-        Assert.Equal(2, await table.RemoveBreachAsync(breach, null, CancellationToken.None));
-        Assert.Equal([7], await table.GetBreachesAsync("example.com", "anna", breach, CancellationToken.None));
-        Assert.Empty(await table.GetBreachesAsync("example.com", "bert", breach, CancellationToken.None));
+            Assert.Equal([7], await table.GetMarksAsync("example.com", "anna", 250, CancellationToken.None));
+        Assert.Equal(2, await table.RemoveMarkAsync(breach, null, CancellationToken.None));
+        Assert.Equal([7], await table.GetMarksAsync("example.com", "anna", breach, CancellationToken.None));
+        Assert.Empty(await table.GetMarksAsync("example.com", "bert", breach, CancellationToken.None));
     }
 
     [Fact]
@@ -61,8 +61,8 @@ public abstract class AccountTableContract
         string[] aliases = ["a+b", "a.b", "a-b", "a_b", "a%2bb", "0123456789", "abcdefghijklmnopqrstuvwxyz", "+", "-", "_", "+-_.x", new string('x', 64)];
         await table.UpsertAsync("xn--80ak6aa92e.xn--p1ai", 12, aliases);
         foreach (var alias in aliases)
-            Assert.Equal([12], await table.GetBreachesAsync("xn--80ak6aa92e.xn--p1ai", alias, 12, CancellationToken.None));
-        Assert.Empty(await table.GetBreachesAsync("xn--80ak6aa92e.xn--p1ai", "a b", 12, CancellationToken.None));
+            Assert.Equal([12], await table.GetMarksAsync("xn--80ak6aa92e.xn--p1ai", alias, 12, CancellationToken.None));
+        Assert.Empty(await table.GetMarksAsync("xn--80ak6aa92e.xn--p1ai", "a b", 12, CancellationToken.None));
         Assert.Equal(aliases.Order(StringComparer.Ordinal), await ListAsync(table, "xn--80ak6aa92e.xn--p1ai", 12));
     }
 
@@ -102,13 +102,13 @@ public abstract class AccountTableContract
         await table.UpsertAsync("example.org", 17, "anna");
         await table.UpsertAsync("example.org", 170, "anna", "bert");
 
-        Assert.Equal(1151, await table.RemoveBreachAsync(17, null, CancellationToken.None));
+        Assert.Equal(1151, await table.RemoveMarkAsync(17, null, CancellationToken.None));
 
-        Assert.Equal(0, await table.RemoveBreachAsync(17, null, CancellationToken.None));
+        Assert.Equal(0, await table.RemoveMarkAsync(17, null, CancellationToken.None));
         Assert.Equal(aliases[..100], await ListAsync(table, "example.com", 1));
         Assert.Empty(await ListAsync(table, "example.com", 17));
-        Assert.Equal([170], await table.GetBreachesAsync("example.org", "anna", 300, CancellationToken.None));
-        Assert.Equal([170], await table.GetBreachesAsync("example.org", "bert", 300, CancellationToken.None));
+        Assert.Equal([170], await table.GetMarksAsync("example.org", "anna", 300, CancellationToken.None));
+        Assert.Equal([170], await table.GetMarksAsync("example.org", "bert", 300, CancellationToken.None));
     }
 
     [Fact]
@@ -118,7 +118,7 @@ public abstract class AccountTableContract
         var aliases = Enumerable.Range(0, 50).Select(i => $"user{i:00}").ToArray();
         await Task.WhenAll(Enumerable.Range(1, 8).Select(breach => table.UpsertAsync("example.com", breach, aliases)));
         foreach (var alias in aliases)
-            Assert.Equal(Enumerable.Range(1, 8), await table.GetBreachesAsync("example.com", alias, 8, CancellationToken.None));
+            Assert.Equal(Enumerable.Range(1, 8), await table.GetMarksAsync("example.com", alias, 8, CancellationToken.None));
     }
 
     [Fact]
@@ -127,14 +127,14 @@ public abstract class AccountTableContract
         var table = await NewTableAsync();
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.GetBreachesAsync("example.com", "anna", 1, cancelled.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.GetMarksAsync("example.com", "anna", 1, cancelled.Token));
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, cancelled.Token));
     }
 
     private static async Task<string[]> ListAsync(IAccountTable table, string domain, int breach)
     {
         var aliases = new List<string>();
-        await foreach (var alias in table.ListAliasesAsync(domain, breach, CancellationToken.None))
+        await foreach (var alias in table.ListAliasesAsync(domain, [breach], CancellationToken.None))
             aliases.Add(alias);
         return [.. aliases];
     }

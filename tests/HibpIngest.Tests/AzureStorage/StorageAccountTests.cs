@@ -173,8 +173,8 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("private.example", 1, "alice.secret", "bob.secret"),
             () => store.Table.UpsertAsync("private.example", 1, "alice.secret"),
-            () => store.Table.GetBreachesAsync("private.example", "alice.secret", 1, CancellationToken.None),
-            () => store.Table.ListAliasesAsync("private.example", 1, CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+            () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
+            () => store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
         foreach (var call in calls)
         {
@@ -200,8 +200,8 @@ public sealed class StorageAccountTests
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("hidden.example", 1, "alice.hidden", "bob.hidden");
         await store.Table.UpsertAsync("hidden.example", 2, "alice.hidden");
-        await store.Table.GetBreachesAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
-        await store.Table.RemoveBreachAsync(1, null, CancellationToken.None);
+        await store.Table.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
+        await store.Table.RemoveMarkAsync(1, null, CancellationToken.None);
         await store.Blobs.CreateAsync(CancellationToken.None);
 
         // The listeners do listen: another client's request is seen, and what identifies nobody.
@@ -228,7 +228,7 @@ public sealed class StorageAccountTests
 
             await using var again = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None);
             using var kept = StorageAccount.Open(again.ConnectionString, NullLoggerFactory.Instance);
-            Assert.Equal([1], await kept.Table.GetBreachesAsync("example.com", "anna", 1, CancellationToken.None));
+            Assert.Equal([1], await kept.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
             Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
             Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
         }
@@ -248,9 +248,9 @@ public sealed class StorageAccountTests
     {
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
-        Assert.Equal([1], await store.Table.GetBreachesAsync("example.com", "b+rt", 1, CancellationToken.None));
+        Assert.Equal([1], await store.Table.GetMarksAsync("example.com", "b+rt", 1, CancellationToken.None));
         var listed = new List<string>();
-        await foreach (var alias in store.Table.ListAliasesAsync("example.com", 1, CancellationToken.None))
+        await foreach (var alias in store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None))
             listed.Add(alias);
         Assert.Equal(["anna", "b+rt"], listed);
         await store.Register.CreateAsync(CancellationToken.None);
@@ -271,8 +271,8 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
             () => store.Table.UpsertAsync("example.com", 1, "anna"),
-            () => store.Table.GetBreachesAsync("example.com", "anna", 1, CancellationToken.None),
-            () => store.Table.RemoveBreachAsync(1, null, CancellationToken.None),
+            () => store.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Table.RemoveMarkAsync(1, null, CancellationToken.None),
             () => store.Register.GetIdentityAsync(CancellationToken.None),
             () => store.Register.AddReceiptAsync(new BlobVersion("a.zip", "\"1\""), CancellationToken.None),
             () => store.Blobs.FindAsync("a.json", CancellationToken.None),

@@ -161,7 +161,7 @@ public sealed class TableFaultTests
             return LoopbackServer.JsonAsync(context, context.Request.Method == "PATCH" ? 204 : 200, context.Request.Method == "PATCH" ? "" : "{}");
         });
         await Open(server).Table.UpsertAsync("example.com", 1, "anna+news");
-        await Open(server).Table.GetBreachesAsync("example.com", "anna+news", 1, CancellationToken.None);
+        await Open(server).Table.GetMarksAsync("example.com", "anna+news", 1, CancellationToken.None);
         Assert.Equal(2, targets.Count);
         Assert.All(targets, target => Assert.Equal("/loopback/accounts(PartitionKey='example.com',RowKey='anna%2Bnews')", target));
     }
@@ -178,7 +178,7 @@ public sealed class TableFaultTests
         Func<Task>[] calls =
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
-            () => store.Table.GetBreachesAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
             () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
             () => store.Blobs.FindAsync("a.zip", CancellationToken.None),
         ];
@@ -231,7 +231,7 @@ public sealed class TableFaultTests
             await LoopbackServer.JsonAsync(context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1"}]}""");
         });
         var aliases = new List<string>();
-        await foreach (var alias in Open(server).Table.ListAliasesAsync("example.com", 300, CancellationToken.None))
+        await foreach (var alias in Open(server).Table.ListAliasesAsync("example.com", [300], CancellationToken.None))
             aliases.Add(alias);
         Assert.Equal(["user1", "user2"], aliases);
         Assert.Contains("NextPartitionKey=1%218%21p%2B%2F1%3D&NextRowKey=1%218%21r", server.Requests[2], StringComparison.Ordinal);
@@ -256,10 +256,10 @@ public sealed class TableFaultTests
         }));
         var tables = new TableService(StorageConnection.Parse(connection), null, Quick, new HttpClientTransport(client));
         var table = new AccountTable(tables, "accounts", NullLogger<AccountTable>.Instance);
-        Assert.Equal(2, await table.RemoveBreachAsync(1, null, CancellationToken.None));
+        Assert.Equal(2, await table.RemoveMarkAsync(1, null, CancellationToken.None));
         Assert.Equal(2, changed.Count);
-        Assert.Equal([3], await table.GetBreachesAsync("example.com", "anna", 3, CancellationToken.None));
-        Assert.Equal([2, 3], await table.GetBreachesAsync("example.com", "bert", 3, CancellationToken.None));
+        Assert.Equal([3], await table.GetMarksAsync("example.com", "anna", 3, CancellationToken.None));
+        Assert.Equal([2, 3], await table.GetMarksAsync("example.com", "bert", 3, CancellationToken.None));
     }
 
     [Fact]

@@ -58,8 +58,12 @@ public sealed class PipelineTests
 
         var loads = await rig.LoadsAsync();
         Assert.Equal(3, loads.Count);
-        Assert.All(loads, load => Assert.Equal((LoadState.Done, 500L, "Adobe", 1), (load.State, load.Accounts, load.Breach, load.BreachId)));
-        Assert.Equal(table, await rig.TableAsync());
+        Assert.All(loads, load => Assert.Equal((LoadState.Done, 500L, "Adobe"), (load.State, load.Accounts, load.Breach)));
+        Assert.Equal([1, 2, 3], loads.Select(load => load.Mark));
+        Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1", "b2", "b3"], marks));
+        // The second drop took the first one's place; the renamed zip stands beside it.
+        Assert.Equal([2, 3], (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Marks);
         Assert.Equal(mails, rig.Mails());
     }
 
@@ -195,7 +199,7 @@ public sealed class PipelineTests
         await rig.RunToEndAsync();
 
         var load = Assert.Single(await rig.LoadsAsync());
-        Assert.Equal((LoadState.Failed, 0), (load.State, load.BreachId));
+        Assert.Equal((LoadState.Failed, 0), (load.State, load.Mark));
         Assert.Contains(reason, load.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', load.Error!);
         Assert.DoesNotContain(await rig.Context.Database.ListBreachesAsync(CancellationToken.None), breach => breach.IsPublic);
@@ -300,11 +304,11 @@ public sealed class PipelineTests
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
 
         await operations.ResumeAsync(load.Id, restart: false, "correct horse", CancellationToken.None);
-        Assert.NotNull(await rig.Context.Database.GetPasswordAsync("Locked.zip", CancellationToken.None));
+        Assert.NotNull(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
         await RigWithKeyAsync(rig, key); // another process, with the key
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load.Id)).State);
         Assert.Equal(300, (await rig.TableAsync()).Count);
-        Assert.Null(await rig.Context.Database.GetPasswordAsync("Locked.zip", CancellationToken.None));
+        Assert.Null(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
 
         static Task RigWithKeyAsync(PipelineRig rig, string key) => PipelineRig.RunToEndAsync(rig.OpenContext(key));
     }

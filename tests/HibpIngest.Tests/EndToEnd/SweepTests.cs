@@ -262,12 +262,12 @@ public sealed class SweepTests
 
         public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-        public Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int breachId, CancellationToken cancellationToken) => throw Fault();
+        public Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, CancellationToken cancellationToken) => throw Fault();
 
-        public Task<IReadOnlyList<int>> GetBreachesAsync(string domain, string alias, int highestBreachId, CancellationToken cancellationToken) => throw Fault();
+        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) => throw Fault();
 
-        public IAsyncEnumerable<string> ListAliasesAsync(string domain, int breachId, CancellationToken cancellationToken) => throw Fault();
+        public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
 
-        public Task<long> RemoveBreachAsync(int breachId, IProgress<long>? progress, CancellationToken cancellationToken) => throw Fault();
+        public Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken) => throw Fault();
     }
 }

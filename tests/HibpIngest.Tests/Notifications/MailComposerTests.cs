@@ -16,7 +16,6 @@ public sealed class MailComposerTests
 
     private static readonly Breach Full = new()
     {
-        Id = 1,
         Name = "Adobe",
         Metadata = new BreachMetadata
         {

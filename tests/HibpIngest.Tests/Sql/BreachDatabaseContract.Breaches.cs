@@ -1,4 +1,7 @@
+using System.Text;
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
 
 namespace HibpIngest.Tests.Sql;
 
@@ -28,12 +31,47 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(3, (await Database.ListLoadsAsync(null, None)).Count);
         var found = (await Database.GetBreachAsync("ärger", None))!;
         Assert.Equivalent(all, found.Metadata, strict: true);
-        Assert.Equal((0, false, null), (found.Id, found.Hidden, found.PublishedAt));
+        Assert.Equal((false, null), (found.Hidden, found.PublishedAt));
+        Assert.Empty(found.Marks);
 
-        await Database.UpdateBreachAsync("ÄRGER", new BreachMetadata { Title = "calm" }, None);
+        await MergeAsync("ÄRGER", """{"Title":"calm"}""");
         Assert.Equal("calm", (await Database.GetBreachAsync("Ärger", None))!.Metadata.Title);
-        await RefusedAsync(() => Database.UpdateBreachAsync("nothing", all, None));
+        await RefusedAsync(() => MergeAsync("nothing", "{}"));
     }
+
+    [Fact]
+    public async Task Documents_merged_at_once_all_count()
+    {
+        await StartAsync();
+        var another = OpenAnother();
+        string[] documents =
+        [
+            """{"Title":"Adobe Systems"}""", """{"Domain":"adobe.com"}""", """{"BreachDate":"2013-10-04"}""", """{"Description":"lost"}""",
+            """{"DataClasses":["Passwords"]}""", """{"IsSensitive":true}""", """{"IsVerified":true}""", """{"IsMalware":true}""",
+        ];
+        await Task.WhenAll(documents.Select((document, i) => Task.Run(() => MergeAsync("Adobe", document, database: i % 2 == 0 ? Database : another))));
+        var metadata = (await Database.GetBreachAsync("Adobe", None))!.Metadata;
+        Assert.Equal(("Adobe Systems", "adobe.com", new DateOnly(2013, 10, 4), "lost"), (metadata.Title, metadata.Domain, metadata.BreachDate!.Value, metadata.Description));
+        Assert.Equal(BreachFlags.Sensitive | BreachFlags.Verified | BreachFlags.Malware, metadata.Flags);
+        Assert.Equal(["Passwords"], metadata.DataClasses);
+    }
+
+    [Fact]
+    public async Task A_document_beside_a_zip_takes_no_flag_back_and_an_operators_does()
+    {
+        await StartAsync();
+        await MergeAsync("Adobe", """{"IsSensitive":true,"Title":"Adobe"}""");
+        await MergeAsync("Adobe", """{"IsSensitive":false,"IsVerified":true}""");
+        await Database.StartLoadAsync("Adobe", new BreachMetadata { Title = "Adobe" }, Blob("Adobe.2.zip"), Settings, null, None);
+        Assert.Equal(BreachFlags.Sensitive | BreachFlags.Verified, (await Database.GetBreachAsync("Adobe", None))!.Metadata.Flags);
+        await MergeAsync("Adobe", """{"IsSensitive":false}""", byOperator: true);
+        Assert.Equal(BreachFlags.Verified, (await Database.GetBreachAsync("Adobe", None))!.Metadata.Flags);
+        var unreadable = await Assert.ThrowsAsync<BadInputException>(() => MergeAsync("Adobe", """{"IsSensitive":"no"}"""));
+        Assert.Contains("issensitive", unreadable.Message, StringComparison.Ordinal);
+    }
+
+    private Task MergeAsync(string breach, string document, bool byOperator = false, IBreachDatabase? database = null) =>
+        (database ?? Database).MergeMetadataAsync(breach, Encoding.UTF8.GetBytes(document), byOperator, None);
 
     [Fact]
     public async Task A_breach_is_hidden_and_shown()

@@ -2,6 +2,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 
 namespace HibpIngest.Tests.Sql;
 
@@ -18,7 +19,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(Settings, again.Settings);
         Assert.Equal(Blob(), again.Blob);
         Assert.Equal(Now - Lease, again.StartedAt);
-        Assert.Equal(0, again.BreachId);
+        Assert.Equal(0, again.Mark);
         Assert.Equal(0, again.LastPosition);
         Assert.Null(again.LeaseExpiresAt);
         Assert.Equal("Adobe", (await Database.GetBreachAsync("Adobe", None))!.Metadata.Title);
@@ -210,7 +211,7 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(0, await CountAsync("rows"));
             Assert.Equal(0, await CountAsync("slices"));
             var left = (await Database.GetLoadAsync(load.Id, None))!;
-            Assert.Equal((0, 0, 0), (left.LastPosition, left.Batches, left.BreachId));
+            Assert.Equal((0, 0, 0), (left.LastPosition, left.Batches, left.Mark));
         }
     }
 
@@ -250,38 +251,38 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Breach_ids_come_with_the_first_batch_and_are_never_given_again()
+    public async Task A_load_has_a_mark_of_its_own_from_its_first_batch_on_and_keeps_it()
     {
-        Assert.Equal(1, (await IngestAsync(["a@example.com"])).BreachId);
-        Assert.Equal(1, (await IngestAsync(["b@example.com"], blob: Blob("Adobe.2.zip"))).BreachId);
-        Assert.Equal(0, (await StartAsync("Empty")).BreachId);
-        var second = await IngestAsync(["a@example.com"], "Bold");
-        Assert.Equal(2, second.BreachId);
-        await Database.FailLoadAsync(second.Id, "no", None);
-        await Database.RemoveBreachAsync("bold", None);
-        var again = await IngestAsync(["a@example.com"], "Bold");
-        Assert.Equal(3, again.BreachId);
-        Assert.True(again.Id > second.Id);
-        Assert.Equal(3, (await Database.GetBreachAsync("Bold", None))!.Id);
+        var first = await StartAsync();
+        Assert.Equal(0, first.Mark);
+        Assert.True(await Database.TryTakeLoadAsync(first.Id, Me, Lease, None));
+        await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(first.Id, Me, 7, SliceRows, Lease), None))
+            await copy.CommitAsync(Batch(1, "a@example.com"), new LoadCheckpoint(), false, None);
+        await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(first.Id, Me, 8, SliceRows, Lease), None))
+            await copy.CommitAsync(Batch(2, "b@example.com"), new LoadCheckpoint(), false, None);
+        Assert.Equal(7, (await Database.GetLoadAsync(first.Id, None))!.Mark);
+        Assert.Equal(7, (await Database.BeginSliceAsync(first.Id, 2, 5, None))!.Mark);
+        Assert.Equal((first.Id, 7), await HighestAsync());
+        var second = await StartAsync(blob: Blob("Adobe.2.zip"));
+        Assert.Equal((second.Id, 7), await HighestAsync());
+        Assert.Equal(0, (await Database.GetLoadHeadAsync(second.Id, None))!.Mark);
     }
 
     [Fact]
-    public async Task Breach_ids_that_are_given_at_once_are_gapless_and_one_for_each()
+    public async Task The_highest_ids_are_remembered_when_their_loads_are_gone()
     {
-        var another = OpenAnother();
-        // Two loads of each of four breaches.
-        var loads = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(async () =>
-        {
-            var database = i % 2 == 0 ? Database : another;
-            var load = await database.StartLoadAsync($"Breach {i % 4}", new BreachMetadata(), Blob($"{i}.zip"), Settings, failure: null, None);
-            Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, None));
-            await database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(3)), SliceRows, new LoadCheckpoint(), false, Lease, None);
-            return (await database.GetLoadAsync(load.Id, None))!;
-        })));
-        var ids = loads.GroupBy(load => load.Breach).Select(group => Assert.Single(group.Select(load => load.BreachId).Distinct()));
-        Assert.Equal([1, 2, 3, 4], ids.Order());
-        Assert.Equal(5, (await IngestAsync(["a@example.com"], "Fifth")).BreachId);
+        var load = await IngestAsync(["a@example.com"]);
+        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
+        await Database.FailLoadAsync(load.Id, "no", None);
+        await Database.RemoveBreachAsync("Adobe", None);
+        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
+        await Database.MoveOnAsync(new StoreIds(1, 1), "nothing to raise", None);
+        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
+        await Database.MoveOnAsync(new StoreIds(load.Id + 3, (int)load.Id + 5), "restored", None);
+        Assert.Equal((load.Id + 3, (int)load.Id + 5), await HighestAsync());
     }
+
+    private async Task<(long Load, int Mark)> HighestAsync() => await Database.GetHighestIdsAsync(None) is var ids ? (ids.Load, ids.Mark) : default;
 
     [Fact]
     public async Task A_load_started_by_many_is_one()
@@ -425,18 +426,21 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Passwords_are_kept_by_blob()
+    public async Task Passwords_are_kept_by_the_version_of_a_blob()
     {
-        Assert.Null(await Database.GetPasswordAsync("a.zip", None));
-        await Database.PutPasswordAsync("a.zip", [1, 2, 0, 255], None);
-        await Database.PutPasswordAsync("b.zip", [3], None);
-        Assert.Equal([1, 2, 0, 255], await Database.GetPasswordAsync("a.zip", None));
-        await Database.PutPasswordAsync("a.zip", [4], None);
-        Assert.Equal([4], await Database.GetPasswordAsync("a.zip", None));
-        await Database.DeletePasswordAsync("a.zip", None);
-        await Database.DeletePasswordAsync("a.zip", None);
-        Assert.Null(await Database.GetPasswordAsync("a.zip", None));
-        Assert.Equal([3], await Database.GetPasswordAsync("b.zip", None));
+        var (first, second, other) = (Blob("a.zip"), Blob("a.zip", "\"0x2\""), Blob("b.zip"));
+        Assert.Null(await Database.GetPasswordAsync(first, None));
+        await Database.PutPasswordAsync(first, [1, 2, 0, 255], None);
+        await Database.PutPasswordAsync(second, [5], None);
+        await Database.PutPasswordAsync(other, [3], None);
+        Assert.Equal([1, 2, 0, 255], await Database.GetPasswordAsync(first, None));
+        await Database.PutPasswordAsync(first, [4], None);
+        Assert.Equal([4], await Database.GetPasswordAsync(first, None));
+        await Database.DeletePasswordAsync(first, None);
+        await Database.DeletePasswordAsync(first, None);
+        Assert.Null(await Database.GetPasswordAsync(first, None));
+        Assert.Equal([5], await Database.GetPasswordAsync(second, None));
+        Assert.Equal([3], await Database.GetPasswordAsync(other, None));
     }
 
     /// <summary>Equal but for lists, which records compare by reference.</summary>

@@ -13,7 +13,7 @@ public abstract partial class BreachDatabaseContract
         for (var attempt = 1; attempt <= MaxTries; attempt++)
         {
             var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
-            Assert.Equal((attempt, 4L, 4L, 1, "Adobe", 1), (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.BreachId));
+            Assert.Equal((attempt, 4L, 4L, 1, "Adobe", (int)load.Id), (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.Mark));
         }
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);

@@ -191,7 +191,7 @@ public sealed partial class SqliteBreachDatabaseTests
     public async Task A_schema_without_a_part_is_told()
     {
         await ExecuteAsync("DROP TABLE passwords");
-        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => Database.GetPasswordAsync("a.zip", None));
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => Database.GetPasswordAsync(Blob("a.zip"), None));
         Assert.Contains("passwords", refused.Message, StringComparison.Ordinal);
     }
 

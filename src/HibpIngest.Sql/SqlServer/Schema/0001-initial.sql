@@ -1,4 +1,4 @@
--- Each statement may be run again. Times are UTC by the database's clock. Aliases and domains of accounts are varchar of lower-case ASCII in a binary collation: compared bytewise, one byte a
+-- Times are UTC by the database's clock. Aliases and domains of accounts are varchar of lower-case ASCII in a binary collation: compared bytewise, one byte a
 -- character, and the parameters that meet them are varchar too, so that nothing is converted. States, codes and names of ours are varchar; what comes from outside is nvarchar.
 
 IF OBJECT_ID('dbo.store_identity', 'U') IS NULL

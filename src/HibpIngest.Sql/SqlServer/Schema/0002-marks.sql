@@ -1,0 +1,115 @@
+-- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are: the table of loads is made anew without its identity.
+
+-- The highest ids ever inserted, which no removal lowers: a database restored from a backup is known by them.
+CREATE TABLE dbo.store_counters (
+    only_row int NOT NULL CONSTRAINT store_counters_key PRIMARY KEY CONSTRAINT store_counters_one CHECK (only_row = 1),
+    highest_load bigint NOT NULL,
+    highest_mark int NOT NULL,
+    catalogue_version bigint NOT NULL   -- raised by whatever changes what readers see
+);
+GO
+INSERT INTO dbo.store_counters (only_row, highest_load, highest_mark, catalogue_version)
+SELECT 1, CASE WHEN loads_removed = 1 OR EXISTS (SELECT 1 FROM dbo.loads) THEN COALESCE(CAST(IDENT_CURRENT('dbo.loads') AS bigint), 0) ELSE 0 END, highest, 0
+FROM dbo.breach_ids;
+GO
+SELECT * INTO dbo.loads_of_1 FROM dbo.loads;
+GO
+ALTER TABLE dbo.slices DROP CONSTRAINT slices_of_load;
+ALTER TABLE dbo.notifications DROP CONSTRAINT notifications_of_load;
+ALTER TABLE dbo.load_domains DROP CONSTRAINT load_domains_of_load;
+DROP TABLE dbo.loads;
+GO
+CREATE TABLE dbo.loads (
+    id bigint NOT NULL CONSTRAINT loads_key PRIMARY KEY,
+    breach int NOT NULL CONSTRAINT loads_of_breach REFERENCES dbo.breaches (breach_key),
+    blob nvarchar(1024) NOT NULL,
+    etag nvarchar(256) NOT NULL,
+    blob_version binary(32) NOT NULL,   -- SHA-256 of blob and etag, which together are longer than a key may be
+    generation int NOT NULL,            -- counts the restarts of a blob version
+    superseded_by bigint NULL,          -- the load it was restarted as
+    superseded bit NOT NULL CONSTRAINT loads_superseded DEFAULT 0,   -- its blob was replaced while it was read: it can't go on
+    removing bit NOT NULL CONSTRAINT loads_removing DEFAULT 0,       -- it is being taken away
+    mark int NULL,                      -- null until the first batch has committed
+    published_at datetime2(3) NULL,     -- since when its mark counts; null: it doesn't
+    replaced_by bigint NULL,            -- the load of the same blob name that was published in its place
+    state varchar(10) NOT NULL,
+    failed_in varchar(10) NULL,         -- the state a failed load goes back to
+    held_because nvarchar(max) NULL,    -- why its mails wait for an operator, whatever its metadata says
+    error nvarchar(max) NULL,
+    attempts int NOT NULL CONSTRAINT loads_attempts DEFAULT 0,       -- how often it was taken since it last got on
+    settings nvarchar(max) NOT NULL,
+    checkpoint_json nvarchar(max) NOT NULL,
+    accounts bigint NOT NULL CONSTRAINT loads_accounts DEFAULT 0,
+    last_position bigint NOT NULL CONSTRAINT loads_last_position DEFAULT 0,
+    matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
+    purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
+    last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
+    mails_queued int NOT NULL CONSTRAINT loads_mails_queued DEFAULT 0,          -- notifications up to this number have a message
+    batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
+    slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
+    ingest_complete bit NOT NULL CONSTRAINT loads_ingest_complete DEFAULT 0,
+    duplicates_possible bit NOT NULL CONSTRAINT loads_duplicates_possible DEFAULT 0,
+    purging bit NOT NULL CONSTRAINT loads_purging DEFAULT 0,                    -- some rows are gone already
+    purged bit NOT NULL CONSTRAINT loads_purged DEFAULT 0,
+    owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL,
+    lease_expires_at datetime2(3) NULL,
+    message_sent_at datetime2(3) NULL,  -- when the message of its state was last sent
+    started_at datetime2(3) NOT NULL,
+    ingested_at datetime2(3) NULL,
+    upserted_at datetime2(3) NULL,
+    finished_at datetime2(3) NULL,
+    CONSTRAINT loads_by_version UNIQUE (blob_version, generation)
+);
+GO
+CREATE INDEX loads_by_breach ON dbo.loads (breach, state);
+GO
+-- What was one id for all loads of a breach is the one mark of all of them.
+INSERT INTO dbo.loads (
+    id, breach, blob, etag, blob_version, generation, superseded_by, mark, published_at, state, failed_in, error, settings, checkpoint_json, accounts, last_position,
+    matched_position, purged_position, last_subscriber, batches, slices, ingest_complete, duplicates_possible, purging, purged, started_at, ingested_at, upserted_at, finished_at)
+SELECT l.id, l.breach, l.blob, l.etag, l.blob_version, l.generation, l.superseded_by,
+    CASE WHEN l.last_position > 0 THEN b.id END, CASE WHEN l.last_position > 0 AND b.id IS NOT NULL THEN b.published_at END, l.state, l.failed_in, l.error, l.settings,
+    l.checkpoint_json, l.accounts, l.last_position, l.matched_position, l.purged_position, l.last_subscriber, l.batches, l.slices, l.ingest_complete, l.duplicates_possible, l.purging,
+    l.purged, l.started_at, l.ingested_at, l.upserted_at, l.finished_at
+FROM dbo.loads_of_1 l JOIN dbo.breaches b ON b.breach_key = l.breach;
+GO
+DROP TABLE dbo.loads_of_1;
+DROP TABLE dbo.breach_ids;
+DROP INDEX breaches_by_id ON dbo.breaches;
+ALTER TABLE dbo.breaches DROP COLUMN id;
+ALTER TABLE dbo.slices ADD CONSTRAINT slices_of_load FOREIGN KEY (load_id) REFERENCES dbo.loads (id);
+ALTER TABLE dbo.notifications ADD CONSTRAINT notifications_of_load FOREIGN KEY (load_id) REFERENCES dbo.loads (id);
+ALTER TABLE dbo.load_domains ADD CONSTRAINT load_domains_of_load FOREIGN KEY (load_id) REFERENCES dbo.loads (id);
+GO
+ALTER TABLE dbo.slices ADD owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL;
+ALTER TABLE dbo.slices ADD lease_expires_at datetime2(3) NULL;
+ALTER TABLE dbo.slices ADD active_at datetime2(3) NULL;         -- when it was last begun, renewed or ended
+ALTER TABLE dbo.slices ADD done_transactions int NOT NULL CONSTRAINT slices_done_transactions DEFAULT 0; -- of its transactions, in their order, those up to this are done
+ALTER TABLE dbo.slices ADD order_version int NOT NULL CONSTRAINT slices_order_version DEFAULT 0;         -- of the order that this counts in
+GO
+-- A password is of one version of a blob; an empty etag: of the version that is being dropped. The old ones are sealed for a name and not for a version: they can't be opened any more, and no load
+-- is open.
+DROP TABLE dbo.passwords;
+GO
+CREATE TABLE dbo.passwords (
+    blob_version binary(32) NOT NULL CONSTRAINT passwords_key PRIMARY KEY,
+    sealed varbinary(max) NOT NULL
+);
+GO
+ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications_attempts DEFAULT 0;   -- claims since the last word on it
+ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL;                                        -- its recipient's server asked to come again later
+ALTER TABLE dbo.notifications ADD deferrals int NOT NULL CONSTRAINT notifications_deferrals DEFAULT 0; -- how often it did
+ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL;                                    -- and since when
+GO
+-- When the next mail of the whole system may go out.
+CREATE TABLE dbo.mail_rate (
+    only_row int NOT NULL CONSTRAINT mail_rate_key PRIMARY KEY CONSTRAINT mail_rate_one CHECK (only_row = 1),
+    next_at datetime2(3) NOT NULL
+);
+GO
+INSERT INTO dbo.mail_rate (only_row, next_at) VALUES (1, '2000-01-01');
+GO
+GRANT SELECT, UPDATE ON dbo.store_counters TO hibp_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.loads TO hibp_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.passwords TO hibp_app;
+GRANT SELECT, UPDATE ON dbo.mail_rate TO hibp_app;

@@ -1,0 +1,68 @@
+-- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are (AUTOINCREMENT of version 1 stands, unused).
+
+-- The highest ids ever inserted, which no removal lowers: a database restored from a backup is known by them.
+CREATE TABLE store_counters (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    highest_load INTEGER NOT NULL,
+    highest_mark INTEGER NOT NULL,
+    catalogue_version INTEGER NOT NULL -- raised by whatever changes what readers see
+);
+INSERT INTO store_counters (only_row, highest_load, highest_mark, catalogue_version)
+SELECT 1, COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'loads'), 0), highest, 0 FROM breach_ids;
+DROP TABLE breach_ids;
+
+ALTER TABLE loads ADD COLUMN mark INTEGER;                            -- null until the first batch has committed
+ALTER TABLE loads ADD COLUMN published_at INTEGER;                    -- since when its mark counts; null: it doesn't
+ALTER TABLE loads ADD COLUMN replaced_by INTEGER;                     -- the load of the same blob name that was published in its place
+ALTER TABLE loads ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;   -- its blob was replaced while it was read: it can't go on
+ALTER TABLE loads ADD COLUMN removing INTEGER NOT NULL DEFAULT 0;     -- it is being taken away
+ALTER TABLE loads ADD COLUMN held_because TEXT;                       -- why its mails wait for an operator, whatever its metadata says
+ALTER TABLE loads ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;     -- how often it was taken since it last got on
+ALTER TABLE loads ADD COLUMN message_sent_at INTEGER;                 -- when the message of its state was last sent
+ALTER TABLE loads ADD COLUMN mails_queued INTEGER NOT NULL DEFAULT 0; -- notifications up to this number have a message
+
+-- What was one id for all loads of a breach is the one mark of all of them.
+UPDATE loads SET mark = (SELECT b.id FROM breaches b WHERE b.key = loads.breach) WHERE last_position > 0;
+UPDATE loads SET published_at = (SELECT b.published_at FROM breaches b WHERE b.key = loads.breach) WHERE mark IS NOT NULL;
+CREATE INDEX loads_by_mark ON loads (mark);
+
+-- The id goes; what is unique can't be dropped, so the table is made anew.
+CREATE TABLE breaches_of_2 (
+    key INTEGER PRIMARY KEY,
+    folded_name TEXT NOT NULL UNIQUE, -- SQLite's NOCASE folds ASCII only
+    name TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    hidden INTEGER NOT NULL DEFAULT 0,
+    published_at INTEGER
+);
+INSERT INTO breaches_of_2 SELECT key, folded_name, name, metadata, hidden, published_at FROM breaches;
+DROP TABLE breaches;
+ALTER TABLE breaches_of_2 RENAME TO breaches;
+
+ALTER TABLE slices ADD COLUMN owner TEXT;
+ALTER TABLE slices ADD COLUMN lease_expires_at INTEGER;
+ALTER TABLE slices ADD COLUMN active_at INTEGER;                            -- when it was last begun, renewed or ended
+ALTER TABLE slices ADD COLUMN done_transactions INTEGER NOT NULL DEFAULT 0; -- of its transactions, in their order, those up to this are done
+ALTER TABLE slices ADD COLUMN order_version INTEGER NOT NULL DEFAULT 0;     -- of the order that this counts in
+
+-- A password is of one version of a blob; an empty etag: of the version that is being dropped.
+CREATE TABLE passwords_of_2 (
+    blob TEXT NOT NULL,
+    etag TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    PRIMARY KEY (blob, etag)
+) WITHOUT ROWID;
+DROP TABLE passwords; -- sealed for a name and not for a version: they can't be opened any more, and no load is open
+ALTER TABLE passwords_of_2 RENAME TO passwords;
+
+ALTER TABLE notifications ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;  -- claims since the last word on it
+ALTER TABLE notifications ADD COLUMN not_before INTEGER;                   -- its recipient's server asked to come again later
+ALTER TABLE notifications ADD COLUMN deferrals INTEGER NOT NULL DEFAULT 0; -- how often it did
+ALTER TABLE notifications ADD COLUMN deferred_since INTEGER;               -- and since when
+
+-- When the next mail of the whole system may go out.
+CREATE TABLE mail_rate (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    next_at INTEGER NOT NULL
+);
+INSERT INTO mail_rate (only_row, next_at) VALUES (1, 0);

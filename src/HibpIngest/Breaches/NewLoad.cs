@@ -1,0 +1,18 @@
+namespace HibpIngest.Breaches;
+
+/// <summary>A load to be recorded.</summary>
+/// <param name="Id">Drawn from the store register.</param>
+/// <param name="Breach">Name of the breach that it belongs to.</param>
+/// <param name="Blob">The version that it reads.</param>
+/// <param name="Settings">What its positions depend on.</param>
+public sealed record NewLoad(long Id, string Breach, BlobVersion Blob, LoadSettings Settings)
+{
+    /// <summary>The metadata document beside the zip, merged into the breach's metadata; null: there is none.</summary>
+    public ReadOnlyMemory<byte>? Metadata { get; init; }
+
+    /// <summary>One line: why it can't begin; it is then recorded as failed, and its metadata is not merged.</summary>
+    public string? Failure { get; init; }
+
+    /// <summary>One line: why its mails are to wait for an operator.</summary>
+    public string? HeldBecause { get; init; }
+}

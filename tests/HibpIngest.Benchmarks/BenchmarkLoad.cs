@@ -1,0 +1,30 @@
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>A load of a database that a benchmark has to itself, up to where its batches can be copied.</summary>
+internal static class BenchmarkLoad
+{
+    private const string Owner = "bench";
+    private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
+
+    /// <summary>Records a load of a blob version of its own.</summary>
+    public static async Task<Load> StartAsync(IBreachDatabase database, PipelineOptions? options = null)
+    {
+        var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
+        var blob = new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\"");
+        return await database.StartLoadAsync(new NewLoad(id, "Bench", blob, IngestBreach.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
+    }
+
+    /// <summary>Takes a load and opens its copy.</summary>
+    public static async Task<IBatchCopy> OpenCopyAsync(IBreachDatabase database, Load load)
+    {
+        await database.TryTakeLoadAsync(load.Id, Owner, Lease, CancellationToken.None);
+        return await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Owner, 1, load.Settings.SliceRows, Lease), CancellationToken.None);
+    }
+
+    /// <summary>All batches are in.</summary>
+    public static Task FinishAsync(IBreachDatabase database, Load load) => database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
+}

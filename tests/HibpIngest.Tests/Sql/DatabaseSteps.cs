@@ -1,0 +1,36 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Ports;
+
+namespace HibpIngest.Tests.Sql;
+
+/// <summary>What tests do with a database in one step each, where the port has several.</summary>
+internal static class DatabaseSteps
+{
+    private static long _drawn;
+
+    /// <summary>An id for a load, as the register would draw it: no test is to rely on the first being 1.</summary>
+    public static long DrawId() => Interlocked.Increment(ref _drawn);
+
+    /// <summary>Starts a load under a drawn id, its metadata as a document.</summary>
+    public static Task<Load> StartLoadAsync(
+        this IBreachDatabase database, string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
+        database.StartLoadAsync(new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure }, cancellationToken);
+
+    /// <summary>Restarts a load under a drawn id.</summary>
+    public static Task<Load> RestartLoadAsync(this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
+        database.RestartLoadAsync(load, DrawId(), settings, cancellationToken);
+
+    /// <summary>Fails a load, whoever holds it.</summary>
+    public static Task FailLoadAsync(this IBreachDatabase database, long load, string error, CancellationToken cancellationToken) =>
+        database.FailLoadAsync(load, owner: null, error, superseded: false, cancellationToken);
+
+    /// <summary>Copies one batch over a copy of its own; the load's id is its mark.</summary>
+    public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
+        this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease,
+        CancellationToken cancellationToken)
+    {
+        await using var copy = await database.OpenCopyAsync(new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
+        return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
+    }
+}
