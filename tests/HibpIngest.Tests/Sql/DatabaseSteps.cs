@@ -33,4 +33,7 @@ internal static class DatabaseSteps
         await using var copy = await database.OpenCopyAsync(new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
         return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
     }
+
+    /// <summary>Begins a try of a slice, whoever it is that does.</summary>
+    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) => database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 }
