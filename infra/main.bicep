@@ -16,10 +16,15 @@ param sqlAdminObjectId string
 @allowed(['User', 'Group', 'Application'])
 param sqlAdminType string = 'User'
 
-@description('Who drops breaches and runs hibp against this deployment: gets data roles on the storage account. Empty: nobody.')
+@description('Who runs hibp against this deployment: gets data roles on the account of zips, queues and tables, and none on the host\'s. The database lets in whom deploy.sh tells it. Empty: nobody.')
 param operatorObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param operatorType string = 'User'
+
+@description('Who drops breaches, with any storage tool, and does nothing else: gets a role on the container breach alone. Empty: nobody but the operator.')
+param dropperObjectId string = ''
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param dropperType string = 'User'
 
 @description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
 @allowed([512, 2048, 4096])
@@ -100,6 +105,19 @@ module storage 'modules/storage.bicep' = {
     appPrincipalId: identity.properties.principalId
     operatorObjectId: operatorObjectId
     operatorType: operatorType
+    dropperObjectId: dropperObjectId
+    dropperType: dropperType
+  }
+}
+
+module host 'modules/host.bicep' = {
+  name: '${name}-host'
+  params: {
+    // Another hash: no two names may ever meet.
+    accountName: '${take(name, 7)}host${uniqueString(resourceGroup().id, 'host')}'
+    location: location
+    sku: storageSku
+    appPrincipalId: identity.properties.principalId
   }
 }
 
@@ -139,8 +157,11 @@ module app 'modules/app.bicep' = {
     location: location
     identityId: identity.id
     identityClientId: identity.properties.clientId
+    hostStorageAccountName: host.outputs.accountName
+    packageContainerUrl: host.outputs.packageContainerUrl
     storageAccountName: storage.outputs.accountName
-    packageContainerUrl: storage.outputs.packageContainerUrl
+    storageBlobEndpoint: storage.outputs.blobEndpoint
+    storageQueueEndpoint: storage.outputs.queueEndpoint
     databaseConnection: database.outputs.connection
     appInsightsConnection: monitoring.outputs.connection
     instanceMemoryMB: instanceMemoryMB

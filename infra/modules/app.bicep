@@ -1,10 +1,13 @@
-// The Functions app on Flex Consumption: a custom handler, run from the package in the storage account, signing in to everything with one user-assigned identity.
+// The Functions app on Flex Consumption: a custom handler, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
 param appName string
 param planName string
 param location string
 param identityId string
 param identityClientId string
+param hostStorageAccountName string
 param storageAccountName string
+param storageBlobEndpoint string
+param storageQueueEndpoint string
 param packageContainerUrl string
 param databaseConnection string
 param appInsightsConnection string
@@ -21,10 +24,16 @@ param mailFrom string
 param secretKey string
 
 var settings = {
-  // The host, and the triggers' connection.
-  AzureWebJobsStorage__accountName: storageAccountName
+  // The host's own account.
+  AzureWebJobsStorage__accountName: hostStorageAccountName
   AzureWebJobsStorage__credential: 'managedidentity'
   AzureWebJobsStorage__clientId: identityClientId
+  // The triggers' connection. Queues for the queue triggers, and for the blob trigger too: what failed for good it puts into a queue of this account
+  // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
+  BreachStorage__blobServiceUri: storageBlobEndpoint
+  BreachStorage__queueServiceUri: storageQueueEndpoint
+  BreachStorage__credential: 'managedidentity'
+  BreachStorage__clientId: identityClientId
   APPLICATIONINSIGHTS_CONNECTION_STRING: appInsightsConnection
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   // host.json's values, overridden by size (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
