@@ -21,7 +21,6 @@ param maximumInstanceCount = 100
 param alwaysReady = []
 param queueBatchSize = 16
 param transactionsInFlight = 16
-param dedupeCap = 0
 
 // The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
 param sqlMaxVCores = 40

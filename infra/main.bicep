@@ -48,7 +48,8 @@ param queueBatchSize int
 @maxValue(512)
 param transactionsInFlight int
 
-@description('Accounts remembered for dedupe, 24 bytes each; 0: what fits into 40% of the memory.')
+@description('Accounts remembered for dedupe, 24 bytes each; 0: what goes with the memory.')
+@minValue(0)
 param dedupeCap int = 0
 
 @description('vCores of the serverless database at most; 80 in some regions only.')
@@ -90,6 +91,15 @@ param alertEmail string = ''
 
 var suffix = uniqueString(resourceGroup().id)
 var appName = '${name}-app-${suffix}'
+
+// By MB of an instance. Told, and not left to the program, as a load keeps the cap that it began with: it must not begin with one that another
+// instance can't hold. At most 40% of the three quarters of its memory that the runtime takes in a container, as the program reckons by itself;
+// at 512 MB less, since the host and what ingest needs beside (155 MB) leave no more. scale.sh and scale.ps1 have the same.
+var dedupeCaps = {
+  '512': 2000000
+  '2048': 25000000
+  '4096': 50000000
+}
 
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${name}-app'
@@ -169,7 +179,7 @@ module app 'modules/app.bicep' = {
     alwaysReady: alwaysReady
     queueBatchSize: queueBatchSize
     transactionsInFlight: transactionsInFlight
-    dedupeCap: dedupeCap
+    dedupeCap: dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]
     mail: mail
     mailFrom: mailFrom
     secretKey: secretKey

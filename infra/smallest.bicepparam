@@ -18,10 +18,9 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 param instanceMemoryMB = 512
 param maximumInstanceCount = 10
 param alwaysReady = []
-// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts. What slips past the cap is found in SQL and the table alike.
+// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
 param queueBatchSize = 2
 param transactionsInFlight = 8
-param dedupeCap = 2000000
 
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
@@ -162,6 +163,33 @@ public sealed partial class NameTests
     }
 
     [Fact]
+    public async Task The_dedupe_cap_goes_with_the_memory_everywhere()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var caps = main.GetProperty("vars").GetProperty("dedupeCaps").EnumerateObject()
+            .ToDictionary(one => int.Parse(one.Name, CultureInfo.InvariantCulture), one => one.Value.GetInt64());
+        Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
+        // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
+        foreach (var (memory, cap) in caps)
+            Assert.InRange(cap, 1, AccountSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
+        Assert.Equal(AccountSet.DefaultCap(long.MaxValue / 2), caps[4096]);
+
+        // Worked out in one place; a size or an operator may say otherwise.
+        Assert.Equal(0, main.GetProperty("params").GetProperty("dedupeCap").GetProperty("default").GetInt32());
+        var app = Assert.Single(main.GetProperty("modules").EnumerateArray(), module => module.GetProperty("symbol").GetString() == "app");
+        var given = app.GetProperty("params").GetProperty("dedupeCap").GetProperty("$expression").GetString();
+        Assert.Equal("dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]", given);
+        foreach (var size in InfraFiles.List(".bicepparam"))
+            Assert.False((await InfraFiles.DigestAsync(size)).GetProperty("vars").TryGetProperty("dedupeCap", out _), size);
+        foreach (var script in Scripts[2..])
+        {
+            var own = DedupeCaps().Matches(InfraFiles.Read(script)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
+            Assert.Equal((script, string.Join(", ", caps.Select(one => $"{one.Key}: {one.Value}"))), (script, string.Join(", ", own)));
+            Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(script), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
     public void The_example_of_local_settings_is_understood()
     {
         using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
@@ -286,6 +314,9 @@ public sealed partial class NameTests
         return Assert.Single(texts, text => text.StartsWith($"{name}(", StringComparison.Ordinal)).Split('(', ')')[1];
     }
 
+    private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
+        Decorator(template, parameter, "allowed").Trim('[', ']').Split(',').Select(one => one.Trim(' ', '\''));
+
     private static JsonElement HostJson() => JsonDocument.Parse(InfraFiles.Read("host.json")).RootElement;
 
     /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
@@ -316,6 +347,9 @@ public sealed partial class NameTests
 
     [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex Arguments();
+
+    [GeneratedRegex(@"\b(?<memory>\d+)(\) echo | = )(?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex DedupeCaps();
 
     [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex NewRole();

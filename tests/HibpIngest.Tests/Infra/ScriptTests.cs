@@ -155,7 +155,9 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 --instance-memory 2048", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
+        // More is remembered once there is the memory for it.
+        Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
         // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say is in force and costs.
         Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
         Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
@@ -164,12 +166,22 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1 HIBP_DEDUPECAP=2000000");
+        // Less, before it goes.
+        Assert.True(IndexOf("appsettings set") < IndexOf("scale config set"));
+        azure.Environment["DEDUPE_CAP"] = "1500000";
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=1500000");
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=50000000");
 
         azure.Environment["NO_PRICES"] = "1";
         (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "show", "-g", "breaches");
         Assert.True(exitCode == 0, output + error);
         Assert.Contains("x price of a vCore hour: https://azure.microsoft.com/pricing/", output, StringComparison.Ordinal);
+
+        void AssertSettings(string end) => Assert.Contains(azure.Calls, call => call.EndsWith(end, StringComparison.Ordinal));
+        int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
     }
 
     /// <summary>az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what the scripts ask for.</summary>
@@ -197,6 +209,7 @@ public sealed class ScriptTests
               *'parameters.maximumInstanceCount.value'*) echo 10 ;;
               *'parameters.instanceMemoryMB.value'*) echo 512 ;;
               *'parameters.queueBatchSize.value'*) echo 2 ;;
+              *'parameters.dedupeCap.value'*) echo "$DEDUPE_CAP" ;;
               *'keys list'*) echo webhook-key ;;
               *'sku.capacity'*) echo 40 ;;
               *'query minCapacity'*) echo 5 ;;
@@ -225,6 +238,7 @@ public sealed class ScriptTests
                 ["FAILS"] = fails,
                 ["GROUP_EXISTS"] = groupExists ? "true" : "false",
                 ["NO_PRICES"] = "",
+                ["DEDUPE_CAP"] = "0",
                 ["HIBP_MAIL"] = "smtp://user:mail-password@mail.contoso.example:587?tls=starttls",
             };
         }
