@@ -21,6 +21,8 @@ param maximumInstanceCount = 100
 param alwaysReady = []
 param queueBatchSize = 16
 param transactionsInFlight = 16
+// At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp notify.
+param notify = 'hold'
 
 // The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
 param sqlMaxVCores = 40

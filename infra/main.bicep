@@ -52,6 +52,10 @@ param transactionsInFlight int
 @minValue(0)
 param dedupeCap int = 0
 
+@description('What becomes of a load\'s mails once they are matched: hold has them wait for hibp notify, whatever the metadata beside the zip asks for.')
+@allowed(['send', 'hold'])
+param notify string
+
 @description('vCores of the serverless database at most; 80 in some regions only.')
 @allowed([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 32, 40, 80])
 param sqlMaxVCores int
@@ -180,6 +184,7 @@ module app 'modules/app.bicep' = {
     queueBatchSize: queueBatchSize
     transactionsInFlight: transactionsInFlight
     dedupeCap: dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]
+    notify: notify
     mail: mail
     mailFrom: mailFrom
     secretKey: secretKey

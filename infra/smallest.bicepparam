@@ -21,6 +21,7 @@ param alwaysReady = []
 // 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
 param queueBatchSize = 2
 param transactionsInFlight = 8
+param notify = 'send'
 
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'

@@ -17,6 +17,7 @@ param alwaysReady array
 param queueBatchSize int
 param transactionsInFlight int
 param dedupeCap int
+param notify string
 @secure()
 param mail string
 param mailFrom string
@@ -48,6 +49,7 @@ var settings = {
   HIBP_TIMEBUDGET: '00:25:00'
   HIBP_TRANSACTIONSINFLIGHT: string(transactionsInFlight)
   HIBP_DEDUPECAP: string(dedupeCap)
+  HIBP_NOTIFY: notify
 }
 var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }

@@ -3,6 +3,7 @@ using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
@@ -125,6 +126,7 @@ public sealed partial class NameTests
         Assert.Empty(read.UnknownVariables);
         Assert.Equal((Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")), (read.Storage, read.Database, read.Mail, read.SecretKey));
         Assert.Equal((7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
+        Assert.Equal(NotifyMode.Hold, read.Options.Notify);
 
         // An ingest has to end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
@@ -186,6 +188,18 @@ public sealed partial class NameTests
             var own = DedupeCaps().Matches(InfraFiles.Read(script)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
             Assert.Equal((script, string.Join(", ", caps.Select(one => $"{one.Key}: {one.Value}"))), (script, string.Join(", ", own)));
             Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(script), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Mails_wait_for_an_operator_at_full_power()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        Assert.Equal(Enum.GetNames<NotifyMode>().Select(name => name.ToLowerInvariant()), Allowed(main, "notify"));
+        foreach (var (size, expected) in new[] { ("full-power", "hold"), ("smallest", "send") })
+        {
+            var set = (await InfraFiles.DigestAsync($"infra/{size}.bicepparam")).GetProperty("vars").GetProperty("notify");
+            Assert.Equal((size, expected), (size, set.GetString()));
         }
     }
 
@@ -296,6 +310,7 @@ public sealed partial class NameTests
         "HIBP_SECRET_KEY" => Convert.ToBase64String(new byte[32]),
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
+        "HIBP_NOTIFY" => "hold",
         _ => "something",
     };
 
