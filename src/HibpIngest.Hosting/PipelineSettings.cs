@@ -104,6 +104,9 @@ public sealed record PipelineSettings
         // "5" would be five days.
         if (property.PropertyType == typeof(TimeSpan) && !value.Contains(':'))
             throw Unexpected("a duration as hh:mm:ss");
+        // "1" would be the second of them, and "7" none.
+        if (property.PropertyType.IsEnum && !Enum.GetNames(property.PropertyType).Contains(value, StringComparer.OrdinalIgnoreCase))
+            throw Unexpected(string.Join(" or ", Enum.GetNames(property.PropertyType).Select(name => name.ToLowerInvariant())));
         try
         {
             property.SetValue(target, configuration.GetValue(property.PropertyType, key));

@@ -60,6 +60,11 @@ public sealed class PipelineOptions
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
 
+    /// <summary>
+    /// What becomes of notifications once they are matched: hold has them wait for an operator, whatever the zip's metadata asks for.
+    /// </summary>
+    public NotifyMode Notify { get; set; } = NotifyMode.Send;
+
     /// <summary>How long a claimed notification stays with a sender that gives no sign.</summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);

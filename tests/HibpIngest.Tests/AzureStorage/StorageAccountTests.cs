@@ -289,6 +289,7 @@ public sealed class StorageAccountTests
             var error = await Record.ExceptionAsync(calls[i]);
             Assert.True(error is StoreRefusedException, $"call {i}: {error}");
             Assert.Matches("failed: status 40[134]", error.Message);
+            Assert.True(error.Message.Contains("status 404", StringComparison.Ordinal) == ((StoreRefusedException)error).NotMade, $"call {i}: {error.Message}");
         }
     }
 
