@@ -110,7 +110,10 @@ public sealed record PipelineSettings
         }
         catch (InvalidOperationException)
         {
-            throw Unexpected(property.PropertyType == typeof(TimeSpan) ? "a duration as hh:mm:ss" : property.PropertyType == typeof(double) ? "a number" : "a whole number");
+            throw Unexpected(
+                property.PropertyType == typeof(TimeSpan) ? "a duration as hh:mm:ss"
+                : property.PropertyType == typeof(double) ? "a number"
+                : property.PropertyType.IsEnum ? Names(property.PropertyType) : "a whole number");
         }
 
         BadInputException Unexpected(string expected) => new($"{Variable(key)} is expected to be {expected}, found '{value}'");
@@ -125,9 +128,16 @@ public sealed record PipelineSettings
             {
                 if (rule.IsValid(value))
                     continue;
-                var expected = rule is RangeAttribute range ? $"from {range.Minimum} to {range.Maximum}" : rule.FormatErrorMessage(property.Name);
+                var expected = rule switch
+                {
+                    RangeAttribute range => $"from {range.Minimum} to {range.Maximum}",
+                    EnumDataTypeAttribute names => Names(names.EnumType),
+                    _ => rule.FormatErrorMessage(property.Name),
+                };
                 throw new BadInputException($"{Variable(prefix + property.Name)} is expected to be {expected}, found {value}");
             }
         }
     }
+
+    private static string Names(Type choice) => string.Join(" or ", Enum.GetNames(choice).Select(name => name.ToLowerInvariant()));
 }

@@ -76,13 +76,13 @@ public sealed partial class Sweep(PipelineContext context)
             case LoadState.Upserting:
                 await context.CompleteUpsertAsync(load.Id, cancellationToken);
                 break;
-            case LoadState.Matching when await IsEmptyAsync(QueueNames.Match, cancellationToken):
+            case LoadState.Matching when load.LeaseExpiresAt is null && IsLost(load):
                 LogResent(load.Id, "match");
-                await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                await context.SendMatchAsync(load.Id, cancellationToken);
                 break;
-            case LoadState.Notifying when !await context.Database.TryFinishLoadAsync(load.Id, cancellationToken) && await IsEmptyAsync(QueueNames.Mail, cancellationToken):
-                LogResent(load.Id, "mail");
-                await context.SendMailMessagesAsync(load.Id, load.Notifications.Total, cancellationToken);
+            case LoadState.Notifying:
+                if (await context.ContinueMailsAsync(load.Id, context.Options.SweepStaleAge, cancellationToken))
+                    LogResent(load.Id, "mail");
                 break;
         }
     }
@@ -94,6 +94,9 @@ public sealed partial class Sweep(PipelineContext context)
         LogSlicesResent(slices.Count);
         await context.SendSlicesAsync(slices, cancellationToken);
     }
+
+    /// <summary>The message of its state was not sent, or so long ago that it is not hidden any more.</summary>
+    private bool IsLost(Load load) => load.MessageSentAt is not { } sentAt || sentAt <= context.Time.GetUtcNow() - context.Options.SweepStaleAge;
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private static bool IsSettled(Load load) =>
