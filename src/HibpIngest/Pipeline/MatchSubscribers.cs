@@ -32,7 +32,8 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         }
         try
         {
-            var load = await context.Database.GetLoadAsync(head.Id, cancellationToken) ?? throw new LoadLostException(head.Id);
+            if (await context.Database.GetLoadAsync(head.Id, cancellationToken) is not { State: LoadState.Matching } load)
+                throw new LoadLostException(head.Id);
             CheckAttempts(load, message.Deferrals);
             var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
             await MatchAsync(load, owner, span, cancellationToken);

@@ -370,6 +370,11 @@ public abstract partial class BreachDatabaseContract
                     continue;
                 }
                 found = (await database.GetLoadAsync(load.Id, None))!;
+                if (found.State != LoadState.Ingesting)
+                {
+                    await database.ReleaseLoadAsync(load.Id, owner, None);
+                    return;
+                }
                 if (found.LastPosition == Batches * 5)
                 {
                     await database.FinishIngestAsync(load.Id, owner, new LoadCheckpoint(), None);
