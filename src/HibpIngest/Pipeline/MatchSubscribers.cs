@@ -147,7 +147,7 @@ public sealed partial class MatchSubscribers(PipelineContext context)
     private async Task<LoadState?> HandOnAsync(Load load, string owner)
     {
         await context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None);
-        await context.SendMatchAsync(load.Id, CancellationToken.None);
+        await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, CancellationToken.None);
         LogHandedOn(load.Id, load.Breach);
         return null;
     }

@@ -317,16 +317,134 @@ public sealed class NotifyTests
         Assert.Equal(["user3@example.com", "user5@d5.example.org"], rig.Recipients());
     }
 
+    [Fact]
+    public async Task Hibp_hold_stops_what_is_being_sent_and_holds_what_is_not_matched_yet()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await using var server = new SmtpTestServer();
+        var stopped = 0;
+        server.Script = step =>
+        {
+            if (step.Name == "." && server.Mails.Count == 4 && Interlocked.Exchange(ref stopped, 1) == 0)
+                Assert.Equal(6, new Operations(rig.Context).HoldAsync("x", None).GetAwaiter().GetResult());
+            return null;
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var context = rig.Context with { Sender = sender };
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await PipelineRig.RunToEndAsync(context);
+
+        // The one that was on its way is told too.
+        Assert.Equal(5, server.Mails.Count);
+        Assert.Equal((LoadState.Held, new NotificationCounts(5, 5, 0)), await FindAsync(rig));
+        Assert.Contains("hibp hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
+        var waiting = 0;
+        await foreach (var notification in new Operations(context).PreviewAsync("X", None))
+            waiting += notification.IsOpen ? 1 : 0;
+        Assert.Equal(5, waiting);
+
+        await rig.ImportAsync(("user11@d11.example.org", null));
+        await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 12))), """{"notify":"send"}""");
+        await new BlobScan(context).RunAsync(TimeSpan.Zero, None);
+        var ingest = Assert.Single(await context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
+        await new PipelineDispatcher(context).DispatchAsync(QueueNames.Ingest, ingest.Body, None);
+        await context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, None);
+        Assert.Equal(5, await new Operations(context).HoldAsync("X", None));
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal(LoadState.Held, (await rig.LoadAsync(2)).State);
+        Assert.Equal(5, server.Mails.Count);
+
+        Assert.Equal(6, await new Operations(context).NotifyAsync("X", None));
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal(11, server.Mails.Select(mail => mail.To).Distinct().Count());
+        Assert.Equal(11, server.Mails.Count);
+        Assert.All(await rig.LoadsAsync(), load => Assert.Equal((LoadState.Done, (string?)null), (load.State, load.HeldBecause)));
+        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(context).HoldAsync("X", None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(context).HoldAsync("Unknown", None));
+    }
+
+    [Theory]
+    [InlineData("""{"notify":"send"}""")]
+    [InlineData("{}")]
+    public async Task Where_the_operator_s_setting_says_hold_metadata_can_t_ask_for_send(string metadata)
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Notify = NotifyMode.Hold);
+        await rig.ImportAsync(("user3@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), metadata);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Held, new NotificationCounts(1, 0, 0)), await FindAsync(rig));
+        Assert.Equal(1, await new Operations(rig.Context).NotifyAsync("X", None));
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task A_time_budget_ends_matching_in_the_same_mails_by_continuations()
+    {
+        static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.MatchRows, options.DedupeCap) = (50, 25, 7, 60);
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
+        });
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net", "example.com"), ("chief@example.net", "d1.example.org")]);
+        var zip = PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100)), ("b", PipelineRig.Accounts(20, 50)));
+        await rig.DropAsync("X.zip", zip);
+        var matches = 0;
+        var queues = Intercepted.Around(rig.Context.Queues, (_, arguments) => matches += (string)arguments![0]! == QueueNames.Match ? 1 : 0);
+        await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
+
+        var load = await rig.LoadAsync(1);
+        Assert.True(load.LastPosition > 100, "duplicates were expected to pass");
+        Assert.Equal((LoadState.Done, 100L, new NotificationCounts(0, 22, 0)), (load.State, load.Accounts, load.Notifications));
+        Assert.Equal(22, rig.Recipients().Distinct().Count());
+        Assert.True(matches > load.LastPosition / 7, $"{matches} looks at the match queue");
+    }
+
+    [Fact]
+    public async Task Only_so_many_messages_are_ever_ahead_of_the_mails()
+    {
+        const int Mails = 60;
+        await using var rig = await PipelineRig.StartAsync(options => (options.MailsPerMessage, options.MailsPerSecond) = (1, 0.05));
+        await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
+        var load = await MatchingAsync(rig, Mails);
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        // 16 at least; 5 minutes' at this rate are 15.
+        Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        // A copy of the match message sends none again.
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 }.ToJson(), None);
+        Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 2, Last = 2 }.ToJson(), None);
+        Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).Notifications));
+    }
+
+    [Theory]
+    [InlineData(0, 5, 5)]
+    [InlineData(1, 7.5, 10)]
+    [InlineData(3, 30, 40)]
+    [InlineData(6, 180, 240)]
+    [InlineData(1_000_000, 180, 240)]
+    public void A_deferral_grows_from_5_minutes_to_4_hours(int deferrals, double least, double most)
+    {
+        for (var i = 0; i < 100; i++)
+            Assert.InRange(SendNotifications.Deferral(deferrals), TimeSpan.FromMinutes(least), TimeSpan.FromMinutes(most));
+    }
+
     private static async Task<(LoadState State, NotificationCounts Notifications)> FindAsync(PipelineRig rig)
     {
         var load = await rig.LoadAsync(1);
         return (load.State, load.Notifications);
     }
 
-    /// <summary>A load of ten accounts in state matching.</summary>
-    private static async Task<long> MatchingAsync(PipelineRig rig)
+    /// <summary>A load in state matching.</summary>
+    private static async Task<long> MatchingAsync(PipelineRig rig, int accounts = 10)
     {
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
         await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
         var dispatcher = new PipelineDispatcher(rig.Context);
         foreach (var name in new[] { QueueNames.Ingest, QueueNames.Slices })

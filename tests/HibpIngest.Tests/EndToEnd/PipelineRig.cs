@@ -147,6 +147,17 @@ internal sealed class PipelineRig : IAsyncDisposable
     public static IEnumerable<string> Expected(int first, int count) =>
         Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
 
+    /// <summary>Puts the database back to a backup, as an operator would who has stopped every host. What was opened before is closed.</summary>
+    public async Task RestoreAsync(string backup)
+    {
+        foreach (var database in _databases)
+            await database.DisposeAsync();
+        _databases.Clear();
+        foreach (var file in Directory.GetFiles(_folder, "hibp.db*").Where(file => file != backup))
+            File.Delete(file);
+        File.Copy(backup, DatabaseFile);
+    }
+
     public async ValueTask DisposeAsync()
     {
         foreach (var database in _databases)

@@ -56,4 +56,7 @@ internal static class DatabaseSteps
     public static Task<NotificationClaims> ClaimNotificationsAsync(
         this IBreachDatabase database, long load, int first, int last, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9, Ahead: TimeSpan.FromHours(1)), cancellationToken);
+
+    /// <summary>Begins a try of a slice, whoever it is that does.</summary>
+    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) => database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 }
