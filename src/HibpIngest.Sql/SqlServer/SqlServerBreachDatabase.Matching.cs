@@ -29,9 +29,22 @@ public sealed partial class SqlServerBreachDatabase
         OPTION (HASH JOIN, HASH GROUP, FORCE ORDER, RECOMPILE);
         """;
 
-    private const string RecordMatchesSql =
+    /// <summary>
+    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what they have found, and this one finds too, this one tells.
+    /// </summary>
+    private const string Overtaken =
         """
+        SELECT o.id FROM dbo.loads o JOIN dbo.loads l ON l.id = @load AND o.breach = l.breach AND o.blob COLLATE Latin1_General_100_BIN2 = l.blob
+        WHERE o.id < l.id AND o.state IN ('ingesting', 'upserting', 'matching')
+        """;
+
+    private const string RecordMatchesSql =
+        $"""
         UPDATE dbo.breaches SET name = name WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load);
+
+        IF EXISTS ({Overtaken})
+            UPDATE dbo.notifications SET load_id = @load, number = NULL
+            WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (SELECT subscriber FROM #matches WHERE subscriber IS NOT NULL);
 
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
         SELECT l.breach, m.subscriber, l.id, 1, 'open'
@@ -459,7 +472,12 @@ public sealed partial class SqlServerBreachDatabase
             return 0;
         var upTo = Math.Min(next.Value - 1 + most, (await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", BigInt("@load", load)))!.Value);
         await session.ExecuteAsync(
-            """
+            $"""
+            IF EXISTS ({Overtaken})
+                UPDATE dbo.notifications SET load_id = @load, number = NULL
+                WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (
+                    SELECT s.id FROM dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = @load AND d.domain = s.match_domain
+                    WHERE s.id BETWEEN @next AND @upTo AND s.match_alias IS NULL);
             UPDATE n SET accounts = COALESCE(d.exact, d.accounts)
             FROM dbo.notifications n
             JOIN dbo.subscribers s ON s.id = n.subscriber

@@ -17,6 +17,14 @@ public sealed partial class SqliteBreachDatabase
         WHERE r.id > ?1 AND r.id <= ?2 AND (a.id IS NOT NULL OR domain_subscriber IS NOT NULL)
         """;
 
+    /// <summary>
+    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what they have found, and this one finds too, this one tells.
+    /// </summary>
+    private const string Overtaken =
+        """
+        SELECT o.id FROM loads o WHERE o.id < ?1 AND o.state IN ('ingesting', 'upserting', 'matching') AND (o.breach, o.blob) = (SELECT breach, blob FROM loads WHERE id = ?1)
+        """;
+
     /// <inheritdoc/>
     public async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
     {
@@ -30,9 +38,9 @@ public sealed partial class SqliteBreachDatabase
                 foreach (var subscriber in matches.Subscribers)
                 {
                     connection.Execute(
-                        """
+                        $"""
                         INSERT INTO notifications (breach, subscriber, load, accounts, state) SELECT breach, ?2, id, 1, 'open' FROM loads WHERE id = ?1
-                        ON CONFLICT (breach, subscriber) DO NOTHING
+                        ON CONFLICT (breach, subscriber) DO UPDATE SET load = excluded.load, number = NULL WHERE state = 'open' AND load IN ({Overtaken})
                         """,
                         load, subscriber);
                 }
@@ -356,12 +364,13 @@ public sealed partial class SqliteBreachDatabase
             return 0;
         var upTo = Math.Min(next - 1 + most, connection.Number("SELECT last_subscriber FROM loads WHERE id = ?1", load)!.Value);
         connection.Execute(
-            """
+            $"""
             INSERT INTO notifications (breach, subscriber, load, accounts, state)
             SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
             FROM loads l CROSS JOIN subscribers s JOIN load_domains d ON d.load = l.id AND d.domain = s.match_domain
             WHERE l.id = ?1 AND s.id BETWEEN ?2 AND ?3 AND s.match_alias IS NULL
-            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts WHERE state = 'open' AND load = excluded.load
+            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load = excluded.load, number = CASE WHEN load = excluded.load THEN number END
+            WHERE state = 'open' AND (load = excluded.load OR load IN ({Overtaken}))
             """,
             load, next, upTo);
         connection.Execute("UPDATE loads SET told_subscriber = ?2 WHERE id = ?1", load, upTo);

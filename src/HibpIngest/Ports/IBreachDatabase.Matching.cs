@@ -6,7 +6,8 @@ public partial interface IBreachDatabase
 {
     /// <summary>
     /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for individual subscribers (one per kind, subscriber, domain and breach, ever), and per
-    /// subscribed domain the number of rows, added to the load's. Subscriptions made since matching started are passed over: they would see a part of the rows only. Begins with
+    /// subscribed domain the number of rows, added to the load's. Subscriptions made since matching started are passed over: they would see a part of the rows only. What an older load of the same blob name has found and not told, and is
+    /// not matched itself yet, is this one's. Begins with
     /// <c>UPDATE loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'</c>; false and nothing done where no row changed. The load has got on
     /// (attempts 0).
     /// </summary>

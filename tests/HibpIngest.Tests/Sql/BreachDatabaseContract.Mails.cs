@@ -113,7 +113,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             LoadState.Held, await Database.FinishMatchingAsync(load.Id, new MatchEnd(Encoding.UTF8.GetBytes("""{"Title":"Merged","Notify":"hold","IsSensitive":true}"""), Hold: false), None));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
-        Assert.Equal(("Merged", BreachFlags.Sensitive, [(int)load.Id]), (breach.Metadata.Title, breach.Metadata.Flags, breach.Marks));
+        Assert.Equal(("Merged", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags));
+        Assert.Equal([(int)load.Id], breach.Marks);
         Assert.Null((await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
 
         var nothing = await UpsertAsync(["x@nowhere.example"], blob: Blob("Adobe.2.zip"));
@@ -146,6 +147,22 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([(int)otherName.Id, (int)newest.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
         async Task<(DateTimeOffset?, long?)> PublishedAsync(long load) => (await Database.GetLoadAsync(load, None))! is var found ? (found.PublishedAt, found.ReplacedBy) : default;
+    }
+
+    [Fact]
+    public async Task Whom_an_overtaken_load_had_found_and_the_newer_one_finds_too_the_newer_one_tells()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com", "user3@example.com", "boss@example.org for example.com", "boss@example.org for old.example");
+        var older = await UpsertAsync(["user1@example.com", "user2@example.com", "x@old.example"]);
+        await MatchRowsAsync(older.Id);
+        Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(older.Id, Send with { StepRows = 5 }, None));
+        var newer = await UpsertAsync(["user1@example.com", "user3@example.com"], blob: Blob(etag: "\"0x2\""));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(newer.Id));
+        Assert.Equal(LoadState.Done, await Database.FinishAllAsync(older.Id, Send, None));
+        Assert.Equal(
+            ["boss@example.org for example.com, 2 accounts", "user1@example.com", "user3@example.com"],
+            Show(await NotificationsAsync(newer.Id)).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
+        Assert.Empty(await NotificationsAsync(older.Id));
     }
 
     [Theory]

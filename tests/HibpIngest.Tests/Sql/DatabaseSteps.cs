@@ -40,7 +40,7 @@ internal static class DatabaseSteps
 
     /// <summary>Ends matching, all steps of it; <paramref name="suppress"/>: by a document that retires the breach.</summary>
     public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress, CancellationToken cancellationToken) =>
-        database.FinishAllAsync(load, new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : null, hold), cancellationToken);
+        database.FinishAllAsync(load, new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : (ReadOnlyMemory<byte>?)null, hold), cancellationToken);
 
     /// <summary>Ends matching, all steps of it.</summary>
     public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end, CancellationToken cancellationToken)
