@@ -132,14 +132,14 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
                 """
                 UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner, lease_expires_at = DATEADD(millisecond, @lease, @now)
-                WHERE id = @load AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                WHERE id = @load AND state = @state AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                 """,
-                BigInt("@load", load), Owner(owner), Milliseconds("@lease", lease)) == 1,
+                BigInt("@load", load), VarChar("@state", ToText(state), StateLength), Owner(owner), Milliseconds("@lease", lease)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>

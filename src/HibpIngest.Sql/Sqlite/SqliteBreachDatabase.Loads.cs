@@ -110,14 +110,14 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             connection => connection.Execute(
                 """
                 UPDATE loads SET attempts = CASE WHEN owner = ?2 THEN attempts ELSE attempts + 1 END, owner = ?2, lease_expires_at = ?3
-                WHERE id = ?1 AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
+                WHERE id = ?1 AND state = ?5 AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
                 """,
-                load, owner, Now + lease, Now) == 1,
+                load, owner, Now + lease, Now, ToText(state)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>

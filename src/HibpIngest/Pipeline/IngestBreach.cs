@@ -27,7 +27,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         if (message.Load > 0)
             await context.Register.MarkOpenAsync(head.Id, cancellationToken);
         var owner = context.NewOwner();
-        if (!await context.Database.TryTakeLoadAsync(head.Id, owner, context.Options.LoadLease, cancellationToken))
+        if (!await context.Database.TryTakeLoadAsync(head.Id, LoadState.Ingesting, owner, context.Options.LoadLease, cancellationToken))
         {
             await WaitForOwnerAsync(head.Id, message, cancellationToken);
             return;

@@ -32,10 +32,10 @@ public partial interface IBreachDatabase
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes the lease of a load that is ingesting or matching and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the owner has it
-    /// already.
+    /// Takes the lease of a load that is in this state (ingesting or matching) and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the
+    /// owner has it already.
     /// </summary>
-    Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Extends the lease between two batches. False: it is lost.</summary>
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);

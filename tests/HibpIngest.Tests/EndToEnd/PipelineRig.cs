@@ -36,11 +36,18 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
     {
+        var rig = await NewAsync(configure, time, secretKey);
+        await new StoreSetup(rig.Context).EnsureAsync(CancellationToken.None);
+        return rig;
+    }
+
+    /// <summary>The same with nothing in its stores.</summary>
+    public static async Task<PipelineRig> NewAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    {
         var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000 };
         configure?.Invoke(options);
         var rig = new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
         rig.Context = rig.OpenContext(secretKey);
-        await new StoreSetup(rig.Context).EnsureAsync(CancellationToken.None);
         return rig;
     }
 
