@@ -25,7 +25,7 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         if (head is not { State: LoadState.Matching, Stopped: false })
             return;
         var owner = context.NewOwner();
-        if (!await context.Database.TryTakeLoadAsync(head.Id, owner, context.Options.LoadLease, cancellationToken))
+        if (!await context.Database.TryTakeLoadAsync(head.Id, LoadState.Matching, owner, context.Options.LoadLease, cancellationToken))
         {
             await WaitForOwnerAsync(message, cancellationToken);
             return;

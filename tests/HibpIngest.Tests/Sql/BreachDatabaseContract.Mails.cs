@@ -81,15 +81,15 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync([.. Numbered(6)]);
         var load = await UpsertAsync(Numbered(6));
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Me, Lease, None));
         Assert.Equal(1, (await Database.GetLoadAsync(load.Id, None))!.Attempts);
         Time.Advance(Lease * 2);
         Assert.True(await Database.MatchRowsAsync(load.Id, 0, 6, Lease, None));
         var found = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((0, Now + Lease), (found.Attempts, found.LeaseExpiresAt));
-        Assert.False(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.False(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Time.Advance(Lease * 2);
-        Assert.True(await Database.TryTakeLoadAsync(load.Id, Other, Lease, None));
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(load.Id, Send with { StepRows = 2, Lease = Lease / 2 }, None));
         found = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((0, Now + (Lease / 2)), (found.Attempts, found.LeaseExpiresAt));
