@@ -106,7 +106,7 @@ public sealed partial class SqlServerBreachDatabase
 
     /// <inheritdoc/>
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(async session => await session.ExecuteAsync("UPDATE dbo.loads SET state = 'notifying' WHERE id = @load AND state = 'held'", BigInt("@load", load)) == 1, cancellationToken);
+        WriteAsync(async session => await session.ExecuteAsync("UPDATE dbo.loads SET state = 'notifying' WHERE id = @load AND state = 'held' AND removing = 0", BigInt("@load", load)) == 1, cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken) =>

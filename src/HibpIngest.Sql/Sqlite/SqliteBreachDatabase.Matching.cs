@@ -96,7 +96,7 @@ public sealed partial class SqliteBreachDatabase
 
     /// <inheritdoc/>
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
-        WriteAsync(connection => connection.Execute("UPDATE loads SET state = 'notifying' WHERE id = ?1 AND state = 'held'", load) == 1, cancellationToken);
+        WriteAsync(connection => connection.Execute("UPDATE loads SET state = 'notifying' WHERE id = ?1 AND state = 'held' AND NOT removing", load) == 1, cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken) =>
