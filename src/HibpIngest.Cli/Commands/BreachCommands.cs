@@ -94,7 +94,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         {
             session.Screen.Show(gone
                 ? $"{breach.Name} is gone: {Tables.Number(removal.Entities)} accounts in the table were changed."
-                : $"{Name(removal.Loads, "is", "are")} gone: {Tables.Number(removal.Entities)} accounts in the table were changed. {breach.Name} stays: {Name(removal.Left, "was", "were")} dropped later.");
+                : $"{NameLoads(removal.Loads, "is", "are")} gone: {Tables.Number(removal.Entities)} accounts in the table were changed. {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.");
         }
         return 0;
     }
@@ -116,7 +116,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
     }
 
     /// <summary>"Load 3 is", "Loads 3, 4 are".</summary>
-    private static string Name(IReadOnlyList<long> loads, string one, string many) => loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
+    private static string NameLoads(IReadOnlyList<long> loads, string one, string many) => loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
 
     private sealed class Noting(IProgress<RemovalProgress> progress, Action note) : IProgress<RemovalProgress>
     {

@@ -11,10 +11,10 @@ namespace HibpIngest.Pipeline;
 /// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction, which unlists them; what follows is housekeeping. Its key is the listed loads: run again,
 /// beside itself too, it goes on with those. A load that comes later has a mark of its own, and nothing of it is touched.
 /// </summary>
-public sealed partial class RemoveBreach(PipelineContext context)
+public sealed partial class RemoveBreach(PipelineContext context, int chunkRows = RemoveBreach.ChunkRows)
 {
-    // So many rows of a domain lie together then that transactions are full, and a transaction that takes the rows away is some 100 ms.
-    private const int ChunkRows = 20_000;
+    /// <summary>Rows worked on at once: so many of a large domain are then together that its transactions are full, and the transaction that takes the rows away is some 100 ms.</summary>
+    public const int ChunkRows = 20_000;
 
     // Accounts of one domain that are worked on together; the domains of a chunk side by side.
     private const int DomainAccounts = 1_000;
@@ -88,10 +88,10 @@ public sealed partial class RemoveBreach(PipelineContext context)
     /// <summary>Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts are done, so that a run that is broken off goes on where it was.</summary>
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
-        var rows = new AccountBatch(ChunkRows);
-        for (var first = load.First; first <= load.Last; first += ChunkRows)
+        var rows = new AccountBatch(chunkRows);
+        for (var first = load.First; first <= load.Last; first += chunkRows)
         {
-            var last = Math.Min(first + ChunkRows - 1, load.Last);
+            var last = Math.Min(first + chunkRows - 1, load.Last);
             if (hasEntities)
             {
                 await context.Database.ReadRowsAsync(load.Load, first, last, rows, cancellationToken);
