@@ -120,7 +120,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
             }, "test", CancellationToken.None);
         }
         var before = await ReadAsync(tables, "anna");
-        Assert.Equal(12, before.Count);
+        Assert.Equal(11, before.Count);
 
         // Together in a transaction, and one by itself.
         var table = new AccountTable(tables, "accounts", NullLogger<AccountTable>.Instance);
