@@ -15,6 +15,8 @@ internal static class Refusals
 
     public static NotPossibleException LoadOpen(long load) => new($"load {load} is still open: its rows are needed until it is done or failed");
 
+    public static NotPossibleException AssignOpen(long load) => new($"load {load} is still open: wait until it is done, failed or held, then assign it");
+
     public static NotPossibleException Restarted(long load, long restarted) => new($"load {load} was restarted as load {restarted}, which carries on in its place");
 
     public static NotPossibleException Superseded(long load) =>

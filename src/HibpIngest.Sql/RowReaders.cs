@@ -71,7 +71,7 @@ internal static class RowReaders
     /// <summary>
     /// id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and matched position, batches, ingest_complete, duplicates_possible, purged, error,
     /// started_at, ingested_at, upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded, removing, held_because, attempts, message_sent_at,
-    /// mails_queued.
+    /// mails_queued, expiry of the lease where it has run out.
     /// </summary>
     public static Load Load(IRow row, SliceCounts slices, long entities, NotificationCounts notifications) => new()
     {
@@ -103,6 +103,7 @@ internal static class RowReaders
         Attempts = row.Int32(26),
         MessageSentAt = row.TimeOrNull(27),
         MailsQueued = row.Int32(28),
+        LeaseRanOutAt = row.TimeOrNull(29),
         Slices = slices,
         Entities = entities,
         Notifications = notifications,

@@ -1,4 +1,6 @@
 using System.CommandLine;
+using System.Text.Json;
+using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
@@ -8,7 +10,8 @@ namespace HibpIngest.Cli.Commands;
 
 /// <summary>hibp breach.</summary>
 internal sealed class BreachCommands() : CommandGroup(
-    "breach", "Hide a breach from lookups, show it again, or remove it.", new BreachHideCommand(), new BreachShowCommand(), new BreachRemoveCommand())
+    "breach", "Hide a breach from lookups, show it again, describe it anew, give a load to it, or remove it.",
+    new BreachHideCommand(), new BreachShowCommand(), new BreachSetCommand(), new BreachAssignCommand(), new BreachRemoveCommand())
 {
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
@@ -56,6 +59,67 @@ internal sealed class BreachShowCommand : HibpCommand
 
     protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), hidden: false, cancellationToken);
+}
+
+/// <summary>hibp breach set.</summary>
+internal sealed class BreachSetCommand : HibpCommand
+{
+    private readonly Argument<string> _name = BreachCommands.NameArgument();
+    private readonly DescriptionOptions _described = new();
+
+    public BreachSetCommand()
+        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a zip only adds flags: whoever may drop a zip does not make a sensitive breach public.")
+    {
+        Add(_name);
+        foreach (var option in _described.All)
+            Add(option);
+        Examples =
+        [
+            ("hibp breach set Adobe --title \"Adobe Systems\" --verified", "a better title, and it is confirmed by now"),
+            ("hibp breach set Adobe --sensitive false", "take a flag back: public lookups show it from now on"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        if (!_described.IsGiven(session.Parsed))
+            throw new BadInputException("nothing to set was given; see: hibp breach set --help");
+        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_name), cancellationToken);
+        await database.MergeMetadataAsync(breach.Name, JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)), byOperator: true, cancellationToken);
+        breach = await GetBreachAsync(database, breach.Name, cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)], breach.IsPublic), Documents.Default.BreachSetDocument);
+        else
+            session.Screen.Show($"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
+        return 0;
+    }
+}
+
+/// <summary>hibp breach assign.</summary>
+internal sealed class BreachAssignCommand : HibpCommand
+{
+    private readonly Argument<long> _load = new("LOAD") { Description = "Id of the load: done, failed or held." };
+    private readonly Argument<string> _name = BreachCommands.NameArgument();
+
+    public BreachAssignCommand()
+        : base("assign", "Give a load to another breach than its file's name says. A load whose metadata names another breach waits for this.")
+    {
+        Add(_load);
+        Add(_name);
+        Examples = [("hibp breach assign 12 Adobe", "load 12 is of the breach Adobe, which is made where there is none; hibp notify Adobe then releases its mails")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenAsync(cancellationToken);
+        var load = await new Operations(pipeline.Context).AssignAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
+        else
+            session.Screen.Show($"Load {load.Id} is of {load.Breach} now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
+        return 0;
+    }
 }
 
 /// <summary>hibp breach remove.</summary>

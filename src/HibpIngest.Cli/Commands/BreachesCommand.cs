@@ -52,9 +52,10 @@ internal sealed class BreachesCommand : HibpCommand
         breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description, breach.Metadata.DataClasses,
         [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads));
 
-    // Of finished loads: one that failed may have been restarted as another, and would count twice.
-    private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.State != LoadState.Failed).Sum(load => load.Accounts);
+    // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced stands in its place, and either would count twice.
+    private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
 
-    private static IEnumerable<string> Flags(Breach breach) =>
+    /// <summary>A breach's flags by name, as documents have them.</summary>
+    public static IEnumerable<string> Flags(Breach breach) =>
         Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);
 }

@@ -1,6 +1,5 @@
 using System.CommandLine;
-using System.CommandLine.Parsing;
-using System.Globalization;
+using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
@@ -17,22 +16,7 @@ internal sealed class DropCommand : HibpCommand
 
     private readonly Argument<FileInfo> _file = new("FILE") { Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too." };
     private readonly Option<string?> _breach = new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
-    private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
-    private readonly Option<string?> _domain = new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
-    private readonly Option<DateOnly?> _date = new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
-    private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
-    private readonly Option<string[]> _dataClasses = new("--data-class") { Description = "What was lost (\"Email addresses\", Passwords); may be given several times.", HelpName = "TEXT" };
-    private readonly (Option<bool> Option, BreachFlags Flag)[] _flags =
-    [
-        (new("--verified") { Description = "The breach is confirmed; without it mails and lookups say \"unverified\"." }, BreachFlags.Verified),
-        (new("--fabricated") { Description = "It is known to be made up; mails and lookups say so." }, BreachFlags.Fabricated),
-        (new("--sensitive") { Description = "No public lookup shows it; its mails go out." }, BreachFlags.Sensitive),
-        (new("--retired") { Description = "No lookup shows it, and it sends nothing." }, BreachFlags.Retired),
-        (new("--spam-list") { Description = "A list of addresses used for spam; mails and lookups say so." }, BreachFlags.SpamList),
-        (new("--malware") { Description = "Collected by malware; mails and lookups say so." }, BreachFlags.Malware),
-        (new("--subscription-free") { Description = "Recorded only." }, BreachFlags.SubscriptionFree),
-        (new("--stealer-log") { Description = "From stealer logs; mails and lookups say so." }, BreachFlags.StealerLog),
-    ];
+    private readonly DescriptionOptions _described = new();
     private readonly Option<string?> _notify = new("--notify") { Description = "send: mails go out when all accounts are in. hold: they wait for hibp notify.", HelpName = "send|hold" };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
@@ -43,12 +27,7 @@ internal sealed class DropCommand : HibpCommand
     {
         Add(_file.AcceptExistingOnly());
         Add(_breach);
-        Add(_title);
-        Add(_domain);
-        Add(_date);
-        Add(_description);
-        Add(_dataClasses);
-        foreach (var (option, _) in _flags)
+        foreach (var option in _described.All)
             Add(option);
         _notify.AcceptOnlyFromAmong("send", "hold");
         Add(_notify);
@@ -142,38 +121,19 @@ internal sealed class DropCommand : HibpCommand
 
     private Drop Prepare(ParseResult parsed, FileInfo file)
     {
-        var flags = _flags.Where(one => parsed.GetValue(one.Option)).Aggregate(BreachFlags.None, (all, one) => all | one.Flag);
-        var described = new BreachMetadata
-        {
-            Name = Trim(parsed.GetValue(_breach)),
-            Title = Trim(parsed.GetValue(_title)),
-            Domain = Trim(parsed.GetValue(_domain))?.ToLowerInvariant(),
-            BreachDate = parsed.GetValue(_date),
-            Description = Trim(parsed.GetValue(_description)),
-            DataClasses = parsed.GetValue(_dataClasses) ?? [],
-            Flags = flags,
-            Notify = parsed.GetValue(_notify) == "hold" ? NotifyMode.Hold : NotifyMode.Send,
-        };
-        if (!Options.Any(option => IsDescription(option) && parsed.GetResult(option) is { Implicit: false }))
+        var name = DescriptionOptions.Trim(parsed.GetValue(_breach));
+        if (name is null && !_described.IsGiven(parsed) && parsed.GetResult(_notify) is not { Implicit: false })
             return Prepare(file);
         RequireZip(file);
-        if (described.Name is not null)
-            BreachName.Check(described.Name);
-        var blob = described.Name is null ? file.Name : described.Name + BreachName.Extension;
-        var breach = described.Name ?? BreachName.FromBlob(blob);
-        return new Drop(blob, breach, (BreachName.MetadataBlobs(blob)[0], described.ToJson()));
-    }
-
-    private bool IsDescription(Option option) => option != _password && option != _passwordFromInput && option != _wait && option.Name != "--help";
-
-    private static string? Trim(string? text) => string.IsNullOrWhiteSpace(text) ? null : text.Trim();
-
-    private static DateOnly? ParseDate(ArgumentResult result)
-    {
-        if (result.Tokens is [var token] && DateOnly.TryParseExact(token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
-            return date;
-        result.AddError("--date takes a date as yyyy-MM-dd");
-        return null;
+        if (name is not null)
+            BreachName.Check(name);
+        var blob = name is null ? file.Name : name + BreachName.Extension;
+        var document = _described.Read(parsed);
+        if (name is not null)
+            document["Name"] = name;
+        if (parsed.GetValue(_notify) is { } notify)
+            document["Notify"] = notify;
+        return new Drop(blob, name ?? BreachName.FromBlob(blob), (BreachName.MetadataBlobs(blob)[0], JsonSerializer.SerializeToUtf8Bytes(document)));
     }
 
     private static void RequireZip(FileInfo file)

@@ -10,7 +10,7 @@ internal sealed record StatusDocument(IReadOnlyList<LoadDocument> Loads, IReadOn
 /// <summary>A load, in status and in drop --wait.</summary>
 internal sealed record LoadDocument(
     long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices, int Notifications, string? Error,
-    DateTimeOffset StartedAt, DateTimeOffset? FinishedAt);
+    DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published);
 
 /// <summary>Slices by state.</summary>
 internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
@@ -115,6 +115,12 @@ internal sealed record DoctorLine(string Check, string State, string Found, stri
 /// <summary>hibp database upgrade.</summary>
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
+/// <summary>hibp database restored: the ids it goes on behind, and how many zips were started again.</summary>
+internal sealed record RestoredDocument(string Database, long Load, int Mark, int Loads);
+
+/// <summary>hibp breach set.</summary>
+internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
+
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(StatusDocument))]
 [JsonSerializable(typeof(LoadDocument))]
@@ -136,10 +142,13 @@ internal sealed record UpgradeDocument(string Database, int From, int To);
 [JsonSerializable(typeof(SampleDocument))]
 [JsonSerializable(typeof(DoctorDocument))]
 [JsonSerializable(typeof(UpgradeDocument))]
+[JsonSerializable(typeof(RestoredDocument))]
+[JsonSerializable(typeof(BreachSetDocument))]
 internal sealed partial class Documents : JsonSerializerContext
 {
     /// <summary>A load as status shows it.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
         load.Id, load.Breach, load.Blob.Name, load.State.ToString().ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
-        new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total, load.Error, load.StartedAt, load.FinishedAt);
+        new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total, load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,
+        load.PublishedAt is not null);
 }

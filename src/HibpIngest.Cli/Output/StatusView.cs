@@ -18,6 +18,8 @@ internal static class StatusView
             parts.Add(Loads(loads, now, mailsPerSecond));
         foreach (var load in loads.Where(load => load.Error is not null))
             parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
+        foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
+            parts.Add(new Text($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}\n", new Style(Color.Yellow)));
         parts.Add(Queues(queues));
         return new Rows(parts);
     }

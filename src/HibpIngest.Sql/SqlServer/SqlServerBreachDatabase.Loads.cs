@@ -25,6 +25,7 @@ public sealed partial class SqlServerBreachDatabase
         SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
             l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at, CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END,
             l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
+            CASE WHEN l.lease_expires_at <= @now THEN l.lease_expires_at END,
             COALESCE(s.pending, 0), COALESCE(s.queued, 0), COALESCE(s.done, 0), COALESCE(s.failed, 0), COALESCE(s.entities, 0),
             COALESCE(n.waiting, 0), COALESCE(n.sent, 0), COALESCE(n.failed, 0)
         FROM dbo.loads l
@@ -131,14 +132,14 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
                 """
                 UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner, lease_expires_at = DATEADD(millisecond, @lease, @now)
-                WHERE id = @load AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                WHERE id = @load AND state = @state AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                 """,
-                BigInt("@load", load), Owner(owner), Milliseconds("@lease", lease)) == 1,
+                BigInt("@load", load), VarChar("@state", ToText(state), StateLength), Owner(owner), Milliseconds("@lease", lease)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -281,6 +282,51 @@ public sealed partial class SqlServerBreachDatabase
                 if (changed == 1)
                     await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", BigInt("@load", load));
                 return changed == 1;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
+                if (facts.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
+                    throw Refusals.AssignOpen(load);
+                await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.breaches (folded_name, name, metadata)
+                    SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
+                    """,
+                    Folded(breach), Text("@name", breach, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata())));
+                await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(breach));
+                if (document is { } merged)
+                    await MergeMetadataAsync(session, breach, merged, byOperator: false);
+                var to = (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(breach)))!.Value;
+                await session.ExecuteAsync("UPDATE dbo.loads SET breach = @to, held_because = NULL WHERE id = @load", BigInt("@load", load), Int("@to", to));
+                await session.ExecuteAsync(
+                    """
+                    DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
+                        AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
+                    """,
+                    BigInt("@load", load), Int("@to", to));
+                await session.ExecuteAsync(
+                    "UPDATE dbo.notifications SET breach = @to WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)",
+                    BigInt("@load", load), Int("@to", to));
+                await NumberNotificationsAsync(session, load);
+                await session.ExecuteAsync(
+                    "UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load)) WHERE breach_key = @to",
+                    BigInt("@load", load), Int("@to", to));
+                await session.ExecuteAsync(
+                    """
+                    DELETE FROM dbo.breaches
+                    WHERE breach_key = @from AND breach_key <> @to
+                        AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from) AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
+                    """,
+                    Int("@from", facts.Breach), Int("@to", to));
+                return await RaiseCatalogueVersionAsync(session);
             },
             cancellationToken);
 
@@ -524,9 +570,9 @@ public sealed partial class SqlServerBreachDatabase
 
     private static Load ReadLoad(SqlServerRow row) => RowReaders.Load(
         row,
-        new SliceCounts(row.Int32(29), row.Int32(30), row.Int32(31), row.Int32(32)),
-        row.Int64(33),
-        new NotificationCounts(row.Int32(34), row.Int32(35), row.Int32(36)));
+        new SliceCounts(row.Int32(30), row.Int32(31), row.Int32(32), row.Int32(33)),
+        row.Int64(34),
+        new NotificationCounts(row.Int32(35), row.Int32(36), row.Int32(37)));
 
     private static SqlParameter Folded(string breach) => Text("@folded", Fold(breach), BreachName.MaxLength);
 

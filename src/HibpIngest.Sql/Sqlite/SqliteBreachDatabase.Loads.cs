@@ -19,7 +19,8 @@ public sealed partial class SqliteBreachDatabase
         """
         SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint, l.accounts, l.last_position, l.matched_position, l.batches, l.ingest_complete,
             l.duplicates_possible, l.purged, l.error, l.started_at, l.ingested_at, l.upserted_at, l.finished_at,
-            CASE WHEN l.lease_expires_at > ?2 THEN l.lease_expires_at END, l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued
+            CASE WHEN l.lease_expires_at > ?2 THEN l.lease_expires_at END, l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
+            CASE WHEN l.lease_expires_at <= ?2 THEN l.lease_expires_at END
         FROM loads l JOIN breaches b ON b.key = l.breach
         """;
 
@@ -109,14 +110,14 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(
             connection => connection.Execute(
                 """
                 UPDATE loads SET attempts = CASE WHEN owner = ?2 THEN attempts ELSE attempts + 1 END, owner = ?2, lease_expires_at = ?3
-                WHERE id = ?1 AND state IN ('ingesting', 'matching') AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
+                WHERE id = ?1 AND state = ?5 AND (owner IS NULL OR owner = ?2 OR lease_expires_at <= ?4)
                 """,
-                load, owner, Now + lease, Now) == 1,
+                load, owner, Now + lease, Now, ToText(state)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -243,6 +244,48 @@ public sealed partial class SqliteBreachDatabase
                 if (changed == 1)
                     connection.Execute("DELETE FROM load_domains WHERE load = ?1", load);
                 return changed == 1;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
+        WriteAsync(
+            connection =>
+            {
+                var found = RequireLoad(connection, load);
+                if (found.Removing)
+                    throw Refusals.Removing(load);
+                if (found.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
+                    throw Refusals.AssignOpen(load);
+                connection.Execute(
+                    "INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING",
+                    Fold(breach), breach, ToText(new BreachMetadata()));
+                if (document is { } merged)
+                    MergeMetadata(connection, breach, merged, byOperator: false);
+                var from = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
+                var to = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach))!.Value;
+                connection.Execute("UPDATE loads SET breach = ?2, held_because = NULL WHERE id = ?1", load, to);
+                connection.Execute(
+                    """
+                    DELETE FROM notifications WHERE load = ?1 AND state = 'open' AND breach <> ?2
+                        AND EXISTS (SELECT 1 FROM notifications n WHERE n.breach = ?2 AND n.subscriber = notifications.subscriber)
+                    """,
+                    load, to);
+                connection.Execute(
+                    """
+                    UPDATE notifications SET breach = ?2 WHERE load = ?1
+                        AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.breach = ?2 AND n.subscriber = notifications.subscriber)
+                    """,
+                    load, to);
+                NumberNotifications(connection, load);
+                connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM loads WHERE id = ?2)) WHERE key = ?1", to, load);
+                connection.Execute(
+                    """
+                    DELETE FROM breaches
+                    WHERE key = ?1 AND key <> ?2 AND NOT EXISTS (SELECT 1 FROM loads WHERE breach = ?1) AND NOT EXISTS (SELECT 1 FROM notifications WHERE breach = ?1)
+                    """,
+                    from, to);
+                connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
             },
             cancellationToken);
 

@@ -86,6 +86,9 @@ public sealed record Load
     /// <summary>Expiry of the ingester's lease; null when nobody holds it.</summary>
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
+    /// <summary>When the lease of an owner ran out that never gave it back: that one died.</summary>
+    public DateTimeOffset? LeaseRanOutAt { get; init; }
+
     /// <summary>Slices by state.</summary>
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
 

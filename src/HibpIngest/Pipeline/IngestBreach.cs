@@ -21,13 +21,13 @@ public sealed partial class IngestBreach(PipelineContext context)
     {
         var head = message.Load > 0
             ? await context.Database.GetLoadHeadAsync(message.Load, cancellationToken)
-            : await StartAsync(new BlobVersion(message.Blob ?? "", message.ETag ?? ""), cancellationToken);
+            : await StartAsync(new BlobVersion(message.Blob ?? "", message.ETag ?? ""), heldBecause: null, cancellationToken);
         if (head is not { State: LoadState.Ingesting, Stopped: false })
             return;
         if (message.Load > 0)
             await context.Register.MarkOpenAsync(head.Id, cancellationToken);
         var owner = context.NewOwner();
-        if (!await context.Database.TryTakeLoadAsync(head.Id, owner, context.Options.LoadLease, cancellationToken))
+        if (!await context.Database.TryTakeLoadAsync(head.Id, LoadState.Ingesting, owner, context.Options.LoadLease, cancellationToken))
         {
             await WaitForOwnerAsync(head.Id, message, cancellationToken);
             return;
@@ -77,7 +77,11 @@ public sealed partial class IngestBreach(PipelineContext context)
         await context.SendAfterLeaseAsync(QueueNames.Ingest, again, head.LeaseExpiresAt, context.Options.LoadLease, cancellationToken);
     }
 
-    private async Task<LoadHead?> StartAsync(BlobVersion blob, CancellationToken cancellationToken)
+    /// <summary>The load of a blob version; recorded where there is none.</summary>
+    /// <param name="blob">The version.</param>
+    /// <param name="heldBecause">Why its mails are to wait whatever its metadata says; null: no reason.</param>
+    /// <param name="cancellationToken">Of the calls on the stores.</param>
+    internal async Task<LoadHead> StartAsync(BlobVersion blob, string? heldBecause, CancellationToken cancellationToken)
     {
         if (await context.Database.FindLoadAsync(blob, cancellationToken) is { } found)
         {
@@ -98,7 +102,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         }
         var id = await context.Register.DrawLoadAsync(cancellationToken);
         var load = await context.Database.StartLoadAsync(
-            new NewLoad(id, breach, blob, NewSettings(context.Options)) { Metadata = named.Document, Failure = failure, HeldBecause = named.HeldBecause(id) }, cancellationToken);
+            new NewLoad(id, breach, blob, NewSettings(context.Options)) { Metadata = named.Document, Failure = failure, HeldBecause = named.HeldBecause(id) ?? heldBecause }, cancellationToken);
         var head = await context.Database.GetLoadHeadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
         await TakenOnAsync(head, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
@@ -223,7 +227,7 @@ public sealed partial class IngestBreach(PipelineContext context)
     {
         await sending;
         await context.Database.ReleaseLoadAsync(load.Id, owner, CancellationToken.None);
-        await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+        await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, cancellationToken);
         LogHandedOn(load.Id, load.Breach);
         return false;
     }

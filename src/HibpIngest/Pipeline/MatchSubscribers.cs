@@ -63,7 +63,7 @@ public sealed partial class MatchSubscribers(PipelineContext context)
             await context.Database.MergeMetadataAsync(load.Breach, document, byOperator: false, cancellationToken);
         var metadata = (await context.Database.GetBreachAsync(load.Breach, cancellationToken))?.Metadata ?? new BreachMetadata();
         var state = await context.Database.FinishMatchingAsync(
-            load.Id, hold: metadata.Notify == NotifyMode.Hold, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
+            load.Id, hold: metadata.Notify == NotifyMode.Hold || load.HeldBecause is not null, suppress: metadata.Flags.HasFlag(BreachFlags.Retired), CancellationToken.None);
         if (state is null)
             return;
         var matched = await context.Database.GetLoadAsync(load.Id, CancellationToken.None) ?? load;

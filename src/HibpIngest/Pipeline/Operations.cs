@@ -48,7 +48,7 @@ public sealed class Operations(PipelineContext context)
             var fresh = await context.Database.RestartLoadAsync(load, id, IngestBreach.NewSettings(context.Options), cancellationToken);
             await context.Register.ConfirmAsync(new StoreIds(fresh.Id, 0), cancellationToken);
             await context.Register.MarkOpenAsync(fresh.Id, cancellationToken);
-            await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
+            await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = fresh.Id }, cancellationToken);
             return fresh;
         }
         // One that nobody ingests may have lost its message: a restart whose answer, or whose process, was lost.
@@ -60,10 +60,10 @@ public sealed class Operations(PipelineContext context)
         switch (state)
         {
             case LoadState.Ingesting:
-                await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+                await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = load }, cancellationToken);
                 break;
             case LoadState.Matching:
-                await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+                await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load }, cancellationToken);
                 break;
             case LoadState.Notifying:
                 await context.SendMailMessagesAsync(load, found.Notifications.Total, cancellationToken);
@@ -74,6 +74,53 @@ public sealed class Operations(PipelineContext context)
         if (state == LoadState.Upserting)
             await context.CompleteUpsertAsync(load, cancellationToken);
         return await context.Database.GetLoadAsync(load, cancellationToken) ?? found;
+    }
+
+    /// <summary>Gives a load to another breach than its blob's name says, with what its metadata says of that one. Returns the load.</summary>
+    /// <exception cref="BadInputException">The breach's name holds what it may not.</exception>
+    /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
+    public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
+    {
+        BreachName.Check(breach);
+        var found = await context.Database.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
+        // Read first: a document that can't be read leaves everything as it is.
+        var document = (await BreachDocument.ReadAsync(context.Blobs, found.Blob.Name, breach, cancellationToken)).Document;
+        await context.Database.AssignLoadAsync(load, breach, document, cancellationToken);
+        return await context.Database.GetLoadAsync(load, cancellationToken) ?? found;
+    }
+
+    /// <summary>
+    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup is held, and zips that have no load any more are loaded again, held. May be run
+    /// again where it was broken off. Returns the ids it moved to, and how many zips it started.
+    /// </summary>
+    /// <exception cref="NotPossibleException">The database is behind nothing.</exception>
+    public async Task<(StoreIds Ids, int Loads)> MoveOnAsync(CancellationToken cancellationToken)
+    {
+        const string Because = "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
+        await new StoreSetup(context).EnsureBelongTogetherAsync(cancellationToken);
+        var confirmed = await context.Register.GetConfirmedAsync(cancellationToken);
+        var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
+        if (highest.Load >= confirmed.Load && highest.Mark >= confirmed.Mark)
+            throw new NotPossibleException($"database {context.Database.DisplayName} is not behind its account table: there is nothing to move on");
+        // First of all: a host that is started in between must not mail.
+        await context.Database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
+        var started = 0;
+        await foreach (var blob in context.Blobs.ListZipsAsync(cancellationToken))
+        {
+            if (await context.Database.FindLoadAsync(blob.Version, cancellationToken) is not null)
+                continue;
+            var load = await new IngestBreach(context).StartAsync(blob.Version, Because, cancellationToken);
+            await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, cancellationToken);
+            started++;
+        }
+        foreach (var load in await context.Database.ListLoadsAsync(null, cancellationToken))
+        {
+            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
+                await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+        }
+        // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
+        await context.Database.MoveOnAsync(confirmed, Because, cancellationToken);
+        return (confirmed, started);
     }
 
     /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>

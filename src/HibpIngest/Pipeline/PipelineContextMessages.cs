@@ -11,6 +11,13 @@ internal static class PipelineContextMessages
     public static Task SendAsync(this PipelineContext context, string queue, PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         context.Queues.Get(queue).SendAsync(message.ToJson(), delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 
+    /// <summary>Sends the message that a load in its state is gone on with by, and records when.</summary>
+    public static async Task SendLoadMessageAsync(this PipelineContext context, string queue, PipelineMessage message, CancellationToken cancellationToken)
+    {
+        await context.SendAsync(queue, message, TimeSpan.Zero, cancellationToken);
+        await context.Database.MarkMessageSentAsync(message.LoadId, cancellationToken);
+    }
+
     /// <summary>
     /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever became of its holder, the work is then gone on with within seconds. To be
     /// acknowledged only behind this.
@@ -39,7 +46,7 @@ internal static class PipelineContextMessages
     {
         if (await context.Database.TryStartMatchingAsync(load, cancellationToken))
         {
-            await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+            await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load }, cancellationToken);
             await context.TellLoadAsync(load);
         }
     }

@@ -57,22 +57,15 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
         var version = new BlobVersion(message.Blob!, message.ETag!);
         if (await context.Register.HasReceiptAsync(version, cancellationToken))
         {
-            if (await FindCutOffAsync(version, cancellationToken) is not { } load)
+            // Taken on before. Where no load is open the database is not asked.
+            if ((await context.Register.ListOpenAsync(cancellationToken)).Count == 0
+                || await context.Database.FindLoadAsync(version, cancellationToken) is not { State: LoadState.Ingesting } load)
+            {
                 return;
-            message = new IngestMessage { Load = load };
+            }
+            message = new IngestMessage { Load = load.Id };
         }
         await IngestAsync(message, cancellationToken);
-    }
-
-    /// <summary>The load of that version whose ingest hasn't ended, where there is one.</summary>
-    private async Task<long?> FindCutOffAsync(BlobVersion version, CancellationToken cancellationToken)
-    {
-        foreach (var (id, _) in await context.Register.ListOpenAsync(cancellationToken))
-        {
-            if (await context.Database.GetLoadAsync(id, cancellationToken) is { State: LoadState.Ingesting } load && load.Blob == version)
-                return id;
-        }
-        return null;
     }
 
     /// <summary>One ingest a process: its dedupe set may take most of the memory.</summary>

@@ -71,9 +71,12 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepPendingAge { get; set; } = TimeSpan.FromMinutes(2);
 
-    /// <summary>Sweep sends queued messages again that are this old when their queue is empty: longer than a message can stay hidden (10 minutes' delay or visibility each).</summary>
+    /// <summary>
+    /// Sweep sends a load's messages again when nothing was heard of its work for so long: twice the longest time that a message can stay hidden (10 minutes, as a delay or while a host works on
+    /// it).
+    /// </summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
-    public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(25);
+    public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(20);
 
     /// <summary>Sweep starts zips of this age that have no load: events do get lost.</summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]

@@ -57,6 +57,15 @@ public sealed class StoreSetup(PipelineContext context)
         await context.Table.CreateAsync(cancellationToken);
         await context.Register.CreateAsync(cancellationToken);
         await EnsureIdentityAsync(cancellationToken);
+        await EnsureIdsAsync(cancellationToken);
+    }
+
+    /// <summary>Compares schema and identity, without asking whether the database is behind.</summary>
+    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    internal async Task EnsureBelongTogetherAsync(CancellationToken cancellationToken)
+    {
+        await EnsureSchemaAsync(cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
     }
 
     private async Task EnsureSchemaAsync(CancellationToken cancellationToken)
@@ -74,7 +83,7 @@ public sealed class StoreSetup(PipelineContext context)
     /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks that are others' in the table. What is confirmed is read first: it never runs ahead of
     /// the database.
     /// </summary>
-    private async Task EnsureIdsAsync(CancellationToken cancellationToken)
+    internal async Task EnsureIdsAsync(CancellationToken cancellationToken)
     {
         var confirmed = await context.Register.GetConfirmedAsync(cancellationToken);
         var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
@@ -108,7 +117,6 @@ public sealed class StoreSetup(PipelineContext context)
             throw new StoreMismatchException($"database {context.Database.DisplayName} (store {inDatabase.Id}) and the account table (store {inTable.Id}) do not belong together: "
                 + "use the pair that does; property names in the table are the database's breach ids");
         }
-        await EnsureIdsAsync(cancellationToken);
         if (inDatabase.PartitionSpread != 1 || inDatabase.StorageAccounts != 1)
             throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
     }

@@ -13,13 +13,14 @@ public sealed partial class Sweep(PipelineContext context)
     private const string LockName = "sweep";
 
     // A sweep that found more would hold its lock too long; the next minute's goes on.
-    private const int SlicesAtOnce = 5_000;
+    private const int SlicesAtOnce = 1_000;
 
-    // Longer than a sweep of 5,000 sends takes, shorter than an operator's patience.
+    // Longer than a sweep of 2,000 sends takes, shorter than an operator's patience.
     private static readonly TimeSpan LockLease = TimeSpan.FromMinutes(5);
 
     private readonly ILogger _log = context.Logs.CreateLogger<Sweep>();
     private readonly BlobScan _blobs = new(context);
+    private readonly StoreSetup _setup = new(context);
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
@@ -48,9 +49,10 @@ public sealed partial class Sweep(PipelineContext context)
 
     private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> open, CancellationToken cancellationToken)
     {
+        // What is sent below names marks: they have to be confirmed, and a database that was put back to a backup is not to be gone on with.
+        await _setup.EnsureIdsAsync(cancellationToken);
         await SendSlicesAsync(await context.Database.ListPendingSlicesAsync(context.Options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
-        if (await IsEmptyAsync(QueueNames.Slices, cancellationToken))
-            await SendSlicesAsync(await context.Database.ListStaleSlicesAsync(context.Options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
+        await SendSlicesAsync(await context.Database.ListStaleSlicesAsync(context.Options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
 
         foreach (var (id, version) in open)
         {
@@ -69,22 +71,35 @@ public sealed partial class Sweep(PipelineContext context)
     {
         switch (load.State)
         {
-            case LoadState.Ingesting when (load.LeaseExpiresAt is null || load.LeaseExpiresAt < context.Time.GetUtcNow()) && await IsEmptyAsync(QueueNames.Ingest, cancellationToken):
+            case LoadState.Ingesting when IsForsaken(load):
                 LogResent(load.Id, "ingest");
-                await context.SendAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, cancellationToken);
                 break;
             case LoadState.Upserting:
                 await context.CompleteUpsertAsync(load.Id, cancellationToken);
                 break;
-            case LoadState.Matching when await IsEmptyAsync(QueueNames.Match, cancellationToken):
+            case LoadState.Matching when IsForsaken(load):
                 LogResent(load.Id, "match");
-                await context.SendAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, cancellationToken);
                 break;
-            case LoadState.Notifying when !await context.Database.TryFinishLoadAsync(load.Id, cancellationToken) && await IsEmptyAsync(QueueNames.Mail, cancellationToken):
+            case LoadState.Notifying when !await context.Database.TryFinishLoadAsync(load.Id, cancellationToken) && IsForsaken(load):
                 LogResent(load.Id, "mail");
                 await context.SendMailMessagesAsync(load.Id, load.Notifications.Total, cancellationToken);
                 break;
         }
+    }
+
+    /// <summary>
+    /// Whether nobody works at a load and no message of it can be on its way: its owner died since the last one was sent, or that was longer ago than a message can stay hidden. Other loads'
+    /// messages say nothing of this one's.
+    /// </summary>
+    private bool IsForsaken(Load load)
+    {
+        if (load.LeaseExpiresAt is not null)
+            return false;
+        // One that is just being begun has neither lease nor message yet.
+        var sentAt = load.MessageSentAt ?? load.StartedAt;
+        return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || context.Time.GetUtcNow() - sentAt >= context.Options.SweepStaleAge;
     }
 
     private async Task SendSlicesAsync(IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
@@ -97,9 +112,5 @@ public sealed partial class Sweep(PipelineContext context)
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private static bool IsSettled(Load load) =>
-        load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0) || load.Purged;
-
-    // Messages that are hidden (delayed, or being worked on) count too, so an empty queue means that a queued message is lost.
-    private async Task<bool> IsEmptyAsync(string queue, CancellationToken cancellationToken) =>
-        (await context.Queues.Get(queue).GetDepthAsync(cancellationToken)).Messages == 0;
+        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0) || load.Purged;
 }

@@ -32,10 +32,10 @@ public partial interface IBreachDatabase
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes the lease of a load that is ingesting or matching and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the owner has it
-    /// already.
+    /// Takes the lease of a load that is in this state (ingesting or matching) and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the
+    /// owner has it already.
     /// </summary>
-    Task<bool> TryTakeLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Extends the lease between two batches. False: it is lost.</summary>
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
@@ -73,6 +73,13 @@ public partial interface IBreachDatabase
     /// The completion statement: upserting becomes matching (MatchedPosition 0, UpsertedAt now) where no slice is undone, in a statement of its own. True for the one caller that changed it.
     /// </summary>
     Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Gives a load that is done, failed or held to another breach, which is made where its name is new, with its notifications (an open one that the other breach has already goes) and its
+    /// mark; it is held for no reason of its own any more. The metadata document is merged into the other breach's. The old breach goes where nothing else is of it.
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">No such load; it is open, or being removed.</exception>
+    Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 
     /// <summary>Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0 the load is marked purged. From the first chunk on it is neither resumed nor requeued.</summary>
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open.</exception>

@@ -11,7 +11,7 @@ namespace HibpIngest.Tests.Cli;
 public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
-        ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt", "finishedAt"];
+        ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt", "finishedAt", "heldBecause", "published"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];

@@ -8,6 +8,9 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
     /// <summary>Called with queue and operation before the call; may throw.</summary>
     public Action<string, string>? Before { get; set; }
 
+    /// <summary>Called with queue, body and delay of what is about to be sent.</summary>
+    public Action<string, string, TimeSpan>? OnSend { get; set; }
+
     /// <summary>Told how many messages a receive brought.</summary>
     public Action<int>? OnReceived { get; set; }
 
@@ -22,7 +25,11 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
 
         public Task CreateAsync(CancellationToken cancellationToken) => TellAsync("create", () => real.CreateAsync(cancellationToken));
 
-        public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken) => TellAsync("send", () => real.SendAsync(body, delay, cancellationToken));
+        public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
+        {
+            owner.OnSend?.Invoke(Name, body, delay);
+            return TellAsync("send", () => real.SendAsync(body, delay, cancellationToken));
+        }
 
         public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
         {

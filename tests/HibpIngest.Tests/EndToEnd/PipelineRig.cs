@@ -35,11 +35,18 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
     {
+        var rig = await NewAsync(configure, time, secretKey);
+        await new StoreSetup(rig.Context).EnsureAsync(CancellationToken.None);
+        return rig;
+    }
+
+    /// <summary>The same with nothing in its stores.</summary>
+    public static async Task<PipelineRig> NewAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    {
         var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000 };
         configure?.Invoke(options);
         var rig = new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
         rig.Context = rig.OpenContext(secretKey);
-        await new StoreSetup(rig.Context).EnsureAsync(CancellationToken.None);
         return rig;
     }
 
@@ -134,6 +141,17 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>What <see cref="Accounts"/> makes, as the table holds it.</summary>
     public static IEnumerable<string> Expected(int first, int count) =>
         Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
+
+    /// <summary>Puts the database back to a backup, as an operator would who has stopped every host. What was opened before is closed.</summary>
+    public async Task RestoreAsync(string backup)
+    {
+        foreach (var database in _databases)
+            await database.DisposeAsync();
+        _databases.Clear();
+        foreach (var file in Directory.GetFiles(_folder, "hibp.db*").Where(file => file != backup))
+            File.Delete(file);
+        File.Copy(backup, DatabaseFile);
+    }
 
     public async ValueTask DisposeAsync()
     {

@@ -63,9 +63,12 @@ public sealed class SweepTests
         var before = await rig.DepthsAsync();
         Assert.Equal(3, before[QueueNames.Slices]);
         await new Sweep(rig.Context).RunAsync(CancellationToken.None);
-        clock.Advance(TimeSpan.FromHours(1)); // old, and their messages are still in the queue
+        clock.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
         await new Sweep(rig.Context).RunAsync(CancellationToken.None);
         Assert.Equal(before, await rig.DepthsAsync());
+        clock.Advance(TimeSpan.FromMinutes(1));
+        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        Assert.Equal(6, (await rig.DepthsAsync())[QueueNames.Slices]);
     }
 
     [Fact]

@@ -40,4 +40,11 @@ internal static class DatabaseSteps
         await using var copy = await database.OpenCopyAsync(new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
         return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
     }
+
+    /// <summary>Begins a try of a slice, whoever it is that does.</summary>
+    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) => database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
+
+    /// <summary>Takes a load that is ingesting.</summary>
+    public static Task<bool> TryTakeLoadAsync(this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        database.TryTakeLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);
 }

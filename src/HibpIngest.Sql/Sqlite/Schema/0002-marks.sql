@@ -27,8 +27,11 @@ UPDATE loads SET mark = (SELECT b.id FROM breaches b WHERE b.key = loads.breach)
 UPDATE loads SET published_at = (SELECT b.published_at FROM breaches b WHERE b.key = loads.breach) WHERE mark IS NOT NULL;
 CREATE INDEX loads_by_mark ON loads (mark);
 
--- The id goes; what is unique can't be dropped, so the table is made anew.
-CREATE TABLE breaches_of_2 (
+-- The id goes; what is unique can't be dropped, so the table is made anew. What refers to it is looked at when all of this is committed.
+PRAGMA defer_foreign_keys = ON;
+CREATE TABLE breaches_of_1 AS SELECT * FROM breaches;
+DROP TABLE breaches;
+CREATE TABLE breaches (
     key INTEGER PRIMARY KEY,
     folded_name TEXT NOT NULL UNIQUE, -- SQLite's NOCASE folds ASCII only
     name TEXT NOT NULL,
@@ -36,9 +39,8 @@ CREATE TABLE breaches_of_2 (
     hidden INTEGER NOT NULL DEFAULT 0,
     published_at INTEGER
 );
-INSERT INTO breaches_of_2 SELECT key, folded_name, name, metadata, hidden, published_at FROM breaches;
-DROP TABLE breaches;
-ALTER TABLE breaches_of_2 RENAME TO breaches;
+INSERT INTO breaches SELECT key, folded_name, name, metadata, hidden, published_at FROM breaches_of_1;
+DROP TABLE breaches_of_1;
 
 ALTER TABLE slices ADD COLUMN owner TEXT;
 ALTER TABLE slices ADD COLUMN lease_expires_at INTEGER;

@@ -1,0 +1,69 @@
+using System.CommandLine;
+using System.CommandLine.Parsing;
+using System.Globalization;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>The options that describe a breach, in the words of its metadata document.</summary>
+internal sealed class DescriptionOptions
+{
+    private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
+    private readonly Option<string?> _domain = new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
+    private readonly Option<DateOnly?> _date = new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
+    private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
+    private readonly Option<string[]> _dataClasses = new("--data-class")
+    {
+        Description = "What was lost (\"Email addresses\", Passwords); may be given several times.",
+        HelpName = "TEXT",
+    };
+    private readonly (Option<bool?> Option, BreachFlags Flag)[] _flags =
+    [
+        (Flag("--verified", "The breach is confirmed; without it mails and lookups say \"unverified\"."), BreachFlags.Verified),
+        (Flag("--fabricated", "It is known to be made up; mails and lookups say so."), BreachFlags.Fabricated),
+        (Flag("--sensitive", "No public lookup shows it; its mails go out."), BreachFlags.Sensitive),
+        (Flag("--retired", "No lookup shows it, and it sends nothing."), BreachFlags.Retired),
+        (Flag("--spam-list", "A list of addresses used for spam; mails and lookups say so."), BreachFlags.SpamList),
+        (Flag("--malware", "Collected by malware; mails and lookups say so."), BreachFlags.Malware),
+        (Flag("--subscription-free", "Recorded only."), BreachFlags.SubscriptionFree),
+        (Flag("--stealer-log", "From stealer logs; mails and lookups say so."), BreachFlags.StealerLog),
+    ];
+
+    /// <summary>All of them, in the order of the help.</summary>
+    public IEnumerable<Option> All => [_title, _domain, _date, _description, _dataClasses, .. _flags.Select(one => one.Option)];
+
+    /// <summary>Whether any of them is given.</summary>
+    public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
+
+    /// <summary>What is given, as properties of a metadata document. A flag may be given as false, which takes it back where that is allowed.</summary>
+    public Dictionary<string, object?> Read(ParseResult parsed)
+    {
+        var values = new Dictionary<string, object?>();
+        Put("Title", Trim(parsed.GetValue(_title)));
+        Put("Domain", Trim(parsed.GetValue(_domain))?.ToLowerInvariant());
+        Put("BreachDate", parsed.GetValue(_date)?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture));
+        Put("Description", Trim(parsed.GetValue(_description)));
+        Put("DataClasses", parsed.GetValue(_dataClasses) is { Length: > 0 } classes ? classes : null);
+        foreach (var (option, flag) in _flags)
+            Put("Is" + flag, parsed.GetValue(option));
+        return values;
+
+        void Put(string property, object? value)
+        {
+            if (value is not null)
+                values[property] = value;
+        }
+    }
+
+    public static string? Trim(string? text) => string.IsNullOrWhiteSpace(text) ? null : text.Trim();
+
+    private static Option<bool?> Flag(string name, string description) => new(name) { Description = description, Arity = ArgumentArity.ZeroOrOne, HelpName = "true|false" };
+
+    private static DateOnly? ParseDate(ArgumentResult result)
+    {
+        if (result.Tokens is [var token] && DateOnly.TryParseExact(token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
+            return date;
+        result.AddError("--date takes a date as yyyy-MM-dd");
+        return null;
+    }
+}
