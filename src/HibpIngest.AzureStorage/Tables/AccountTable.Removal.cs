@@ -16,7 +16,7 @@ internal sealed partial class AccountTable
     private const int RemovalsInFlight = 8;
 
     /// <summary>From so many accounts of a domain on a page of all that lies between them is asked for, first of all: fewer are read one by one in less time.</summary>
-    private const int LeastForRange = 50;
+    private const int LeastForRange = 250;
 
     /// <summary>Where fewer than one in so many of what such a page holds are asked for, the others are read one by one: of gmail.com a load has a small part.</summary>
     private const int SparseAt = 10;

@@ -19,7 +19,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     // Accounts of one domain that are worked on together; the domains of a chunk side by side.
     private const int DomainAccounts = 1_000;
 
-    private const int PartsAtOnce = 4;
+    // A part of the table has so many requests in flight, more or less.
+    private const int RequestsAPart = 4;
 
     // A slice's lease is 60 s and is not renewed once its load is being removed; twice that, for clocks and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
@@ -121,8 +122,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var inFlight = new ParallelOptions { MaxDegreeOfParallelism = PartsAtOnce, CancellationToken = cancellationToken };
-        await Parallel.ForAsync(0, IAccountTable.Parts, inFlight, async (part, token) =>
+        var parts = new ParallelOptions { MaxDegreeOfParallelism = Math.Max(context.Options.TransactionsInFlight / RequestsAPart, 1), CancellationToken = cancellationToken };
+        await Parallel.ForAsync(0, IAccountTable.Parts, parts, async (part, token) =>
         {
             while (!walk.IsDone(part))
             {
