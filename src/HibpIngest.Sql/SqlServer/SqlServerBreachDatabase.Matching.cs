@@ -145,7 +145,7 @@ public sealed partial class SqlServerBreachDatabase
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
-                "UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = @load AND state = 'held'", BigInt("@load", load)) == 1,
+                "UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = @load AND state = 'held' AND removing = 0", BigInt("@load", load)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
