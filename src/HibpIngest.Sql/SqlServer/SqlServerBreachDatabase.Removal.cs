@@ -95,6 +95,9 @@ public sealed partial class SqlServerBreachDatabase
     {
         if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", Int("@breach", breach)) is { } open)
             throw Refusals.BreachOpen(name, open);
+        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one that waits for this finds its load listed.
+        await session.ExecuteAsync(
+            "UPDATE dbo.slices SET attempts = attempts WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'", Int("@breach", breach));
         // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is.
         await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
         if (await session.ExecuteAsync("UPDATE dbo.loads SET removing = 1, published_at = NULL WHERE breach = @breach", Int("@breach", breach)) == 0)
