@@ -55,7 +55,7 @@ internal static class RowReaders
         DoneAt = row.TimeOrNull(9),
     };
 
-    /// <summary>id, number, email, domain (empty: none), accounts.</summary>
+    /// <summary>id, number, email, domain (empty: none), accounts, attempts, deferrals, whether it is open.</summary>
     public static Notification Notification(IRow row) => new()
     {
         Id = row.Int64(0),
@@ -63,6 +63,9 @@ internal static class RowReaders
         Email = row.Text(2),
         Domain = DomainOrNull(row, 3),
         Accounts = row.Int64(4),
+        Attempts = row.Int32(5),
+        Deferrals = row.Int32(6),
+        IsOpen = row.Boolean(7),
     };
 
     /// <summary>email, domain (empty: none).</summary>

@@ -41,6 +41,9 @@ internal static class StoredText
     /// <summary>Why a load is held that goes on for one whose mails were.</summary>
     public static string HeldBefore(long load) => $"load {load}, in whose place it is, was held";
 
+    /// <summary>Why a load is held that has taken over what another had yet to send.</summary>
+    public static string HeldWith(long load) => $"what it took over from load {load} was held";
+
     /// <summary>A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own address.</summary>
     public static (string Email, string Domain) Normalise(Subscription subscription) =>
         (subscription.Email.Trim().ToLowerInvariant(), subscription.Domain?.Trim().ToLowerInvariant() ?? "");

@@ -25,7 +25,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         var began = Stopwatch.GetTimestamp();
         for (var after = 0L; after < rows; after += range)
         {
-            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), CancellationToken.None))
+            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30), CancellationToken.None))
                 throw new InvalidOperationException("a range was not matched");
             Console.Error.WriteLine($"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }
@@ -33,7 +33,10 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         var read = await readsOf() - before;
         var written = (await database.GetLoadAsync(load, CancellationToken.None))!.Notifications.Open;
         began = Stopwatch.GetTimestamp();
-        await database.FinishMatchingAsync(load, hold: true, suppress: false, CancellationToken.None);
+        while (await database.FinishMatchingAsync(load, new MatchEnd(null, Hold: true), CancellationToken.None) == LoadState.Matching)
+        {
+            // the next step
+        }
         var finished = Stopwatch.GetElapsedTime(began);
         var readAtLast = await readsOf() - before - read;
 

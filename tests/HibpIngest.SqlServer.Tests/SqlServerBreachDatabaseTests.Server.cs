@@ -287,7 +287,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         var (claimed, _) = await app.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
         await app.ReleaseNotificationsAsync(load.Id, 2, 2, Me, None);
         foreach (var notification in claimed)
-            Assert.True(await app.CompleteNotificationAsync(notification.Id, Me, null, None));
+            Assert.True((await app.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);
         Assert.True(await app.TryFinishLoadAsync(load.Id, None));
         await app.MergeMetadataAsync("Adobe", "{}"u8.ToArray(), byOperator: true, None);
         Assert.True(await app.SetHiddenAsync("Adobe", true, None));

@@ -23,6 +23,7 @@ internal static class CommandTree
             new BreachCommands(),
             new SubscribersCommands(),
             new NotifyCommand(),
+            new HoldCommand(),
             new SlicesCommand(),
             new RequeueCommand(),
             new PoisonCommands(),

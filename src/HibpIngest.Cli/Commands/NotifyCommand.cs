@@ -12,7 +12,7 @@ internal sealed class NotifyCommand : HibpCommand
     private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only show who would get what." };
 
     public NotifyCommand()
-        : base("notify", "Release the mails of a breach that was loaded with --notify hold. A mail can't be called back.")
+        : base("notify", "Release the mails of a breach that are held (by --notify hold, HIBP_NOTIFY=hold or hibp hold). A mail can't be called back.")
     {
         Add(_breach);
         Add(_dryRun);

@@ -66,7 +66,7 @@ internal sealed record QueueChangeDocument(string Queue, int Messages);
 /// <summary>hibp resume.</summary>
 internal sealed record ResumeDocument(long Load, string Breach, string State);
 
-/// <summary>hibp notify: notifications released.</summary>
+/// <summary>hibp notify: notifications released; hibp hold: those that wait.</summary>
 internal sealed record NotifyDocument(string Breach, int Notifications);
 
 /// <summary>hibp notify --dry-run.</summary>

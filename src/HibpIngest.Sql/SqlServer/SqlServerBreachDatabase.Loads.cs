@@ -255,11 +255,10 @@ public sealed partial class SqlServerBreachDatabase
                 RefuseStopped(load, failed);
                 RefusePurged(load, failed, "resumed");
                 await session.ExecuteAsync(
-                    "UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, finished_at = NULL WHERE id = @load", BigInt("@load", load));
+                    "UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, mails_queued = 0, finished_at = NULL WHERE id = @load", BigInt("@load", load));
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET state = 'pending', attempts = 0, error = NULL, pending_since = @now WHERE load_id = @load AND state = 'failed'", BigInt("@load", load));
-                // Another load of the breach may have taken some of its notifications over.
-                await NumberNotificationsAsync(session, load);
+                await session.ExecuteAsync("UPDATE dbo.notifications SET attempts = 0 WHERE load_id = @load AND state = 'open' AND attempts > 0", BigInt("@load", load));
                 return (await ReadFactsAsync(session, load))!.State;
             },
             cancellationToken);
@@ -275,7 +274,8 @@ public sealed partial class SqlServerBreachDatabase
                     return false;
                 var changed = await session.ExecuteAsync(
                     $"""
-                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, attempts = 0, message_sent_at = NULL, upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
+                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0, told_subscriber = 0, attempts = 0, message_sent_at = NULL,
+                        upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
                     WHERE {Ready}
                     """,
                     BigInt("@load", load));
@@ -315,7 +315,6 @@ public sealed partial class SqlServerBreachDatabase
                 await session.ExecuteAsync(
                     "UPDATE dbo.notifications SET breach = @to WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)",
                     BigInt("@load", load), Int("@to", to));
-                await NumberNotificationsAsync(session, load);
                 await session.ExecuteAsync(
                     "UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load)) WHERE breach_key = @to",
                     BigInt("@load", load), Int("@to", to));

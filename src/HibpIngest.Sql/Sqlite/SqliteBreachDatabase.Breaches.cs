@@ -38,8 +38,14 @@ public sealed partial class SqliteBreachDatabase
     /// <inheritdoc/>
     public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
         WriteAsync(
-            connection => connection.Execute("UPDATE breaches SET hidden = ?2 WHERE folded_name = ?1", Fold(name), hidden) == 1
-                && connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1") == 1,
+            connection =>
+            {
+                if (connection.Execute("UPDATE breaches SET hidden = ?2 WHERE folded_name = ?1", Fold(name), hidden) == 0)
+                    return false;
+                // What was not sent while it was hidden is sent again by the next sweep.
+                connection.Execute("UPDATE loads SET message_sent_at = NULL WHERE state = 'notifying' AND breach = (SELECT key FROM breaches WHERE folded_name = ?1)", Fold(name));
+                return connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1") == 1;
+            },
             cancellationToken);
 
     /// <inheritdoc/>

@@ -222,10 +222,9 @@ public sealed partial class SqliteBreachDatabase
                     return failed.State;
                 RefuseStopped(connection, failed);
                 RefusePurged(connection, load, "resumed");
-                connection.Execute("UPDATE loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, finished_at = NULL WHERE id = ?1", load);
+                connection.Execute("UPDATE loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL, mails_queued = 0, finished_at = NULL WHERE id = ?1", load);
                 connection.Execute("UPDATE slices SET state = 'pending', attempts = 0, error = NULL, pending_since = ?2 WHERE load = ?1 AND state = 'failed'", load, Now);
-                // Another load of the breach may have taken some of its notifications over.
-                NumberNotifications(connection, load);
+                connection.Execute("UPDATE notifications SET attempts = 0 WHERE load = ?1 AND state = 'open' AND attempts > 0", load);
                 return RequireLoad(connection, load).State;
             },
             cancellationToken);
@@ -237,7 +236,8 @@ public sealed partial class SqliteBreachDatabase
             {
                 var changed = connection.Execute(
                     """
-                    UPDATE loads SET state = 'matching', matched_position = 0, attempts = 0, message_sent_at = NULL, upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
+                    UPDATE loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0, told_subscriber = 0, attempts = 0, message_sent_at = NULL,
+                        upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
                     WHERE id = ?1 AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state <> 'done')
                     """,
                     load, Now);
@@ -277,7 +277,6 @@ public sealed partial class SqliteBreachDatabase
                         AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.breach = ?2 AND n.subscriber = notifications.subscriber)
                     """,
                     load, to);
-                NumberNotifications(connection, load);
                 connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM loads WHERE id = ?2)) WHERE key = ?1", to, load);
                 connection.Execute(
                     """

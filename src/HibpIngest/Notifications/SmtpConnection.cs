@@ -11,7 +11,7 @@ namespace HibpIngest.Notifications;
 
 /// <summary>
 /// One connection to a mail server, opened, encrypted and logged in: the client's side of RFC 5321, 3207 and 4954, one command at a time. After an exception other than
-/// <see cref="BadInputException"/> it is not to be used again. Not safe for use by several threads at once.
+/// <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it is not to be used again. Not safe for use by several threads at once.
 /// </summary>
 internal sealed class SmtpConnection : IAsyncDisposable
 {
@@ -81,6 +81,7 @@ internal sealed class SmtpConnection : IAsyncDisposable
 
     /// <summary>Sends one mail.</summary>
     /// <exception cref="BadInputException">The server refused this recipient or this message for good; the connection is good for another mail after <see cref="ResetAsync"/>.</exception>
+    /// <exception cref="RecipientDeferredException">The same, but not for good.</exception>
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
         Mails++;
@@ -316,6 +317,7 @@ internal sealed class SmtpConnection : IAsyncDisposable
 
     private HibpException Refused(string what, SmtpReply reply, bool isRecipients) => reply switch
     {
+        { Code: >= 400 and < 500 } when isRecipients => new RecipientDeferredException($"the mail server {_server} does not take {what} now: {reply.Codes}"),
         { IsPermanent: false } => new StoreUnavailableException($"the mail server {_server} does not take {what} now: {reply.Codes}"),
         // Unknown command, wrong order, login needed: no recipient's fault, whatever the step was.
         { Code: 500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 } => SetUp(what, reply),

@@ -85,7 +85,7 @@ public sealed class SmtpSender : INotificationSender
                 await connection.SendAsync(mail, cancellationToken);
                 isUsable = true;
             }
-            catch (BadInputException)
+            catch (Exception e) when (e is BadInputException or RecipientDeferredException)
             {
                 isUsable = true;
                 throw;

@@ -66,7 +66,7 @@ public sealed class Operations(PipelineContext context)
                 await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load }, cancellationToken);
                 break;
             case LoadState.Notifying:
-                await context.SendMailMessagesAsync(load, found.Notifications.Total, cancellationToken);
+                await context.SendMailMessagesAsync(load, cancellationToken);
                 break;
         }
         var pending = (await context.Database.ListSlicesAsync(load, failedOnly: false, cancellationToken)).Where(slice => slice.State == SliceState.Pending);
@@ -144,34 +144,55 @@ public sealed class Operations(PipelineContext context)
         await context.Passwords.DeleteAsync(ArchivePasswords.Coming(blob.Name), cancellationToken);
     }
 
-    /// <summary>Releases the held loads of a breach. Returns their notifications' number.</summary>
-    /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired.</exception>
+    /// <summary>Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their open notifications' number.</summary>
+    /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
     {
+        var found = await BreachAsync(breach, cancellationToken);
+        if (found.Hidden)
+            throw new NotPossibleException($"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
         var sent = 0;
-        foreach (var load in await HeldAsync(breach, cancellationToken))
+        foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {
             await context.Register.MarkOpenAsync(load.Id, cancellationToken);
-            if (!await context.Database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken))
-                continue;
+            await context.Database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
             await context.Register.MarkOpenAsync(load.Id, cancellationToken);
-            await context.SendMailMessagesAsync(load.Id, load.Notifications.Total, cancellationToken);
-            await context.Database.TryFinishLoadAsync(load.Id, cancellationToken);
+            await context.ContinueMailsAsync(load.Id, TimeSpan.Zero, cancellationToken);
             sent += load.Notifications.Open;
         }
         return sent;
+    }
+
+    /// <summary>
+    /// Stops the mails of a breach: what is being sent goes back to held, and what is not matched yet will be held. A mail that is on its way goes out. Returns how many notifications wait.
+    /// </summary>
+    /// <exception cref="NotPossibleException">No such breach, or all of its loads are done.</exception>
+    public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await BreachAsync(breach, cancellationToken);
+        var held = await context.Database.HoldLoadsAsync(found.Name, "held by an operator (hibp hold)", cancellationToken);
+        var loads = await LoadsAsync(breach, cancellationToken);
+        if (loads.All(load => load.State == LoadState.Done))
+            throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
+        foreach (var load in loads.Where(load => held.Contains(load.Id)))
+            context.TellLoad(load);
+        return loads.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
     }
 
     /// <summary>Who would get what, of the held loads of a breach.</summary>
     public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         const int Page = 1_000;
-        foreach (var load in await HeldAsync(breach, cancellationToken))
+        foreach (var load in await WaitingAsync(await BreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
         {
-            for (var first = 1; first <= load.Notifications.Total; first += Page)
+            var last = (await context.Database.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
+            for (var first = 1; first <= last; first += Page)
             {
                 foreach (var notification in await context.Database.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
-                    yield return notification;
+                {
+                    if (notification.IsOpen)
+                        yield return notification;
+                }
             }
         }
     }
@@ -216,13 +237,12 @@ public sealed class Operations(PipelineContext context)
         return sent;
     }
 
-    private async Task<IReadOnlyList<Load>> HeldAsync(string breach, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Load>> WaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
     {
-        var found = await BreachAsync(breach, cancellationToken);
-        if (found.Metadata.Flags.HasFlag(BreachFlags.Retired))
-            throw new NotPossibleException($"{found.Name} is retired: it sends nothing");
-        var held = (await LoadsAsync(breach, cancellationToken)).Where(load => load.State == LoadState.Held).ToList();
-        return held.Count > 0 ? held : throw new NotPossibleException($"no load of {found.Name} is held; see: hibp status {found.Name}");
+        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");
+        var waiting = (await LoadsAsync(breach.Name, cancellationToken)).Where(waits).ToList();
+        return waiting.Count > 0 ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");
     }
 
     private async Task<Breach> BreachAsync(string breach, CancellationToken cancellationToken) =>

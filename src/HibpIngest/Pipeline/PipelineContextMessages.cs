@@ -1,12 +1,22 @@
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
 /// <summary>The messages that more than one stage sends.</summary>
 internal static class PipelineContextMessages
 {
-    // A queue refuses delays of 7 days and more; a mail whose place lies beyond is sent a little early rather than not at all.
+    /// <summary>Nothing of ours is hidden for longer: what Sweep takes for lost has to be older.</summary>
+    public static readonly TimeSpan LongestHidden = TimeSpan.FromMinutes(10);
+
+    // A queue refuses delays of 7 days and more.
     private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
+
+    // Messages for so long: enough that no sender waits for one, few enough that a load that is held or hidden leaves little behind.
+    private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
+
+    // Some 10 seconds of sending them.
+    private const int MostMessagesAhead = 4_096;
 
     public static Task SendAsync(this PipelineContext context, string queue, PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         context.Queues.Get(queue).SendAsync(message.ToJson(), delay < LongestDelay ? delay : LongestDelay, cancellationToken);
@@ -51,15 +61,80 @@ internal static class PipelineContextMessages
         }
     }
 
-    /// <summary>Messages for all notifications of a load, each delayed by its place, so that the whole system keeps to the rate.</summary>
-    public static async Task SendMailMessagesAsync(this PipelineContext context, long load, int notifications, CancellationToken cancellationToken)
+    /// <summary>
+    /// Whatever there is to be done now for the mails of a notifying load: it is done, or deferred ones are due, or its messages were lost, or more of them can be sent. May be run at any time,
+    /// beside itself. Returns whether messages were lost.
+    /// </summary>
+    /// <param name="context">The pipeline.</param>
+    /// <param name="load">The load.</param>
+    /// <param name="lostAfter">Where none of its messages was sent for so long, they count as lost: longer than a message can stay hidden.</param>
+    /// <param name="cancellationToken">Ends it between two messages.</param>
+    public static async Task<bool> ContinueMailsAsync(this PipelineContext context, long load, TimeSpan lostAfter, CancellationToken cancellationToken)
     {
-        var perMessage = context.Options.MailsPerMessage;
-        for (var first = 1; first <= notifications; first += perMessage)
+        const int DueAtOnce = 1_000;
+        if (await context.Database.TryFinishLoadAsync(load, cancellationToken))
         {
-            var delay = TimeSpan.FromSeconds(Math.Floor((first - 1) / context.Options.MailsPerSecond));
-            var message = new MailMessage { Load = load, First = first, Last = Math.Min(first + perMessage - 1, notifications) };
-            await context.SendAsync(QueueNames.Mail, message, delay, cancellationToken);
+            await context.TellLoadAsync(load);
+            return false;
+        }
+        while (await context.Database.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
+        {
+            foreach (var range in due.GroupBy(number => (number - 1) / context.Options.MailsPerMessage))
+                await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
+            await context.Database.MarkMessageSentAsync(load, cancellationToken);
+        }
+        var lost = await context.Database.TryRestartMailsAsync(load, lostAfter, cancellationToken);
+        await context.SendMailMessagesAsync(load, cancellationToken);
+        return lost;
+    }
+
+    /// <summary>
+    /// Messages for a load's next notifications, each delayed by its place: as many as the system's rate takes within some minutes, counted from the first one that waits. Each mail message that ends
+    /// sends the next ones so, which is how far ahead of the mails the messages ever are: none waits hidden for days, and none has to be sent by an invocation that has no time left.
+    /// They are recorded before they are sent, some at a time: of those that come here at once each sends others. What a crash keeps from being sent is sent behind
+    /// <see cref="ContinueMailsAsync"/>.
+    /// </summary>
+    public static async Task SendMailMessagesAsync(this PipelineContext context, long load, CancellationToken cancellationToken)
+    {
+        const int AtOnce = 16;
+        var (each, perSecond) = (context.Options.MailsPerMessage, context.Options.MailsPerSecond);
+        var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MostMessagesAhead);
+        while (await context.Database.GetMailProgressAsync(load, cancellationToken) is { MaySend: true, FirstWaiting: { } next } mails)
+        {
+            var from = Math.Max(mails.Queued, next - 1);
+            var to = (int)Math.Min(Math.Min(mails.Last, next - 1 + ahead), from + ((long)AtOnce * each));
+            if (from >= to)
+                return;
+            if (!await context.Database.TryQueueMailsAsync(load, mails.Queued, to, cancellationToken))
+                continue;
+            try
+            {
+                var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
+                await Parallel.ForEachAsync(Enumerable.Range(0, (to - from + each - 1) / each), sending, async (i, token) =>
+                {
+                    var first = from + 1 + (i * each);
+                    var delay = TimeSpan.FromSeconds(Math.Min(Math.Floor((first - next) / perSecond), LongestHidden.TotalSeconds));
+                    await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
+                });
+            }
+            catch
+            {
+                await IgnoreUnavailableAsync(() => context.Database.TryQueueMailsAsync(load, to, from, CancellationToken.None));
+                throw;
+            }
+        }
+    }
+
+    /// <summary>For what is tried behind an error that is the one to show, or that the next call says again.</summary>
+    public static async Task IgnoreUnavailableAsync(Func<Task> action)
+    {
+        try
+        {
+            await action();
+        }
+        catch (StoreUnavailableException)
+        {
+            // As the summary says.
         }
     }
 

@@ -5,8 +5,8 @@ namespace HibpIngest.Pipeline;
 // Event ids 1300-1399; a contract.
 public sealed partial class SendNotifications
 {
-    [LoggerMessage(1300, LogLevel.Information, "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good")]
-    private partial void LogSent(long load, string breach, int first, int last, int sent, int refused);
+    [LoggerMessage(1300, LogLevel.Information, "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good, {Deferred} to come again later")]
+    private partial void LogSent(long load, string breach, int first, int last, int sent, int refused, int deferred);
 
     [LoggerMessage(1301, LogLevel.Warning, "load {Load}: notification {Number} was sent after its claim had run out; a second copy is possible")]
     private partial void LogClaimLost(long load, int number);
@@ -16,4 +16,10 @@ public sealed partial class SendNotifications
 
     [LoggerMessage(1302, LogLevel.Information, "load {Load} of {Breach} is done")]
     private partial void LogDone(long load, string breach);
+
+    [LoggerMessage(1304, LogLevel.Warning, "load {Load}: notification {Number} is tried again in {Delay}: {Reason}")]
+    private partial void LogDeferred(long load, int number, TimeSpan delay, string reason);
+
+    [LoggerMessage(1305, LogLevel.Information, "load {Load} of {Breach}: its mails were held or hidden after notification {Number}")]
+    private partial void LogHeld(long load, string breach, int number);
 }

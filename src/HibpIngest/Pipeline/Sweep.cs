@@ -82,9 +82,8 @@ public sealed partial class Sweep(PipelineContext context)
                 LogResent(load.Id, "match");
                 await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, cancellationToken);
                 break;
-            case LoadState.Notifying when !await context.Database.TryFinishLoadAsync(load.Id, cancellationToken) && IsForsaken(load):
+            case LoadState.Notifying when await context.ContinueMailsAsync(load.Id, context.Options.SweepStaleAge, cancellationToken):
                 LogResent(load.Id, "mail");
-                await context.SendMailMessagesAsync(load.Id, load.Notifications.Total, cancellationToken);
                 break;
         }
     }

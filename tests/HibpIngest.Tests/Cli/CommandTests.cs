@@ -55,10 +55,12 @@ public sealed class CommandTests : IAsyncLifetime
         var preview = (await JsonAsync("notify", "Tiny", "--dry-run", "--json")).GetProperty("notifications").EnumerateArray()
             .Select(line => (Text(line, "email"), line.GetProperty("domain").GetString(), Number(line, "accounts"))).Order();
         Assert.Equal([("admin@example.org", "example2.com", 43), ("user1@example1.com", null, 1)], preview);
+        Assert.Equal(2, Number(await JsonAsync("hold", "tiny", "--json"), "notifications"));
         Assert.Equal(2, Number(await JsonAsync("notify", "tiny", "--json"), "notifications"));
         await UntilDoneAsync();
         Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
         Assert.Contains("no load of Tiny is held", (await RunAsync("notify", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("nothing left to hold", (await RunAsync("hold", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
 
         var found = await JsonAsync("lookup", " USER1@example1.com", "--json");
         Assert.Equal(["account", "breaches"], Names(found));

@@ -16,7 +16,7 @@ public sealed class UsageTests : IDisposable
         Assert.Equal("", help.Error);
         foreach (var word in (string[])
             [
-                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "slices", "requeue", "poison", "resume", "purge", "sample", "database", "doctor",
+                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue", "poison", "resume", "purge", "sample", "database", "doctor",
                 "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "130", "Examples:",
             ])
         {
@@ -28,7 +28,7 @@ public sealed class UsageTests : IDisposable
     public void Every_command_teaches_by_example()
     {
         var commands = Below(HibpIngest.Cli.Commands.CommandTree.Create()).OfType<HibpIngest.Cli.Commands.HibpCommand>().ToList();
-        Assert.Equal(25, commands.Count);
+        Assert.Equal(26, commands.Count);
         Assert.All(commands, command =>
         {
             Assert.NotEmpty(command.Examples);

@@ -7,6 +7,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Tests.Azurite;
+using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.EndToEnd;
@@ -110,6 +111,17 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     /// <summary>To whom mails went, sorted.</summary>
     public IReadOnlyList<string> Recipients() => [.. Mails().Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>')).Order()];
+
+    /// <summary>Why the notification of a subscriber was refused, read by other means than the product's.</summary>
+    public async Task<string> ErrorOfAsync(string email)
+    {
+        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = "SELECT n.error FROM notifications n JOIN subscribers s ON s.id = n.subscriber WHERE s.email = $email";
+        command.Parameters.AddWithValue("$email", email);
+        return await command.ExecuteScalarAsync() as string ?? "";
+    }
 
     /// <summary>Messages in every queue, poison included.</summary>
     public async Task<Dictionary<string, int>> DepthsAsync()

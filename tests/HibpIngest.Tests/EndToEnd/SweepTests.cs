@@ -210,6 +210,7 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
         await rig.RunToEndAsync();
         Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(1, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
 
         await using var sender = new WaitingSender();
         var dispatcher = new PipelineDispatcher(rig.Context with { Sender = sender });

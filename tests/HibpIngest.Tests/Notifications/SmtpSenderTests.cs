@@ -172,10 +172,8 @@ public sealed class SmtpSenderTests
     [InlineData("EHLO", "421 4.3.2 not now")]
     [InlineData("AUTH", "454 4.7.0 not now")]
     [InlineData("MAIL", "451 4.3.0 not now")]
-    [InlineData("RCPT", "450 4.2.1 ann@example.com is busy")]
     [InlineData("RCPT", "421 4.7.0 slow down")]
-    [InlineData("DATA", "451 4.3.0 not now")]
-    [InlineData(".", "452 4.3.1 full")]
+    [InlineData(".", "421 4.3.2 not now")]
     public async Task A_passing_refusal_is_unavailability(string at, string answer)
     {
         await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step is { Session: 1 } && step.Name == at ? SmtpAnswer.Say(answer) : null };
@@ -185,6 +183,23 @@ public sealed class SmtpSenderTests
         await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
 
         Assert.Equal(2, Assert.Single(server.Mails).Session);
+    }
+
+    [Theory]
+    [InlineData("RCPT", "450 4.2.1 ann@example.com is busy")]
+    [InlineData("DATA", "451 4.3.0 not now")]
+    [InlineData(".", "452 4.3.1 full")]
+    public async Task A_passing_refusal_of_the_recipient_is_the_recipient_s_and_leaves_the_connection_to_the_next(string at, string answer)
+    {
+        var refused = 0;
+        await using var server = new SmtpTestServer { Script = step => step.Name == at && Interlocked.Exchange(ref refused, 1) == 0 ? SmtpAnswer.Say(answer) : null };
+        await using var sender = new SmtpSender(Server(server, SmtpTls.None), TimeProvider.System);
+
+        await RefusesAsync<RecipientDeferredException>(sender, answer[..9]);
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+
+        Assert.Equal(1, Assert.Single(server.Mails).Session);
+        Assert.Empty(server.Offences);
     }
 
     [Theory]

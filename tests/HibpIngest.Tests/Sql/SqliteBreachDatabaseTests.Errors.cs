@@ -188,6 +188,23 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
+    public async Task How_far_mails_are_is_found_by_probes_of_indexes()
+    {
+        var steps = new List<string>();
+        await using var connection = Connect(MainDatabase);
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MailProgressSql}";
+        command.Parameters.AddWithValue("?1", 1);
+        await using var row = await command.ExecuteReaderAsync();
+        while (await row.ReadAsync())
+            steps.Add(row.GetString(3));
+        Assert.Contains(steps, step => step.Contains("INDEX notifications_waiting (load=?)", StringComparison.Ordinal));
+        Assert.Contains(steps, step => step.Contains("INDEX notifications_by_load (load=?)", StringComparison.Ordinal));
+        Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR", StringComparison.Ordinal));
+    }
+
+    [Fact]
     public async Task A_schema_without_a_part_is_told()
     {
         await ExecuteAsync("DROP TABLE passwords");

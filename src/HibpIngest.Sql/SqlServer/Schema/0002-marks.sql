@@ -45,6 +45,10 @@ CREATE TABLE dbo.loads (
     matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
     purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
     last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
+    count_parts int NOT NULL CONSTRAINT loads_count_parts DEFAULT 0,            -- parts that the exact count is cut into; 0: not begun
+    counted_parts int NOT NULL CONSTRAINT loads_counted_parts DEFAULT 0,        -- those that are counted,
+    counted bigint NOT NULL CONSTRAINT loads_counted DEFAULT 0,                 -- and their accounts
+    told_subscriber bigint NOT NULL CONSTRAINT loads_told_subscriber DEFAULT 0, -- subscriptions of domains up to this have their notifications
     mails_queued int NOT NULL CONSTRAINT loads_mails_queued DEFAULT 0,          -- notifications up to this number have a message
     batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
     slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
@@ -101,6 +105,12 @@ ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications
 ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL;                                        -- its recipient's server asked to come again later
 ALTER TABLE dbo.notifications ADD deferrals int NOT NULL CONSTRAINT notifications_deferrals DEFAULT 0; -- how often it did
 ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL;                                    -- and since when
+GO
+ALTER TABLE dbo.load_domains ADD exact bigint NULL;                                                    -- accounts as counted exactly, so far
+GO
+-- Make "which is the next to be sent" and "who is due" one probe each.
+CREATE INDEX notifications_waiting ON dbo.notifications (load_id, number) WHERE state = 'open' AND not_before IS NULL;
+CREATE INDEX notifications_deferred ON dbo.notifications (load_id, not_before) WHERE state = 'open' AND not_before IS NOT NULL;
 GO
 -- When the next mail of the whole system may go out.
 CREATE TABLE dbo.mail_rate (

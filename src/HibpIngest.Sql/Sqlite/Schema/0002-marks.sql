@@ -22,6 +22,12 @@ ALTER TABLE loads ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;     -- how oft
 ALTER TABLE loads ADD COLUMN message_sent_at INTEGER;                 -- when the message of its state was last sent
 ALTER TABLE loads ADD COLUMN mails_queued INTEGER NOT NULL DEFAULT 0; -- notifications up to this number have a message
 
+ALTER TABLE loads ADD COLUMN count_parts INTEGER NOT NULL DEFAULT 0;     -- parts that the exact count is cut into; 0: not begun
+ALTER TABLE loads ADD COLUMN counted_parts INTEGER NOT NULL DEFAULT 0;   -- those that are counted,
+ALTER TABLE loads ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;         -- and their accounts
+ALTER TABLE loads ADD COLUMN told_subscriber INTEGER NOT NULL DEFAULT 0; -- subscriptions of domains up to this have their notifications
+ALTER TABLE load_domains ADD COLUMN exact INTEGER;                       -- accounts as counted exactly, so far
+
 -- What was one id for all loads of a breach is the one mark of all of them.
 UPDATE loads SET mark = (SELECT b.id FROM breaches b WHERE b.key = loads.breach) WHERE last_position > 0;
 UPDATE loads SET published_at = (SELECT b.published_at FROM breaches b WHERE b.key = loads.breach) WHERE mark IS NOT NULL;
@@ -62,6 +68,10 @@ ALTER TABLE notifications ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;  -- cl
 ALTER TABLE notifications ADD COLUMN not_before INTEGER;                   -- its recipient's server asked to come again later
 ALTER TABLE notifications ADD COLUMN deferrals INTEGER NOT NULL DEFAULT 0; -- how often it did
 ALTER TABLE notifications ADD COLUMN deferred_since INTEGER;               -- and since when
+
+-- Make "which is the next to be sent" and "who is due" one probe each.
+CREATE INDEX notifications_waiting ON notifications (load, number) WHERE state = 'open' AND not_before IS NULL;
+CREATE INDEX notifications_deferred ON notifications (load, not_before) WHERE state = 'open' AND not_before IS NOT NULL;
 
 -- When the next mail of the whole system may go out.
 CREATE TABLE mail_rate (
