@@ -161,7 +161,7 @@ public sealed partial class SqlServerBreachDatabase
                     WHERE breach = @breach AND state <> 'done'
                     """,
                     Int("@breach", key), LongText("@because", OneLine(because)));
-                return await session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' ORDER BY id", row => row.Int64(0), Int("@breach", key));
+                return await session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id", row => row.Int64(0), Int("@breach", key));
             },
             cancellationToken);
 

@@ -84,8 +84,11 @@ public sealed partial class SqlServerBreachDatabase
                 await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", BigInt("@load", load));
                 // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the breach gone.
                 await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE breach_key = @breach", Int("@breach", breach));
-                return await session.ExecuteAsync(
-                    "DELETE FROM dbo.breaches WHERE breach_key = @breach AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @breach)", Int("@breach", breach));
+                if (await session.NumberAsync("SELECT TOP (1) 1 FROM dbo.loads WHERE breach = @breach", Int("@breach", breach)) is not null)
+                    return 0;
+                // A load that was given to another breach meanwhile may have left some.
+                await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
+                return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
             },
             cancellationToken,
             _options.LongTimeout);
@@ -95,8 +98,12 @@ public sealed partial class SqlServerBreachDatabase
     {
         if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", Int("@breach", breach)) is { } open)
             throw Refusals.BreachOpen(name, open);
-        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is.
+        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one that waits for this finds its load listed.
+        await session.ExecuteAsync(
+            "UPDATE dbo.slices SET attempts = attempts WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'", Int("@breach", breach));
+        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is. Those of a load that came from another breach may be under that one's name.
         await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
+        await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach)", Int("@breach", breach));
         if (await session.ExecuteAsync("UPDATE dbo.loads SET removing = 1, published_at = NULL WHERE breach = @breach", Int("@breach", breach)) == 0)
             await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
         else

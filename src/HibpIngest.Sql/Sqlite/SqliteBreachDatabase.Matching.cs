@@ -102,7 +102,7 @@ public sealed partial class SqliteBreachDatabase
                     WHERE breach = ?1 AND state <> 'done'
                     """,
                     key, OneLine(because));
-                return ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1 AND state = 'held' ORDER BY id", key);
+                return ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1 AND state = 'held' AND NOT removing ORDER BY id", key);
             },
             cancellationToken);
 

@@ -53,7 +53,11 @@ public sealed partial class SqliteBreachDatabase
                 foreach (var table in (string[])["notifications", "load_domains", "slices"])
                     connection.Execute($"DELETE FROM {table} WHERE load = ?1", load);
                 connection.Execute("DELETE FROM loads WHERE id = ?1", load);
-                connection.Execute("DELETE FROM breaches WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM loads WHERE breach = ?1)", breach);
+                if (connection.Number("SELECT 1 FROM loads WHERE breach = ?1 LIMIT 1", breach) is not null)
+                    return;
+                // A load that was given to another breach meanwhile may have left some.
+                connection.Execute("DELETE FROM notifications WHERE breach = ?1", breach);
+                connection.Execute("DELETE FROM breaches WHERE key = ?1", breach);
             },
             cancellationToken);
 
@@ -61,10 +65,10 @@ public sealed partial class SqliteBreachDatabase
     {
         if (connection.Number("SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') LIMIT 1", breach) is { } open)
             throw Refusals.BreachOpen(name, open);
+        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is. Those of a load that came from another breach may be under that one's name.
+        connection.Execute("DELETE FROM notifications WHERE breach = ?1 OR load IN (SELECT id FROM loads WHERE breach = ?1)", breach);
         if (connection.Execute("UPDATE loads SET removing = 1, published_at = NULL WHERE breach = ?1", breach) == 0)
             connection.Execute("DELETE FROM breaches WHERE key = ?1", breach);
-        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is.
-        connection.Execute("DELETE FROM notifications WHERE breach = ?1", breach);
         connection.Execute("UPDATE breaches SET published_at = NULL WHERE key = ?1", breach);
         connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
     }

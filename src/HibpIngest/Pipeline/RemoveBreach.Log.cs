@@ -16,4 +16,7 @@ public sealed partial class RemoveBreach
 
     [LoggerMessage(1803, LogLevel.Information, "load {Load} of {Breach} is removed")]
     private partial void LogRemoved(string breach, long load);
+
+    [LoggerMessage(1804, LogLevel.Information, "{Reason}; tried again in {Pause}")]
+    private partial void LogPaused(string reason, TimeSpan pause);
 }

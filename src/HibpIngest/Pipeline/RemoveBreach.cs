@@ -24,6 +24,10 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
 
     // A slice's lease is 60 s and is not renewed once its load is being removed; twice that, for clocks and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
+    // Two minutes in all, behind the retries of each request: as long as a failover takes.
+    private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(64);
+
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
     private readonly ILogger _log = context.Logs.CreateLogger<RemoveBreach>();
@@ -49,6 +53,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         {
             if (IsWalked(sharing))
                 await WalkTableAsync(sharing, cancellationToken);
+            if (sharing.Exists(load => load is { SharesMark: true, Mark: > 0 }))
+                LogMarkStays(sharing[0].Mark);
             foreach (var load in sharing)
             {
                 await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
@@ -99,7 +105,7 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
                 var inFlight = new ParallelOptions { MaxDegreeOfParallelism = context.Options.TransactionsInFlight, CancellationToken = cancellationToken };
                 await Parallel.ForEachAsync(ByDomain(rows), inFlight, async (accounts, token) =>
                 {
-                    Interlocked.Add(ref _entities, await context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token));
+                    Interlocked.Add(ref _entities, await PatientlyAsync(() => context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token));
                     Report(accounts.Aliases.Length);
                 });
             }
@@ -127,7 +133,7 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         {
             while (!walk.IsDone(part))
             {
-                var page = await context.Table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token);
+                var page = await PatientlyAsync(() => context.Table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token), token);
                 Interlocked.Add(ref _entities, page.Changed);
                 Report(page.Changed);
                 await recording.WaitAsync(token);
@@ -144,6 +150,23 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         });
         // Rows are no measure of what the walk finds: an account may be in several, and an earlier run may have done a part.
         Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
+    }
+
+    /// <summary>Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and whoever runs it needn't look after it.</summary>
+    private async Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken)
+    {
+        for (var pause = FirstPause; ; pause *= 2)
+        {
+            try
+            {
+                return await call();
+            }
+            catch (StoreUnavailableException e) when (e is not StoreFullException && pause <= LongestPause)
+            {
+                LogPaused(e.Message, pause);
+                await Task.Delay(pause * (0.5 + (Random.Shared.NextDouble() / 2)), context.Time, cancellationToken);
+            }
+        }
     }
 
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));

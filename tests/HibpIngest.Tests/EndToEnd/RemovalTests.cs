@@ -229,6 +229,32 @@ public sealed class RemovalTests(ITestOutputHelper output)
     }
 
     [Theory]
+    [InlineData(false, 5)]
+    [InlineData(true, 5)]
+    [InlineData(false, 50)]
+    [InlineData(true, 50)]
+    public async Task A_table_that_is_down_for_a_moment_is_waited_for_and_one_that_stays_so_is_not(bool purged, int failures)
+    {
+        var time = new ManualTime();
+        await using var rig = await PipelineRig.StartAsync(options => options.TransactionsInFlight = 1, time);
+        await LoadAsync(rig, "Adobe", 0, Old, purged);
+        var failed = 0;
+        var hooks = new HookedPorts((_, what) =>
+            what == nameof(IAccountTable.RemoveMarkAsync) && failed++ < failures ? throw new StoreUnavailableException("the table is down") : Task.CompletedTask);
+        var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None);
+        await time.AdvanceUntilAsync(removing, TimeSpan.FromMinutes(1));
+        if (failures == 5)
+        {
+            Assert.Equal(Old, (await removing).Entities);
+            Assert.Empty(await rig.TableAsync());
+            return;
+        }
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => removing);
+        Assert.Equal(8, failed);
+        Assert.Equal(Old, (await RemoveAsync(rig.OpenContext(), "Adobe", null, None)).Entities);
+    }
+
+    [Theory]
     [InlineData(0)]
     [InlineData(1)]
     [InlineData(2)]

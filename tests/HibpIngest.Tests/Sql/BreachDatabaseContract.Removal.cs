@@ -216,6 +216,49 @@ public abstract partial class BreachDatabaseContract
         await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None));
     }
 
+    [Fact]
+    public async Task A_load_that_was_given_to_another_breach_goes_with_that_one()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var bold = await UpsertAsync(Numbered(1), "Bold");
+        await MatchAsync(bold.Id);
+        await SendAllAsync(bold.Id);
+        var given = await UpsertAsync(Numbered(2));
+        await MatchAsync(given.Id);
+        await SendAllAsync(given.Id);
+        await Database.AssignLoadAsync(given.Id, "Bold", null, None);
+        // Somebody was told of both: that stays under the name it was told by, which goes first.
+        Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Equal([(int)bold.Id, (int)given.Id], (await Database.GetBreachAsync("Bold", None))!.Marks);
+
+        Assert.Equal([bold.Id, given.Id], (await Database.BeginRemovalAsync("Bold", None)).Select(load => load.Load));
+        Assert.Equal(0, await CountAsync("notifications"));
+        await RefusedAsync(() => Database.AssignLoadAsync(given.Id, "Adobe", null, None));
+        await Database.RemoveBreachAsync("Bold", None);
+        Assert.Equal((0, 0), (await CountAsync("loads"), await CountAsync("breaches")));
+    }
+
+    [Fact]
+    public async Task What_a_load_leaves_behind_that_is_given_away_meanwhile_goes_too()
+    {
+        await ImportAsync("user1@example.com");
+        var bold = await UpsertAsync(Numbered(1), "Bold");
+        await MatchAsync(bold.Id);
+        await SendAllAsync(bold.Id);
+        var old = await UpsertAsync(Numbered(1));
+        await MatchAsync(old.Id);
+        await SendAllAsync(old.Id);
+        await Database.BeginRemovalAsync("Adobe", None);
+        var fresh = await UpsertAsync(Numbered(1), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(fresh.Id);
+        await SendAllAsync(fresh.Id);
+        await Database.AssignLoadAsync(fresh.Id, "Bold", null, None);
+        await Database.FinishRemovalAsync(old.Id, None);
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Equal([bold.Id, fresh.Id], (await Database.ListLoadsAsync(null, None)).Select(load => load.Id));
+    }
+
     private async Task<long> MarkedAsync(string breach, string blob, int mark)
     {
         var load = await StartAsync(breach, Blob(blob));
