@@ -6,8 +6,8 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
-    /// <summary>How far behind its time a transaction may go and the next one still keep its own: timers are late, and the more so the busier the machine.</summary>
-    private static readonly TimeSpan Lateness = TimeSpan.FromMilliseconds(100);
+    /// <summary>How far behind its time a transaction may go and the next one still keep its own: timers are late, and between two slices there is a pause, in which the service saves up too.</summary>
+    private static readonly TimeSpan Lateness = TimeSpan.FromMilliseconds(250);
 
     /// <summary>What went in within so long is the rate at which something was refused; less is too short to tell.</summary>
     private static readonly TimeSpan ShortestCount = TimeSpan.FromMilliseconds(250);

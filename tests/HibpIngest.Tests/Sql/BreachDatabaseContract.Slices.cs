@@ -280,7 +280,8 @@ public abstract partial class BreachDatabaseContract
         }
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
         await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
-        Assert.All(await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+        if (by == "superseded")
+            Assert.All(await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
     }
 
