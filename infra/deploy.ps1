@@ -8,7 +8,10 @@ Read from the environment:
 HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
 in base64, for encrypted archives), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
 deployment), DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME and DEPLOY_SQL_ADMIN_TYPE (who administers the database, as object id, name and User, Group or Application; by
-default whoever is signed in; whoever runs this has to be it, or a member of it).
+default whoever is signed in; whoever runs this has to be it, or a member of it), DEPLOY_OPERATOR_ID, DEPLOY_OPERATOR_NAME and DEPLOY_OPERATOR_TYPE (who runs hibp, as
+object id, name and User, Group or ServicePrincipal; by default whoever is signed in: gets roles on zips, queues and tables, and the app's role in the database; none where
+the app's package is), DEPLOY_DROPPER_ID and DEPLOY_DROPPER_TYPE (who only drops breaches, as object id and User, Group or ServicePrincipal; by default nobody but the
+operator: gets a role on the container breach alone).
 Needs: az (signed in, with the right to make resources and to assign roles: Owner of the group or subscription), dotnet 10, sqlcmd (go-sqlcmd).
 .PARAMETER Group
 Resource group; made when it is not there.
@@ -95,25 +98,35 @@ $sqlServer = ''
 try {
     Write-Step "Subscription ${account}: who runs this"
     if ((Invoke-Checked az account show --query user.type -o tsv) -eq 'user') {
-        $operatorId = Invoke-Checked az ad signed-in-user show --query id -o tsv
-        $operatorName = Invoke-Checked az ad signed-in-user show --query userPrincipalName -o tsv
-        $env:DEPLOY_OPERATOR_TYPE = 'User'
+        $runnerId = Invoke-Checked az ad signed-in-user show --query id -o tsv
+        $runnerName = Invoke-Checked az ad signed-in-user show --query userPrincipalName -o tsv
+        $runnerType = 'User'
         $adminType = 'User'
     }
     else {
-        $operatorName = Invoke-Checked az account show --query user.name -o tsv
-        $operatorId = Invoke-Checked az ad sp show --id $operatorName --query id -o tsv
-        $env:DEPLOY_OPERATOR_TYPE = 'ServicePrincipal'
+        $runnerName = Invoke-Checked az account show --query user.name -o tsv
+        $runnerId = Invoke-Checked az ad sp show --id $runnerName --query id -o tsv
+        $runnerType = 'ServicePrincipal'
         $adminType = 'Application'
     }
     $env:DEPLOY_NAME = $Name
-    $env:DEPLOY_OPERATOR_ID = $operatorId
+    if (-not $env:DEPLOY_OPERATOR_ID) {
+        $env:DEPLOY_OPERATOR_ID = $runnerId
+        $env:DEPLOY_OPERATOR_NAME = $runnerName
+        $env:DEPLOY_OPERATOR_TYPE = $runnerType
+    }
+    if (-not $env:DEPLOY_OPERATOR_NAME) {
+        Stop-Script 'DEPLOY_OPERATOR_ID is set and DEPLOY_OPERATOR_NAME is not'
+    }
+    if (-not $env:DEPLOY_OPERATOR_TYPE) {
+        $env:DEPLOY_OPERATOR_TYPE = 'User'
+    }
     if (-not $env:DEPLOY_SQL_ADMIN_ID) {
-        $env:DEPLOY_SQL_ADMIN_ID = $operatorId
-        $env:DEPLOY_SQL_ADMIN_NAME = $operatorName
+        $env:DEPLOY_SQL_ADMIN_ID = $runnerId
+        $env:DEPLOY_SQL_ADMIN_NAME = $runnerName
         $env:DEPLOY_SQL_ADMIN_TYPE = $adminType
     }
-    Write-Host "   $operatorName; the database is administered by $env:DEPLOY_SQL_ADMIN_NAME"
+    Write-Host "   $runnerName; the database is administered by $env:DEPLOY_SQL_ADMIN_NAME, hibp is run by $env:DEPLOY_OPERATOR_NAME"
 
     Write-Step 'Publishing for linux-x64'
     Invoke-Checked dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet | Out-Host
@@ -142,7 +155,7 @@ try {
     $sqlDatabase = $outputs.sqlDatabaseName.value
     $sqlConnection = $outputs.sqlConnection.value
 
-    Write-Step "Schema of $sqlDatabase on $sqlHost, and the app's role"
+    Write-Step "Schema of $sqlDatabase on $sqlHost, and who may work in it"
     if ($Ip -ne 'none') {
         if (-not $Ip) {
             try {
@@ -162,12 +175,30 @@ try {
     if (-not $upgraded) {
         Stop-Script "the schema could not be set up (see above). Are you $env:DEPLOY_SQL_ADMIN_NAME, or a member? Is $Ip the address SQL sees? Then run this again"
     }
-    $granted = Invoke-Attempts 3 {
-        & sqlcmd -S $sqlHost -d $sqlDatabase --authentication-method ActiveDirectoryAzCli -b -i "$PSScriptRoot/sql/grant-app.sql" -v "AppName=$identity" -v "AppClientId=$clientId" | Out-Host
-        $LASTEXITCODE -eq 0
+    # As the script has them; whoever administers the database needs no role in it.
+    $members = @(, @($identity, $clientId, 'E', 'the app'))
+    if ($env:DEPLOY_OPERATOR_ID -ne $env:DEPLOY_SQL_ADMIN_ID) {
+        $operatorSqlId = $env:DEPLOY_OPERATOR_ID
+        $operatorKind = 'E'
+        if ($env:DEPLOY_OPERATOR_TYPE -eq 'Group') {
+            $operatorKind = 'X'
+        }
+        if ($env:DEPLOY_OPERATOR_TYPE -eq 'ServicePrincipal') {
+            $operatorSqlId = Invoke-Checked az ad sp show --id $env:DEPLOY_OPERATOR_ID --query appId -o tsv
+        }
+        $members += , @($env:DEPLOY_OPERATOR_NAME, $operatorSqlId, $operatorKind, $env:DEPLOY_OPERATOR_NAME)
     }
-    if (-not $granted) {
-        Stop-Script 'the app could not be let into the database (see above); run this again'
+    foreach ($member in $members) {
+        $memberName = $member[0].Replace("'", "''")
+        $memberId = $member[1]
+        $memberKind = $member[2]
+        $granted = Invoke-Attempts 3 {
+            & sqlcmd -S $sqlHost -d $sqlDatabase --authentication-method ActiveDirectoryAzCli -b -i "$PSScriptRoot/sql/grant.sql" -v "Name=$memberName" -v "Id=$memberId" -v "Kind=$memberKind" | Out-Host
+            $LASTEXITCODE -eq 0
+        }
+        if (-not $granted) {
+            Stop-Script "$($member[3]) could not be let into the database (see above); run this again"
+        }
     }
 
     Write-Step "Code to $app"

@@ -23,6 +23,12 @@ Read from the environment:
   DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME, DEPLOY_SQL_ADMIN_TYPE
                            who administers the database, as object id, name and User, Group or Application (default: whoever is signed in);
                            whoever runs this has to be it, or a member of it
+  DEPLOY_OPERATOR_ID, DEPLOY_OPERATOR_NAME, DEPLOY_OPERATOR_TYPE
+                           who runs hibp, as object id, name and User, Group or ServicePrincipal (default: whoever is signed in): gets roles on zips, queues and tables,
+                           and the app's role in the database; none where the app's package is
+  DEPLOY_DROPPER_ID, DEPLOY_DROPPER_TYPE
+                           who only drops breaches, as object id and User, Group or ServicePrincipal (default: nobody but the operator): gets a role on the
+                           container breach alone
 
 Needs: az (signed in, with the right to make resources and to assign roles: Owner of the group or subscription), dotnet 10, sqlcmd (go-sqlcmd).
 END
@@ -85,24 +91,29 @@ attempt() {
 
 say "Subscription $account: who runs this"
 if [ "$(az account show --query user.type -o tsv)" = user ]; then
-  operator_id=$(az ad signed-in-user show --query id -o tsv)
-  operator_name=$(az ad signed-in-user show --query userPrincipalName -o tsv)
-  export DEPLOY_OPERATOR_TYPE=User
+  runner_id=$(az ad signed-in-user show --query id -o tsv)
+  runner_name=$(az ad signed-in-user show --query userPrincipalName -o tsv)
+  runner_type=User
   admin_type=User
 else
-  operator_name=$(az account show --query user.name -o tsv)
-  operator_id=$(az ad sp show --id "$operator_name" --query id -o tsv)
-  export DEPLOY_OPERATOR_TYPE=ServicePrincipal
+  runner_name=$(az account show --query user.name -o tsv)
+  runner_id=$(az ad sp show --id "$runner_name" --query id -o tsv)
+  runner_type=ServicePrincipal
   admin_type=Application
 fi
-export DEPLOY_NAME=$name DEPLOY_OPERATOR_ID=$operator_id
+if [ -z "${DEPLOY_OPERATOR_ID:-}" ]; then
+  DEPLOY_OPERATOR_ID=$runner_id DEPLOY_OPERATOR_NAME=$runner_name DEPLOY_OPERATOR_TYPE=$runner_type
+fi
+[ -n "${DEPLOY_OPERATOR_NAME:-}" ] || fail "DEPLOY_OPERATOR_ID is set and DEPLOY_OPERATOR_NAME is not"
+DEPLOY_OPERATOR_TYPE=${DEPLOY_OPERATOR_TYPE:-User}
+export DEPLOY_NAME=$name DEPLOY_OPERATOR_ID DEPLOY_OPERATOR_TYPE
 if [ -z "${DEPLOY_SQL_ADMIN_ID:-}" ]; then
-  DEPLOY_SQL_ADMIN_ID=$operator_id DEPLOY_SQL_ADMIN_NAME=$operator_name DEPLOY_SQL_ADMIN_TYPE=$admin_type
+  DEPLOY_SQL_ADMIN_ID=$runner_id DEPLOY_SQL_ADMIN_NAME=$runner_name DEPLOY_SQL_ADMIN_TYPE=$admin_type
 fi
 [ -n "${DEPLOY_SQL_ADMIN_NAME:-}" ] || fail "DEPLOY_SQL_ADMIN_ID is set and DEPLOY_SQL_ADMIN_NAME is not"
 DEPLOY_SQL_ADMIN_TYPE=${DEPLOY_SQL_ADMIN_TYPE:-User}
 export DEPLOY_SQL_ADMIN_ID DEPLOY_SQL_ADMIN_NAME DEPLOY_SQL_ADMIN_TYPE
-echo "   $operator_name; the database is administered by $DEPLOY_SQL_ADMIN_NAME"
+echo "   $runner_name; the database is administered by $DEPLOY_SQL_ADMIN_NAME, hibp is run by $DEPLOY_OPERATOR_NAME"
 
 say "Publishing for linux-x64"
 dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet
@@ -129,16 +140,28 @@ sql_host=$(output sqlServerHost)
 sql_database=$(output sqlDatabaseName)
 sql_connection=$(output sqlConnection)
 
-say "Schema of $sql_database on $sql_host, and the app's role"
+say "Schema of $sql_database on $sql_host, and who may work in it"
 if [ "$ip" != none ]; then
   [ -n "$ip" ] || ip=$(curl -fsS --max-time 20 https://api.ipify.org) || fail "this machine's public address could not be found: give it with --ip"
   rule=deploy-$$
   az sql server firewall-rule create -g "$group" -s "$sql_server" -n "$rule" --start-ip-address "$ip" --end-ip-address "$ip" -o none
 fi
 upgrade() { dotnet run --project "$root/src/HibpIngest.Cli" -c Release -- database upgrade --database "$sql_connection"; }
-grant() { sqlcmd -S "$sql_host" -d "$sql_database" --authentication-method ActiveDirectoryAzCli -b -i "$here/sql/grant-app.sql" -v "AppName=$identity" -v "AppClientId=$client_id"; }
+# NAME ID KIND, as the script has them.
+grant() {
+  local quote="'"
+  sqlcmd -S "$sql_host" -d "$sql_database" --authentication-method ActiveDirectoryAzCli -b -i "$here/sql/grant.sql" -v "Name=${1//$quote/$quote$quote}" -v "Id=$2" -v "Kind=$3"
+}
 attempt 6 upgrade || fail "the schema could not be set up (see above). Are you $DEPLOY_SQL_ADMIN_NAME, or a member? Is $ip the address SQL sees? Then run this again"
-attempt 3 grant || fail "the app could not be let into the database (see above); run this again"
+attempt 3 grant "$identity" "$client_id" E || fail "the app could not be let into the database (see above); run this again"
+if [ "$DEPLOY_OPERATOR_ID" != "$DEPLOY_SQL_ADMIN_ID" ]; then
+  case $DEPLOY_OPERATOR_TYPE in
+    Group) operator_sql_id=$DEPLOY_OPERATOR_ID operator_kind=X ;;
+    ServicePrincipal) operator_sql_id=$(az ad sp show --id "$DEPLOY_OPERATOR_ID" --query appId -o tsv) operator_kind=E ;;
+    *) operator_sql_id=$DEPLOY_OPERATOR_ID operator_kind=E ;;
+  esac
+  attempt 3 grant "$DEPLOY_OPERATOR_NAME" "$operator_sql_id" "$operator_kind" || fail "$DEPLOY_OPERATOR_NAME could not be let into the database (see above); run this again"
+fi
 
 say "Code to $app"
 attempt 3 az functionapp deployment source config-zip -g "$group" -n "$app" --src "$work/app.zip" -o none || fail "the package could not be deployed (see above); run this again"

@@ -7,6 +7,8 @@ param sqlAdminObjectId = readEnvironmentVariable('DEPLOY_SQL_ADMIN_ID')
 param sqlAdminType = readEnvironmentVariable('DEPLOY_SQL_ADMIN_TYPE', 'User')
 param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
 param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
+param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
+param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
@@ -19,7 +21,8 @@ param maximumInstanceCount = 100
 param alwaysReady = []
 param queueBatchSize = 16
 param transactionsInFlight = 16
-param dedupeCap = 0
+// At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp notify.
+param notify = 'hold'
 
 // The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
 param sqlMaxVCores = 40

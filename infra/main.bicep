@@ -16,10 +16,15 @@ param sqlAdminObjectId string
 @allowed(['User', 'Group', 'Application'])
 param sqlAdminType string = 'User'
 
-@description('Who drops breaches and runs hibp against this deployment: gets data roles on the storage account. Empty: nobody.')
+@description('Who runs hibp against this deployment: gets data roles on the account of zips, queues and tables, and none on the host\'s. The database lets in whom deploy.sh tells it. Empty: nobody.')
 param operatorObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param operatorType string = 'User'
+
+@description('Who drops breaches, with any storage tool, and does nothing else: gets a role on the container breach alone. Empty: nobody but the operator.')
+param dropperObjectId string = ''
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param dropperType string = 'User'
 
 @description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
 @allowed([512, 2048, 4096])
@@ -43,8 +48,13 @@ param queueBatchSize int
 @maxValue(512)
 param transactionsInFlight int
 
-@description('Accounts remembered for dedupe, 24 bytes each; 0: what fits into 40% of the memory.')
+@description('Accounts remembered for dedupe, 24 bytes each; 0: what goes with the memory.')
+@minValue(0)
 param dedupeCap int = 0
+
+@description('What becomes of a load\'s mails once they are matched: hold has them wait for hibp notify, whatever the metadata beside the zip asks for.')
+@allowed(['send', 'hold'])
+param notify string
 
 @description('vCores of the serverless database at most; 80 in some regions only.')
 @allowed([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 32, 40, 80])
@@ -86,6 +96,15 @@ param alertEmail string = ''
 var suffix = uniqueString(resourceGroup().id)
 var appName = '${name}-app-${suffix}'
 
+// By MB of an instance. Told, and not left to the program, as a load keeps the cap that it began with: it must not begin with one that another
+// instance can't hold. At most 40% of the three quarters of its memory that the runtime takes in a container, as the program reckons by itself;
+// at 512 MB less, since the host and what ingest needs beside (155 MB) leave no more. scale.sh and scale.ps1 have the same.
+var dedupeCaps = {
+  '512': 2000000
+  '2048': 25000000
+  '4096': 50000000
+}
+
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${name}-app'
   location: location
@@ -100,6 +119,19 @@ module storage 'modules/storage.bicep' = {
     appPrincipalId: identity.properties.principalId
     operatorObjectId: operatorObjectId
     operatorType: operatorType
+    dropperObjectId: dropperObjectId
+    dropperType: dropperType
+  }
+}
+
+module host 'modules/host.bicep' = {
+  name: '${name}-host'
+  params: {
+    // Another hash: no two names may ever meet.
+    accountName: '${take(name, 7)}host${uniqueString(resourceGroup().id, 'host')}'
+    location: location
+    sku: storageSku
+    appPrincipalId: identity.properties.principalId
   }
 }
 
@@ -139,8 +171,11 @@ module app 'modules/app.bicep' = {
     location: location
     identityId: identity.id
     identityClientId: identity.properties.clientId
+    hostStorageAccountName: host.outputs.accountName
+    packageContainerUrl: host.outputs.packageContainerUrl
     storageAccountName: storage.outputs.accountName
-    packageContainerUrl: storage.outputs.packageContainerUrl
+    storageBlobEndpoint: storage.outputs.blobEndpoint
+    storageQueueEndpoint: storage.outputs.queueEndpoint
     databaseConnection: database.outputs.connection
     appInsightsConnection: monitoring.outputs.connection
     instanceMemoryMB: instanceMemoryMB
@@ -148,7 +183,8 @@ module app 'modules/app.bicep' = {
     alwaysReady: alwaysReady
     queueBatchSize: queueBatchSize
     transactionsInFlight: transactionsInFlight
-    dedupeCap: dedupeCap
+    dedupeCap: dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]
+    notify: notify
     mail: mail
     mailFrom: mailFrom
     secretKey: secretKey

@@ -4,9 +4,10 @@
 .SYNOPSIS
 Takes a deployment up before a large load, and down to what was deployed after it; says what either costs an hour.
 .DESCRIPTION
-up: the database, the limit of instances, their memory and their concurrency, to the values of the parameters. down: back to the values of the last deployment
+up: the database, the limit of instances, their memory with the dedupe cap, and their concurrency, to the values of the parameters. down: back to the values of the last deployment
 (infra/deploy.ps1). show: what is in force, and what it costs an hour.
 Loads may be running: connections that break at the moment of the change are taken up again. Changing the concurrency restarts the app.
+A load keeps the dedupe cap that it began with: take memory away only when none is being copied.
 Prices are asked of the public Azure Retail Prices API for the deployment's region, in US dollars, without discounts.
 .PARAMETER Group
 Resource group.
@@ -72,22 +73,43 @@ if (-not $app) {
 
 # The least that a serverless database of so many vCores can be given: half a core up to four, an eighth beyond.
 $minimum = [Math]::Max(0.5, $VCores / 8)
+# Accounts remembered for dedupe, by the MB of an instance, as main.bicep has them.
+$dedupeCaps = @{
+    512 = 2000000
+    2048 = 25000000
+    4096 = 50000000
+}
+$cap = 0
 if ($What -eq 'down') {
     $VCores = Get-Deployed parameters.sqlMaxVCores
     $minimum = Get-Deployed parameters.sqlMinVCores
     $Instances = Get-Deployed parameters.maximumInstanceCount
     $Memory = Get-Deployed parameters.instanceMemoryMB
     $Batch = Get-Deployed parameters.queueBatchSize
+    $cap = [long](Get-Deployed parameters.dedupeCap)
+}
+if ($cap -eq 0) {
+    $cap = $dedupeCaps[$Memory]
 }
 if ($What -ne 'show') {
     $pause = Get-Deployed parameters.sqlAutoPauseMinutes
     Write-Host "database ${database}: at most $VCores vCores, at least $minimum"
     Invoke-Az sql db update -g $Group -s $server -n $database --edition GeneralPurpose --family Gen5 --compute-model Serverless --capacity $VCores --min-capacity $minimum --auto-pause-delay $pause -o none
-    Write-Host "app ${app}: at most $Instances instances of $Memory MB"
-    Invoke-Az functionapp scale config set -g $Group -n $app --maximum-instance-count $Instances --instance-memory $Memory -o none
-    Write-Host "app ${app}: $Batch messages at a time and instance"
-    $threshold = [Math]::Floor($Batch / 2)
-    Invoke-Az functionapp config appsettings set -g $Group -n $app -o none --settings "AzureFunctionsJobHost__extensions__queues__batchSize=$Batch" "AzureFunctionsJobHost__extensions__queues__newBatchThreshold=$threshold"
+    $instancesStep = {
+        Write-Host "app ${app}: at most $Instances instances of $Memory MB"
+        Invoke-Az functionapp scale config set -g $Group -n $app --maximum-instance-count $Instances --instance-memory $Memory -o none
+    }
+    $settingsStep = {
+        Write-Host "app ${app}: $Batch messages at a time and instance, $cap accounts remembered for dedupe"
+        $threshold = [Math]::Floor($Batch / 2)
+        Invoke-Az functionapp config appsettings set -g $Group -n $app -o none --settings "AzureFunctionsJobHost__extensions__queues__batchSize=$Batch" "AzureFunctionsJobHost__extensions__queues__newBatchThreshold=$threshold" "HIBP_DEDUPECAP=$cap"
+    }
+    # No load may begin with a cap that its instance can't hold.
+    $present = [int](Invoke-Az functionapp scale config show -g $Group -n $app --query instanceMemoryMB -o tsv)
+    $steps = if ($Memory -lt $present) { @($settingsStep, $instancesStep) } else { @($instancesStep, $settingsStep) }
+    foreach ($step in $steps) {
+        & $step
+    }
 }
 
 $sql = Invoke-Az sql db show -g $Group -s $server -n $database -o json | ConvertFrom-Json

@@ -7,7 +7,7 @@ usage() {
   cat <<'END'
 Usage: infra/scale.sh up|down|show --group GROUP [options]
 
-  up                      the database, the limit of instances, their memory and their concurrency, to the values below
+  up                      the database, the limit of instances, their memory with the dedupe cap, and their concurrency, to the values below
   down                    back to the values of the last deployment (infra/deploy.sh)
   show                    what is in force, and what it costs an hour
 
@@ -20,6 +20,7 @@ Usage: infra/scale.sh up|down|show --group GROUP [options]
   -h, --help              this
 
 Loads may be running: connections that break at the moment of the change are taken up again. Changing the concurrency restarts the app.
+A load keeps the dedupe cap that it began with: take memory away only when none is being copied.
 Prices are asked of the public Azure Retail Prices API for the deployment's region, in US dollars, without discounts.
 END
 }
@@ -73,22 +74,47 @@ database=$(deployed outputs.sqlDatabaseName)
 # The least that a serverless database of so many vCores can be given: half a core up to four, an eighth beyond.
 least() { awk -v n="$1" 'BEGIN { m = n / 8; print m < 0.5 ? 0.5 : m }'; }
 
+# Accounts remembered for dedupe, by the MB of an instance, as main.bicep has them.
+dedupe_cap() {
+  case $1 in
+    512) echo 2000000 ;;
+    2048) echo 25000000 ;;
+    4096) echo 50000000 ;;
+  esac
+}
+
+cap=0
 if [ "$what" = down ]; then
   vcores=$(deployed parameters.sqlMaxVCores)
   instances=$(deployed parameters.maximumInstanceCount)
   memory=$(deployed parameters.instanceMemoryMB)
   batch=$(deployed parameters.queueBatchSize)
+  cap=$(deployed parameters.dedupeCap)
 fi
+[ "${cap:-0}" != 0 ] || cap=$(dedupe_cap "$memory")
 if [ "$what" != show ]; then
   if [ "$what" = down ]; then minimum=$(deployed parameters.sqlMinVCores); else minimum=$(least "$vcores"); fi
   echo "database $database: at most $vcores vCores, at least $minimum"
   az sql db update -g "$group" -s "$server" -n "$database" --edition GeneralPurpose --family Gen5 --compute-model Serverless \
     --capacity "$vcores" --min-capacity "$minimum" --auto-pause-delay "$(deployed parameters.sqlAutoPauseMinutes)" -o none
-  echo "app $app: at most $instances instances of $memory MB"
-  az functionapp scale config set -g "$group" -n "$app" --maximum-instance-count "$instances" --instance-memory "$memory" -o none
-  echo "app $app: $batch messages at a time and instance"
-  az functionapp config appsettings set -g "$group" -n "$app" -o none --settings \
-    "AzureFunctionsJobHost__extensions__queues__batchSize=$batch" "AzureFunctionsJobHost__extensions__queues__newBatchThreshold=$((batch / 2))"
+  set_instances() {
+    echo "app $app: at most $instances instances of $memory MB"
+    az functionapp scale config set -g "$group" -n "$app" --maximum-instance-count "$instances" --instance-memory "$memory" -o none
+  }
+  set_settings() {
+    echo "app $app: $batch messages at a time and instance, $cap accounts remembered for dedupe"
+    az functionapp config appsettings set -g "$group" -n "$app" -o none --settings \
+      "AzureFunctionsJobHost__extensions__queues__batchSize=$batch" "AzureFunctionsJobHost__extensions__queues__newBatchThreshold=$((batch / 2))" "HIBP_DEDUPECAP=$cap"
+  }
+  # No load may begin with a cap that its instance can't hold.
+  present=$(az functionapp scale config show -g "$group" -n "$app" --query instanceMemoryMB -o tsv)
+  if [ "$memory" -lt "$present" ]; then
+    set_settings
+    set_instances
+  else
+    set_instances
+    set_settings
+  fi
 fi
 
 vcores=$(az sql db show -g "$group" -s "$server" -n "$database" --query sku.capacity -o tsv)

@@ -7,6 +7,8 @@ param sqlAdminObjectId = readEnvironmentVariable('DEPLOY_SQL_ADMIN_ID')
 param sqlAdminType = readEnvironmentVariable('DEPLOY_SQL_ADMIN_TYPE', 'User')
 param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
 param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
+param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
+param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
@@ -16,10 +18,10 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 param instanceMemoryMB = 512
 param maximumInstanceCount = 10
 param alwaysReady = []
-// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts. What slips past the cap is found in SQL and the table alike.
+// 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
 param queueBatchSize = 2
 param transactionsInFlight = 8
-param dedupeCap = 2000000
+param notify = 'send'
 
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'

@@ -1,10 +1,13 @@
-// The Functions app on Flex Consumption: a custom handler, run from the package in the storage account, signing in to everything with one user-assigned identity.
+// The Functions app on Flex Consumption: a custom handler, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
 param appName string
 param planName string
 param location string
 param identityId string
 param identityClientId string
+param hostStorageAccountName string
 param storageAccountName string
+param storageBlobEndpoint string
+param storageQueueEndpoint string
 param packageContainerUrl string
 param databaseConnection string
 param appInsightsConnection string
@@ -14,6 +17,7 @@ param alwaysReady array
 param queueBatchSize int
 param transactionsInFlight int
 param dedupeCap int
+param notify string
 @secure()
 param mail string
 param mailFrom string
@@ -21,10 +25,16 @@ param mailFrom string
 param secretKey string
 
 var settings = {
-  // The host, and the triggers' connection.
-  AzureWebJobsStorage__accountName: storageAccountName
+  // The host's own account.
+  AzureWebJobsStorage__accountName: hostStorageAccountName
   AzureWebJobsStorage__credential: 'managedidentity'
   AzureWebJobsStorage__clientId: identityClientId
+  // The triggers' connection. Queues for the queue triggers, and for the blob trigger too: what failed for good it puts into a queue of this account
+  // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
+  BreachStorage__blobServiceUri: storageBlobEndpoint
+  BreachStorage__queueServiceUri: storageQueueEndpoint
+  BreachStorage__credential: 'managedidentity'
+  BreachStorage__clientId: identityClientId
   APPLICATIONINSIGHTS_CONNECTION_STRING: appInsightsConnection
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   // host.json's values, overridden by size (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
@@ -39,6 +49,7 @@ var settings = {
   HIBP_TIMEBUDGET: '00:25:00'
   HIBP_TRANSACTIONSINFLIGHT: string(transactionsInFlight)
   HIBP_DEDUPECAP: string(dedupeCap)
+  HIBP_NOTIFY: notify
 }
 var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }

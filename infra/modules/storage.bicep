@@ -1,10 +1,13 @@
-// One storage account for everything: the dropped zips, the queues, the account table, the host's own blobs and the app's package.
+// The storage account of the breaches: the dropped zips, the queues, the account table and the register. Nothing in it is run: the package and
+// what is the host's own are in another (host.bicep).
 param accountName string
 param location string
 param sku string
 param appPrincipalId string
 param operatorObjectId string
 param operatorType string
+param dropperObjectId string
+param dropperType string
 
 // QueueNames, IBreachBlobs.Container and StorageOptions of the program.
 var dropContainer = 'breach'
@@ -12,9 +15,8 @@ var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail
 var poisonSuffix = '-poison'
 var tableNames = ['accounts', 'hibpstore']
 
-// Where the host puts blobs whose function failed five times (poisonBlobThreshold).
+// Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
-var packageContainer = 'app-package'
 var undeliveredContainer = 'events-undelivered'
 
 // learn.microsoft.com/azure/role-based-access-control/built-in-roles
@@ -25,8 +27,9 @@ var roles = {
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 }
 
-// The host needs Owner of blobs for its leases and secrets (learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
+// A blob trigger wants Owner of blobs (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#grant-permission-to-the-identity).
 var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+// Whoever runs hibp: drops and looks at zips, requeues, looks up and takes away accounts.
 var operatorRoles = ['Storage Blob Data Contributor', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
@@ -51,13 +54,6 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource drop 'containers' = {
       name: dropContainer
-      properties: {
-        publicAccess: 'None'
-      }
-    }
-
-    resource package 'containers' = {
-      name: packageContainer
       properties: {
         publicAccess: 'None'
       }
@@ -117,6 +113,17 @@ resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 }]
 
+// Who only drops: this one container.
+resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(dropperObjectId)) {
+  name: guid(account::blobs::drop.id, dropperObjectId, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::drop
+  properties: {
+    principalId: dropperObjectId
+    principalType: dropperType
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}
+
 resource eventTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   name: '${accountName}-events'
   location: location
@@ -143,5 +150,6 @@ resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' =
 output accountName string = account.name
 output dropContainer string = dropContainer
 output undeliveredContainer string = undeliveredContainer
-output packageContainerUrl string = '${account.properties.primaryEndpoints.blob}${packageContainer}'
+output blobEndpoint string = account.properties.primaryEndpoints.blob
+output queueEndpoint string = account.properties.primaryEndpoints.queue
 output eventTopicName string = eventTopic.name

@@ -12,8 +12,10 @@ internal static class HandlerSettings
     /// <summary>Where the host says on which port it expects this process.</summary>
     public const string PortVariable = "FUNCTIONS_CUSTOMHANDLER_PORT";
 
-    // The host's own account, whose blobs and queues the triggers watch.
-    private const string HostStorage = "AzureWebJobsStorage";
+    /// <summary>
+    /// The triggers' connection, in each function.json: the account of the zips and the queues. AzureWebJobsStorage is the host's alone.
+    /// </summary>
+    public const string BreachStorage = "BreachStorage";
 
     // Where functions are cut off at 10 minutes, some of them are for what has been copied already, and one for the last batch.
     private static readonly TimeSpan DefaultTimeBudget = TimeSpan.FromMinutes(8);
@@ -29,8 +31,9 @@ internal static class HandlerSettings
     /// <exception cref="BadInputException">One is missing or not what it has to be; the message names it.</exception>
     public static PipelineSettings Read(IDictionary environment)
     {
-        var storage = Find("HIBP_STORAGE") ?? Find(HostStorage) ?? Find($"{HostStorage}__accountName")
-            ?? throw new BadInputException($"HIBP_STORAGE or {HostStorage} is expected to name the storage account");
+        // A connection string, or by identity.
+        var storage = Find("HIBP_STORAGE") ?? Find(BreachStorage) ?? Find($"{BreachStorage}__blobServiceUri")
+            ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");
         _ = Find("HIBP_DATABASE") ?? throw new BadInputException("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
         _ = Find("HIBP_MAIL") ?? throw new BadInputException("HIBP_MAIL is expected to name a mail server: a folder of this machine goes with it");
         var settings = PipelineSettings.Read(storage, null, environment, options => options.TimeBudget = DefaultTimeBudget);

@@ -3,8 +3,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// httpTrigger <c>GET /api/health</c>, anonymous: 200 when the settings are right and the storage account answers, else 503. It says nothing else, and doesn't ask the database, which a
-/// probe every few seconds would keep awake.
+/// httpTrigger <c>GET /api/health</c>, anonymous: 200 when the settings are right and the storage account answers, else 503. It says
+/// nothing else, makes nothing that is missing (the first sweep does), and doesn't ask the database, which a probe would keep awake.
 /// </summary>
 internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time)
 {
@@ -46,7 +46,12 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
         using var patience = new CancellationTokenSource(Patience, time);
         try
         {
-            return await pipeline.Context.Register.GetIdentityAsync(patience.Token) is not null;
+            _ = await pipeline.Context.Register.GetIdentityAsync(patience.Token);
+            return true;
+        }
+        catch (StoreRefusedException e) when (e.NotMade)
+        {
+            return true; // fresh, and it let us in
         }
         catch (Exception e) when (e is HibpException or OperationCanceledException)
         {

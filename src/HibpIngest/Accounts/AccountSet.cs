@@ -69,8 +69,11 @@ public sealed class AccountSet
     public static long MostThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MostMemoryShare) / BytesPerAccount;
 
     /// <summary>50 million, or what fits 40% of the process's memory limit, whichever is less.</summary>
-    public static long DefaultCap() =>
-        Math.Min(MostByDefault, (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MemoryShareByDefault) / BytesPerAccount);
+    public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
+
+    /// <summary>The same for a process of that memory limit.</summary>
+    public static long DefaultCap(long memoryBytes) =>
+        Math.Min(MostByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
     /// <summary>
     /// True when the account is new, and remembers it; past the cap true whenever it isn't remembered, and remembers nothing.

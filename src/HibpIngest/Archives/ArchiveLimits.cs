@@ -24,6 +24,11 @@ public sealed record ArchiveLimits
     [Range(1, int.MaxValue)]
     public int MaxInflationRatio { get; init; } = 200;
 
+    /// <summary>Most compressed bytes that inflate to nothing, all levels together: of each entry, those beyond what came out of it, an
+    /// eighth of that and 1 KiB. Deflate blocks that are only tables are read at 0.6 to 3.5 MB/s (64 MiB: up to two minutes).</summary>
+    [Range(0, long.MaxValue)]
+    public long MaxIdleBytes { get; init; } = 64L << 20;
+
     /// <summary>Bytes that may be inflated before the ratio is looked at, so that a tiny file of one repeated line is no bomb.</summary>
     [Range(0, long.MaxValue)]
     public long RatioGraceBytes { get; init; } = 64L << 20;

@@ -21,6 +21,7 @@ public sealed class BreachArchive : IDisposable
     private readonly InflationMeter _meter;
     private readonly byte[] _scratch = new byte[ScratchBytes];
     private int _entry;
+    private (int Entry, long Start, long End) _before;
 
     private BreachArchive(Stream archive, string? password, ArchiveLimits limits, CentralDirectory directory)
     {
@@ -30,19 +31,31 @@ public sealed class BreachArchive : IDisposable
         _meter = new InflationMeter(limits, archive.Length);
     }
 
-    /// <summary>Top-level entries, directories and empty ones among them, as the archive's end record says; that it says so truly is checked while reading.</summary>
+    /// <summary>Top-level entries, directories and empty ones among them, as the archive's end record says and its directory has.</summary>
     public int Entries => _directory.Entries;
 
     /// <summary>Where reading stands: the top-level entry that is being read (<see cref="Entries"/> after the last), and the counts so far, not those at its start.</summary>
-    public ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened);
+    public ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
-    /// <summary>Finds the central directory; no entry is opened yet.</summary>
+    /// <summary>Finds the central directory and reads it through: entries that overlap are refused before any is opened.</summary>
     /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
     /// <param name="password">For encrypted entries; null or empty: there is none.</param>
     /// <param name="limits">What the archive may ask of us.</param>
-    /// <exception cref="BadArchiveException">Not a zip, truncated, or past a limit by what it says itself.</exception>
-    public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits) =>
-        new(archive, password, limits, CentralDirectory.Find(archive, limits));
+    /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it says itself.</exception>
+    public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits)
+    {
+        var directory = CentralDirectory.Find(archive, limits);
+        try
+        {
+            EntryExtents.Check(directory);
+            return new BreachArchive(archive, password, limits, directory);
+        }
+        catch
+        {
+            directory.Dispose();
+            throw;
+        }
+    }
 
     /// <summary>
     /// Every text from that top-level entry on, in the archive's order; one enumeration at a time. Entries before it are neither opened nor counted.
@@ -53,6 +66,7 @@ public sealed class BreachArchive : IDisposable
     {
         _meter.StartAt(start);
         _directory.Rewind();
+        _before = default;
         for (_entry = 0; _entry < Entries; _entry++)
         {
             if (_entry < start.Entry)
@@ -70,7 +84,6 @@ public sealed class BreachArchive : IDisposable
                     yield return text;
             }
         }
-        _directory.CheckEnd();
     }
 
     /// <summary>Gives its buffers back; the archive's stream stays open.</summary>
@@ -83,18 +96,20 @@ public sealed class BreachArchive : IDisposable
         var central = ZipHeader.ParseCentral(record);
         var entry = EntryName.TopLevel(_entry, Entries, ZipHeader.CentralName(record));
         _meter.CountEntry(entry);
-        if (central is { CompressedBytes: 0, Bytes: 0, Crc: 0 })
+        if (central.IsEmpty)
             return null;
         ZipEntries.CheckReadable(central, entry, _password);
 
         // The offset is a stranger's: it and what is added to it may be anything.
-        long length = _archive.Length;
-        Int128 at = (Int128)central.LocalHeaderOffset + _directory.Shift;
-        if (at < 0 || at + ZipHeader.LocalBytes > length)
+        Int128 offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
+        if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
             throw Damaged(entry, "its data is not within the file");
-        Span<byte> header = stackalloc byte[ZipHeader.LocalBytes];
-        MoveTo((long)at);
-        if (_archive.ReadAtLeast(header, header.Length, throwOnEndOfStream: false) < header.Length
+        long at = (long)offset;
+        // As much as the entry probably has, header and data: a stream that fetches what it is asked for is asked but once for a small one.
+        long probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
+        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
+        MoveTo(at);
+        if (_archive.ReadAtLeast(header, ZipHeader.LocalBytes, throwOnEndOfStream: false) < ZipHeader.LocalBytes
             || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.LocalSignature)
         {
             throw Damaged(entry, "no local header where the central directory says");
@@ -104,9 +119,14 @@ public sealed class BreachArchive : IDisposable
         bool encrypted = (header[6] & 1) != 0;
         if (method != (central.AesVersion != 0 ? ZipHeader.AesMethod : central.Method) || encrypted != central.IsEncrypted)
             throw Damaged(entry, "its local header does not match the central directory");
-        long dataAt = (long)at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
-        if (central.CompressedBytes < 0 || dataAt > length || central.CompressedBytes > length - dataAt)
-            throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file");
+        long dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
+            throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
+        // The directory has been checked for overlaps, but for the names and extra fields of local headers, which it doesn't tell.
+        long end = dataAt + central.CompressedBytes;
+        if (at < _before.End && _before.Start < end)
+            throw EntryExtents.Overlap(_before.Entry, _entry, Entries);
+        _before = (_entry, at, end);
         MoveTo(dataAt);
         return ZipEntries.Open(_archive, central, entry, _password, _meter, atEnd: null);
     }
@@ -134,8 +154,9 @@ public sealed class BreachArchive : IDisposable
             case [0x1F, 0x8B, 8, ..]:
                 _meter.CheckNesting(depth + 1, content.Entry);
                 _meter.CountEntry(content.Entry);
+                var gauge = new IdleGauge(_meter, content.Entry);
                 using (var inner = new EntryContent(
-                    content.Entry, new GzipDecoder(content), _meter, null, static (_, _) => { }, maybePassword: false))
+                    content.Entry, new GzipDecoder(content, gauge), _meter, gauge, null, static (_, _) => { }, maybePassword: false))
                 {
                     foreach (var text in Texts(topLevel, inner, depth + 1))
                         yield return text;

@@ -18,7 +18,6 @@ internal sealed class CentralDirectory : IDisposable
     private const int ChunkBytes = 1 << 20;
 
     private readonly Stream _archive;
-    private readonly long _start;
     private readonly long _end;
     private byte[] _chunk;
     private long _chunkStart;
@@ -30,7 +29,7 @@ internal sealed class CentralDirectory : IDisposable
     {
         _archive = archive;
         _chunk = chunk;
-        _start = _next = start;
+        Start = _next = start;
         _end = start + size;
         Entries = entries;
         Shift = shift;
@@ -38,6 +37,9 @@ internal sealed class CentralDirectory : IDisposable
 
     /// <summary>As many as the end record says; that neither more nor fewer are there is checked while they are read.</summary>
     public int Entries { get; }
+
+    /// <summary>Where it begins; entries lie before it.</summary>
+    public long Start { get; }
 
     /// <summary>Bytes before the first that offsets count: a self-extractor's program, or anything else put in front.</summary>
     public long Shift { get; }
@@ -60,7 +62,7 @@ internal sealed class CentralDirectory : IDisposable
     }
 
     /// <summary>Back to the first record.</summary>
-    public void Rewind() => (_next, _ordinal) = (_start, 0);
+    public void Rewind() => (_next, _ordinal) = (Start, 0);
 
     /// <summary>The next record, whole, until the next call; not to be called after the last.</summary>
     public ReadOnlySpan<byte> Next()

@@ -9,11 +9,13 @@ namespace HibpIngest.Archives;
 /// <param name="entry">Named in messages.</param>
 /// <param name="decoder">Disposed with this.</param>
 /// <param name="meter">Counts.</param>
+/// <param name="gauge">Told what comes out of the decoder; null for stored data, which can't but come out.</param>
 /// <param name="longest">More bytes than these are a lie of the header; null where it says nothing.</param>
 /// <param name="atEnd">Called once with CRC-32 and size when the decoder has ended; throws <see cref="DamagedDataException"/>.</param>
 /// <param name="maybePassword">A wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
-    EntryName entry, Stream decoder, InflationMeter meter, long? longest, Action<uint, long> atEnd, bool maybePassword) : DecoderStream
+    EntryName entry, Stream decoder, InflationMeter meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
+    : DecoderStream
 {
     /// <summary>Longest magic number.</summary>
     private const int MagicBytes = 4;
@@ -85,6 +87,7 @@ internal sealed class EntryContent(
                 throw new DamagedDataException($"it inflates to more than the {longest:N0} bytes its header says");
             _crc.Append(buffer[..read]);
             meter.CountBytes(read, entry);
+            gauge?.Out(read);
             return read;
         }
         catch (DamagedDataException e)

@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Globalization;
 using System.Text;
 
 namespace HibpIngest.Archives;
@@ -49,24 +48,7 @@ internal sealed class EntryName
         {
             text = Encoding.Latin1.GetString(name);
         }
-        var shown = new StringBuilder(text.Length);
-        foreach (var rune in text.EnumerateRunes())
-        {
-            // Control characters break lines and terminals; format characters reorder what a reader sees, or hide in an address.
-            switch (Rune.GetUnicodeCategory(rune))
-            {
-                case UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.Surrogate or UnicodeCategory.OtherNotAssigned
-                    or UnicodeCategory.PrivateUse:
-                    continue;
-                case UnicodeCategory.SpaceSeparator or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator:
-                    shown.Append(' ');
-                    continue;
-                default:
-                    shown.Append(rune.ToString());
-                    continue;
-            }
-        }
-        return Redact(shown.Replace("%40", "@").Replace('\uFF20', '@').Replace('\uFE6B', '@').ToString());
+        return Redact(NameText.Clean(text));
     }
 
     private static readonly UTF8Encoding StrictUtf8 = new(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);

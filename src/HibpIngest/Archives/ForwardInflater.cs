@@ -13,13 +13,19 @@ internal sealed class ForwardInflater : DecoderStream
     private const int BufferBytes = 1 << 16;
 
     private readonly ForwardReader _reader;
+    private readonly IdleGauge _gauge;
     private readonly Inflater _inflater = new(noHeader: true);
     private byte[] _output = ArrayPool<byte>.Shared.Rent(BufferBytes);
     private int _given;
     private bool _finished;
 
     /// <param name="reader">Stays open, and stands right after the data once this has ended.</param>
-    public ForwardInflater(ForwardReader reader) => _reader = reader;
+    /// <param name="gauge">Told what has been inflated.</param>
+    public ForwardInflater(ForwardReader reader, IdleGauge gauge)
+    {
+        _reader = reader;
+        _gauge = gauge;
+    }
 
     /// <summary>Bytes of deflate data, once this has ended.</summary>
     public long CompressedBytes { get; private set; }
@@ -58,12 +64,12 @@ internal sealed class ForwardInflater : DecoderStream
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
                 // What it leaves is of the latest input only: it asks for more when what it holds is not enough for its next step.
-                _reader.Take(_given - _inflater.RemainingInput);
+                Take(_given - _inflater.RemainingInput);
                 return 0;
             }
             if (!_inflater.IsNeedingInput)
                 throw new DamagedDataException($"its deflate data is damaged after {_inflater.TotalOut:N0} bytes");
-            _reader.Take(_given);
+            Take(_given);
             _given = 0;
             var input = _reader.Peek(1);
             if (input.Count == 0)
@@ -71,6 +77,12 @@ internal sealed class ForwardInflater : DecoderStream
             _inflater.SetInput(input.Array!, input.Offset, input.Count);
             _given = input.Count;
         }
+    }
+
+    private void Take(int bytes)
+    {
+        _reader.Take(bytes);
+        _gauge.In(bytes);
     }
 
     protected override void Dispose(bool disposing)

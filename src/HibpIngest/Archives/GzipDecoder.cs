@@ -20,6 +20,7 @@ internal sealed class GzipDecoder : DecoderStream
     private const byte ReservedFlags = 0xE0;
 
     private readonly ForwardReader _reader;
+    private readonly IdleGauge _gauge;
     private readonly ForwardInflater _inflater;
     private readonly Crc32 _crc = new();
     private uint _size;
@@ -27,10 +28,12 @@ internal sealed class GzipDecoder : DecoderStream
     private bool _ended;
 
     /// <param name="source">Stays open.</param>
-    public GzipDecoder(Stream source)
+    /// <param name="gauge">Told what has been read of it.</param>
+    public GzipDecoder(Stream source, IdleGauge gauge)
     {
         _reader = new ForwardReader(source);
-        _inflater = new ForwardInflater(_reader);
+        _gauge = gauge;
+        _inflater = new ForwardInflater(_reader, gauge);
     }
 
     public override int Read(Span<byte> buffer)
@@ -77,13 +80,13 @@ internal sealed class GzipDecoder : DecoderStream
             throw new DamagedDataException($"its gzip header names the unknown method {method}");
         if ((flags & ReservedFlags) != 0)
             throw new DamagedDataException("its gzip header has flags that are not defined");
-        _reader.Take(FixedHeaderBytes);
+        Take(FixedHeaderBytes);
         if ((flags & HasExtra) != 0)
         {
             int extra = BinaryPrimitives.ReadUInt16LittleEndian(Peek(2));
-            _reader.Take(2);
+            Take(2);
             Peek(extra);
-            _reader.Take(extra);
+            Take(extra);
         }
         if ((flags & HasName) != 0)
             SkipText();
@@ -92,7 +95,7 @@ internal sealed class GzipDecoder : DecoderStream
         if ((flags & HasHeaderCrc) != 0)
         {
             Peek(2);
-            _reader.Take(2);
+            Take(2);
         }
         _inflater.Reset();
         _crc.Reset();
@@ -109,7 +112,7 @@ internal sealed class GzipDecoder : DecoderStream
             throw new DamagedDataException($"its gzip CRC-32 should be {crc:X8} and is {found:X8}");
         if (size != _size)
             throw new DamagedDataException("its gzip size does not match its data");
-        _reader.Take(TrailerBytes);
+        Take(TrailerBytes);
     }
 
     private bool HasNextMember()
@@ -126,7 +129,7 @@ internal sealed class GzipDecoder : DecoderStream
                 zeros = rest.Length;
             else if (zeros == 0)
                 throw new DamagedDataException("after its last gzip member comes something that is not gzip; cut that off, or gunzip it before zipping");
-            _reader.Take(zeros);
+            Take(zeros);
         }
     }
 
@@ -136,10 +139,16 @@ internal sealed class GzipDecoder : DecoderStream
         {
             var text = Peek(1);
             int end = text.IndexOf((byte)0);
-            _reader.Take(end < 0 ? text.Length : end + 1);
+            Take(end < 0 ? text.Length : end + 1);
             if (end >= 0)
                 return;
         }
+    }
+
+    private void Take(int bytes)
+    {
+        _reader.Take(bytes);
+        _gauge.In(bytes);
     }
 
     private ReadOnlySpan<byte> Peek(int bytes)

@@ -20,7 +20,10 @@ internal sealed class InflationMeter
 
     public long EntriesOpened { get; private set; }
 
-    public void StartAt(ArchivePosition position) => (InflatedBytes, EntriesOpened) = (position.InflatedBytes, position.EntriesOpened);
+    public long IdleBytes { get; private set; }
+
+    public void StartAt(ArchivePosition position) =>
+        (InflatedBytes, EntriesOpened, IdleBytes) = (position.InflatedBytes, position.EntriesOpened, position.IdleBytes);
 
     public void CountEntry(EntryName entry)
     {
@@ -40,6 +43,17 @@ internal sealed class InflationMeter
             ? $"{entry}: the archive inflates to more than {_limits.MaxInflatedBytes:N0} bytes (limit MaxInflatedBytes); raise the limit if it can be trusted"
             : $"{entry}: the archive of {_archiveBytes:N0} bytes inflates to more than {_limits.MaxInflationRatio:N0} times its size "
               + "(limit MaxInflationRatio): a zip bomb, or raise the limit if it can be trusted");
+    }
+
+    /// <param name="bytes">Fewer than none where what a decoder took has yielded something after all.</param>
+    public void CountIdle(long bytes, EntryName entry)
+    {
+        IdleBytes += bytes;
+        if (bytes <= 0 || IdleBytes <= _limits.MaxIdleBytes)
+            return;
+        throw new BadArchiveException(
+            $"{entry}: the archive holds more than {_limits.MaxIdleBytes:N0} compressed bytes that inflate to nothing "
+            + "(limit MaxIdleBytes): a zip bomb, or raise the limit if it can be trusted");
     }
 
     public void CheckNesting(int depth, EntryName entry)

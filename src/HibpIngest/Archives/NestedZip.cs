@@ -45,7 +45,7 @@ internal sealed class NestedZip : IDisposable
         _meter.CountEntry(entry);
         bool sizeFollows = local.HasDescriptor && local.CompressedBytes is 0 or uint.MaxValue;
         if (sizeFollows && local.Method == ZipHeader.Stored && !local.IsEncrypted && TakesEmpty())
-            return new EntryContent(entry, Null, _meter, 0, static (_, _) => { }, maybePassword: false);
+            return new EntryContent(entry, Null, _meter, null, 0, static (_, _) => { }, maybePassword: false);
 
         ZipEntries.CheckReadable(local, entry, _password);
         if (sizeFollows && (local.IsEncrypted || local.Method == ZipHeader.Stored))
@@ -56,9 +56,11 @@ internal sealed class NestedZip : IDisposable
         }
         if (sizeFollows)
         {
-            var inflater = new ForwardInflater(_reader);
+            var gauge = new IdleGauge(_meter, entry);
+            var inflater = new ForwardInflater(_reader, gauge);
             return new EntryContent(
-                entry, inflater, _meter, null, (crc, bytes) => TakeDescriptor(crc, inflater.CompressedBytes, bytes), maybePassword: false);
+                entry, inflater, _meter, gauge, null,
+                (crc, bytes) => TakeDescriptor(crc, inflater.CompressedBytes, bytes), maybePassword: false);
         }
         if (local.CompressedBytes < 0)
             throw Damaged(entry, "its header says a negative size");

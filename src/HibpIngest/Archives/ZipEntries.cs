@@ -43,8 +43,11 @@ internal static class ZipEntries
         {
             throw new BadArchiveException($"{entry}: {e.Message}", e);
         }
-        var decoder = header.Method == ZipHeader.Stored ? data : new DeflateStream(data, CompressionMode.Decompress);
-        return new EntryContent(entry, decoder, meter, atEnd is null ? header.Bytes : null, CheckEnd, header.IsEncrypted);
+        var gauge = header.Method == ZipHeader.Stored ? null : new IdleGauge(meter, entry);
+        if (gauge is not null)
+            data = new GaugedStream(data, gauge);
+        var decoder = gauge is null ? data : new DeflateStream(data, CompressionMode.Decompress);
+        return new EntryContent(entry, decoder, meter, gauge, atEnd is null ? header.Bytes : null, CheckEnd, header.IsEncrypted);
 
         void CheckEnd(uint crc, long bytes)
         {

@@ -60,6 +60,9 @@ internal readonly record struct ZipHeader
     /// <summary>PKWARE's strong encryption, or a central directory that is itself encrypted.</summary>
     public bool IsStronglyEncrypted => (Flags & 0x2040) != 0;
 
+    /// <summary>An empty file, or a directory: there is nothing to open.</summary>
+    public bool IsEmpty => this is { CompressedBytes: 0, Bytes: 0, Crc: 0 };
+
     public bool HasCrc => AesVersion != 2;
 
     /// <summary>The lengths alone: what must be read before the header is whole.</summary>

@@ -17,8 +17,11 @@ public static partial class BreachName
     public static string FromBlob(string blob)
     {
         // Blob names are logged, folders included.
-        if (blob.Contains('@'))
-            throw new BadInputException("a breach's name and the folders it lies in hold no @; rename the file or the folder");
+        if (NameText.HoldsAt(blob))
+        {
+            throw new BadInputException(
+                "a breach's name and the folders it lies in hold no @, nor %40 or another form of it; rename the file or the folder");
+        }
         var name = TrailingNumber().Replace(Stem(blob), "");
         Check(name);
         return name;
@@ -40,8 +43,12 @@ public static partial class BreachName
         if (name.Length is 0 or > MaxLength)
             throw new BadInputException($"a breach's name has 1 to {MaxLength} characters, this one has {name.Length}");
         // An @ could make the name an address, and names are logged.
-        if (name.AsSpan().IndexOfAny("@/\\\"'<>") >= 0 || name.Any(char.IsControl))
-            throw new BadInputException("a breach's name holds none of @ / \\ \" ' < > and no control character; rename the file or the breach");
+        if (NameText.HoldsAt(name) || name.AsSpan().IndexOfAny("/\\\"'<>") >= 0 || name.Any(char.IsControl))
+        {
+            throw new BadInputException(
+                "a breach's name holds none of @ (nor %40 or another form of it) / \\ \" ' < > and no control character; "
+                + "rename the file or the breach");
+        }
     }
 
     private static string Stem(string blob)

@@ -103,12 +103,12 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         _free.Add(batch.Accounts);
     }
 
-    /// <summary>Stops the threads, waits for them, and closes the blob.</summary>
+    /// <summary>Stops the threads, closes the blob, which ends a read of it that hangs, and waits for them.</summary>
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        await _running;
         await _blob.DisposeAsync();
+        await _running;
         _chunks.Dispose();
         _found.Dispose();
         _freeFound.Dispose();

@@ -56,13 +56,14 @@ public sealed class PipelineOptions
     [Range(1, 10_000)]
     public int MailsPerMessage { get; set; } = 100;
 
-    /// <summary>What becomes of matched mails (HIBP_NOTIFY): send, unless the breach's metadata says hold; or hold, whatever it says, so that only <c>hibp notify</c> releases them.</summary>
-    [EnumDataType(typeof(NotifyMode))]
-    public NotifyMode Notify { get; set; }
-
     /// <summary>Mails a second for the whole system, however many loads and processes send: a sender reserves the time for its mails in SQL. Ten is what a small relay takes without throttling.</summary>
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
+
+    /// <summary>
+    /// What becomes of notifications once they are matched: hold has them wait for an operator, whatever the zip's metadata asks for.
+    /// </summary>
+    public NotifyMode Notify { get; set; } = NotifyMode.Send;
 
     /// <summary>How long a claimed notification stays with a sender that gives no sign.</summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]

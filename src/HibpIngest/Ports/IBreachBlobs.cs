@@ -18,6 +18,7 @@ public interface IBreachBlobs
 
     /// <summary>
     /// That version as a seekable stream for one reader, read ahead in ranges with If-Match; memory bounded by a few MiB. Its synchronous reads may block a thread.
+    /// Disposing it, from whatever thread, ends a read that is under way, which then throws.
     /// Reads throw <see cref="Errors.BlobSupersededException"/> when the version is gone, <see cref="Errors.StoreUnavailableException"/> when retries are used up.
     /// </summary>
     Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);

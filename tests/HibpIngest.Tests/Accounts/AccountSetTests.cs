@@ -103,8 +103,11 @@ public sealed class AccountSetTests
     }
 
     [Fact]
-    public void Takes_its_default_cap_from_the_memory_limit() =>
+    public void Takes_its_default_cap_from_the_memory_limit()
+    {
+        Assert.Equal((17_895_697, 50_000_000), (AccountSet.DefaultCap(1L << 30), AccountSet.DefaultCap(1L << 40)));
         Assert.InRange(AccountSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));
+    }
 
     private static bool Add(AccountSet set, string alias, string domain) => set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
 

@@ -26,7 +26,8 @@ public sealed class ForwardInflaterTests
                     deflate.Write(Bytes(text));
                 using var source = new Trickle([.. compressed.ToArray(), .. "TAIL and more"u8], readBytes);
                 using var reader = new ForwardReader(source);
-                using var inflater = new ForwardInflater(reader);
+                var gauge = new IdleGauge(new InflationMeter(new ArchiveLimits(), 0), EntryName.TopLevel(0, 1, "e"u8));
+                using var inflater = new ForwardInflater(reader, gauge);
                 var inflated = new MemoryStream();
 
                 inflater.CopyTo(inflated, 50);

@@ -1,4 +1,5 @@
 using HibpIngest.Archives;
+using ICSharpCode.SharpZipLib.Zip;
 using static HibpIngest.Tests.Archives.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
@@ -50,9 +51,9 @@ public sealed class LimitTests
     public void Counts_go_on_from_where_reading_starts()
     {
         byte[] zip = Zip(true, ("x", Bytes("x")), ("y", Bytes("y")));
-        var start = new ArchivePosition(1, 100, 50);
+        var start = new ArchivePosition(1, 100, 50, 7);
         Read(zip, start, out var end);
-        Assert.Equal(new ArchivePosition(2, 101, 51), end);
+        Assert.Equal(new ArchivePosition(2, 101, 51, 7), end);
         Assert.Throws<BadArchiveException>(() => Read(zip, start, out _, limits: new ArchiveLimits { MaxEntries = 50 }));
         Assert.Throws<BadArchiveException>(() => Read(zip, start, out _, limits: new ArchiveLimits { MaxInflatedBytes = 100 }));
     }
@@ -77,15 +78,84 @@ public sealed class LimitTests
         Read(bomb, limits: new ArchiveLimits { RatioGraceBytes = 1 << 30 });
     }
 
-    [Fact]
-    public void Records_that_share_one_entry_are_counted_each()
+    /// <summary>What costs time and yields nothing, at whatever level, and how many bytes of it there are.</summary>
+    public static TheoryData<string, int> Idle => new()
     {
-        byte[] kernel = new byte[1 << 20];
-        byte[] one = RawZip.Of(new RawZip.Entry("k", kernel));
-        int recordAt = one.AsSpan().LastIndexOf("PK\u0001\u0002"u8);
-        var zip = new RawZip().Add(new("k", kernel));
-        for (int i = 0; i < 1000; i++)
-            zip.AddRecord(one[recordAt..(recordAt + 47)]);
-        Assert.Contains("(limit MaxInflationRatio)", Refusal(zip.Finish()), StringComparison.Ordinal);
+        { "empty blocks", 80 << 20 },
+        { "empty blocks in a zip within", 80 << 20 },
+        { "empty blocks in a zip within, their size behind them", 80 << 20 },
+        { "empty blocks in a gzip within", 80 << 20 },
+        { "empty gzip members", 80 << 20 },
+    };
+
+    [Theory]
+    [MemberData(nameof(Idle))]
+    public void Compressed_bytes_that_inflate_to_nothing_are_limited(string what, int bytes)
+    {
+        // Of a size that lets what is within inflate: no other limit stops it.
+        var filler = new RawZip.Entry("filler", new byte[1 << 20]) { Method = 0 };
+        var blocks = new RawZip.Entry("idle", []) { Compressed = RawZip.EmptyBlocks(bytes) };
+        var entry = what switch
+        {
+            "empty blocks" => blocks,
+            "empty blocks in a zip within" => new("n", RawZip.Of(blocks)),
+            "empty blocks in a zip within, their size behind them" => new("n", RawZip.Of(
+                blocks with { LocalFlags = 8, LocalCompressed = 0, After = RawZip.Descriptor(0, blocks.Compressed!.Length, 0) })),
+            "empty blocks in a gzip within" => new("n", [.. EmptyGzip[..10], .. blocks.Compressed!, .. EmptyGzip[^8..]]),
+            _ => new RawZip.Entry("n", Repeat(EmptyGzip, bytes / EmptyGzip.Length)),
+        };
+        string name = what.Contains(" zip within", StringComparison.Ordinal) ? "n/idle" : entry.Name;
+        Assert.StartsWith(
+            $"entry 2 of 2 '{name}': the archive holds more than 67,108,864 compressed bytes that inflate to nothing (limit MaxIdleBytes)",
+            Refusal(RawZip.Of(filler, entry)), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Idle_bytes_are_counted_over_all_levels_and_go_on_from_where_reading_starts()
+    {
+        // What the formats themselves add is free: 1 KiB for each stream.
+        RawZip.Entry Blocks(int bytes) => new("idle", []) { Compressed = RawZip.EmptyBlocks(bytes + 1024) };
+        byte[] inner = RawZip.Of(Blocks(1000), new("text", Bytes("text")), Blocks(2000));
+        byte[] gzip = [.. EmptyGzip[..10], .. Blocks(4000 - 18).Compressed!, .. EmptyGzip[^8..]];
+        byte[] zip = RawZip.Of(new("z", inner), new("g", gzip), Blocks(10_000), new("last", Bytes("last")));
+        int[] idle = [0, Floor(1000) + Floor(2000), Floor(4000 - 18) + 18, Floor(10_000), 0];
+        static int Floor(int bytes) => ((bytes + 1024) / 5 * 5) - 1024;
+
+        for (int start = 0; start <= 4; start++)
+        {
+            var from = new ArchivePosition(start, 0, 0, idle[..(start + 1)].Sum());
+            Read(zip, from, out var end, limits: new ArchiveLimits { MaxIdleBytes = idle.Sum() });
+            Assert.Equal(idle.Sum(), end.IdleBytes);
+            var less = new ArchiveLimits { MaxIdleBytes = idle.Sum() - 1 };
+            if (start < 3)
+                Assert.Throws<BadArchiveException>(() => Read(zip, from, out _, limits: less));
+        }
+    }
+
+    [Fact]
+    public void Ordinary_entries_have_no_idle_bytes()
+    {
+        byte[] noise = new byte[1 << 20];
+        new Random(5).NextBytes(noise);
+        noise[0] = (byte)'x';
+        byte[] lines = Bytes(Lines(1_000, 6));
+        byte[] nested = Zip(false, ("t", Bytes("b")), ("l", lines), ("m", noise));
+        (string, byte[])[] gzips = [("g", Gzip(Bytes("c"))), ("h", Gzip(noise))];
+        byte[] zip = Zip(true, [("tiny", Bytes("a")), ("text", lines), ("noise", noise), ("n", nested), .. gzips]);
+        Read(zip, default, out var end, limits: new ArchiveLimits { MaxIdleBytes = 0 });
+        Assert.Equal(0, end.IdleBytes);
+        byte[] encrypted = Encrypted("secret", 256, CompressionMethod.Deflated, ("a", Bytes("a")), ("b", noise));
+        Read(encrypted, default, out end, "secret", new ArchiveLimits { MaxIdleBytes = 0 });
+        Assert.Equal(0, end.IdleBytes);
+    }
+
+    private static byte[] EmptyGzip => [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, 3, 0, .. new byte[8]];
+
+    private static byte[] Repeat(byte[] part, int times)
+    {
+        byte[] all = new byte[part.Length * times];
+        for (int i = 0; i < times; i++)
+            part.CopyTo(all, i * part.Length);
+        return all;
     }
 }

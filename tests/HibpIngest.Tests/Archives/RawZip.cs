@@ -42,7 +42,7 @@ internal sealed class RawZip
 
     public RawZip Add(Entry entry)
     {
-        byte[] compressed = entry.Compressed ?? (entry.Method == 8 ? Deflate(entry.Data) : entry.Data);
+        byte[] compressed = Compress(entry);
         uint crc = Crc32.HashToUInt32(entry.Data);
         long at = _out.Length;
         byte[] local = new byte[30];
@@ -61,18 +61,50 @@ internal sealed class RawZip
         _out.Write(compressed);
         _out.Write(entry.After);
 
+        return AddRecord(entry, at);
+    }
+
+    /// <summary>Only a central record, that says the entry lies there.</summary>
+    public RawZip AddRecord(Entry entry, long at)
+    {
+        byte[] compressed = Compress(entry);
         byte[] central = new byte[46];
         BinaryPrimitives.WriteUInt32LittleEndian(central, 0x02014B50);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(6), 20);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(8), entry.CentralFlags ?? entry.LocalFlags);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(10), entry.Method);
-        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(16), entry.CentralCrc ?? crc);
+        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(16), entry.CentralCrc ?? Crc32.HashToUInt32(entry.Data));
         BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(20), entry.CentralCompressed ?? (uint)compressed.Length);
         BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(24), entry.CentralSize ?? (uint)entry.Data.Length);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(28), (ushort)entry.RawName.Length);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(30), (ushort)entry.CentralExtra.Length);
         BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(42), entry.Offset ?? (uint)at);
         _records.Add([.. central, .. entry.RawName, .. entry.CentralExtra]);
+        return this;
+    }
+
+    /// <summary>Bytes that no entry has.</summary>
+    public RawZip Fill(int bytes)
+    {
+        _out.Write(new byte[bytes]);
+        return this;
+    }
+
+    /// <summary>The records in another order than their entries.</summary>
+    public RawZip Shuffle(Random random)
+    {
+        for (int i = _records.Count - 1; i > 0; i--)
+        {
+            int other = random.Next(i + 1);
+            (_records[i], _records[other]) = (_records[other], _records[i]);
+        }
+        return this;
+    }
+
+    /// <summary>The records last to first.</summary>
+    public RawZip Reverse()
+    {
+        _records.Reverse();
         return this;
     }
 
@@ -133,6 +165,18 @@ internal sealed class RawZip
         _out.Write(end);
         _out.Write(Encoding.Latin1.GetBytes(comment));
         return _out.ToArray();
+    }
+
+    private static byte[] Compress(Entry entry) => entry.Compressed ?? (entry.Method == 8 ? Deflate(entry.Data) : entry.Data);
+
+    /// <summary>Deflate data of empty blocks, five bytes each: that many bytes, rounded down, which inflate to nothing.</summary>
+    public static byte[] EmptyBlocks(int bytes)
+    {
+        byte[] blocks = new byte[bytes / 5 * 5];
+        for (int at = 0; at < blocks.Length; at += 5)
+            (blocks[at + 3], blocks[at + 4]) = (0xFF, 0xFF);
+        blocks[^5] = 1;
+        return blocks;
     }
 
     public static byte[] Deflate(byte[] data)

@@ -18,6 +18,7 @@ public sealed class PipelineSettingsTests
         Assert.Null(settings.Mail);
         Assert.Null(settings.SecretKey);
         Assert.Equal(20_000, settings.Options.BatchRows);
+        Assert.Equal(NotifyMode.Send, settings.Options.Notify);
         Assert.Empty(settings.UnknownVariables);
     }
 
@@ -26,8 +27,8 @@ public sealed class PipelineSettingsTests
     {
         var settings = Read(
             ("HIBP_STORAGE", "account"), ("HIBP_DATABASE", "file.db"), ("HIBP_MAIL", "pickup:out"), ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_SECRET_KEY", "key"),
-            ("HIBP_BATCHROWS", "30000"), ("HIBP_MAILSPERSECOND", "2.5"), ("HIBP_NOTIFY", "hold"), ("HIBP_TIMEBUDGET", "00:04:00"), ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
-            ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
+            ("HIBP_BATCHROWS", "30000"), ("HIBP_MAILSPERSECOND", "2.5"), ("HIBP_TIMEBUDGET", "00:04:00"), ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
+            ("HIBP_NOTIFY", "hold"), ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
         Assert.Equal(("account", "file.db", "pickup:out", "key"), (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
         Assert.Equal("a@b.org", settings.Options.MailFrom);
         Assert.Equal(30_000, settings.Options.BatchRows);
@@ -53,9 +54,9 @@ public sealed class PipelineSettingsTests
     [InlineData("HIBP_BATCHROWS", "1.5", "HIBP_BATCHROWS is expected to be a whole number, found '1.5'")]
     [InlineData("HIBP_MAILSPERSECOND", "fast", "HIBP_MAILSPERSECOND is expected to be a number, found 'fast'")]
     [InlineData("HIBP_TIMEBUDGET", "5", "HIBP_TIMEBUDGET is expected to be a duration as hh:mm:ss, found '5'")]
-    [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
     [InlineData("HIBP_NOTIFY", "later", "HIBP_NOTIFY is expected to be send or hold, found 'later'")]
-    [InlineData("HIBP_NOTIFY", "7", "HIBP_NOTIFY is expected to be send or hold, found 7")]
+    [InlineData("HIBP_NOTIFY", "1", "HIBP_NOTIFY is expected to be send or hold, found '1'")]
+    [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
     [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES is expected to be from 1 to 2147483647, found -1")]
     public void A_wrong_value_is_named(string variable, string value, string message) =>
         Assert.Equal(message, Assert.Throws<BadInputException>(() => Read((variable, value))).Message);

@@ -155,6 +155,33 @@ public sealed class AnswerTests : IAsyncLifetime
         Assert.Equal(new HostAnswer(503, "application/json", """{"status":"unhealthy"}"""), await _host.HealthAsync());
     }
 
+    [Fact]
+    public async Task Health_is_well_on_fresh_stores_and_leaves_them_as_they_are()
+    {
+        Assert.Equal(new HostAnswer(200, "application/json", """{"status":"healthy"}"""), await _host.HealthAsync());
+        // Anybody may ask: it neither sets the stores up nor wakes the database.
+        Assert.False(File.Exists(_host.DatabaseFile));
+        using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
+            Assert.Contains("TableNotFound", (await Assert.ThrowsAsync<StoreRefusedException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message, StringComparison.Ordinal);
+
+        await _host.StartHandlerAsync(null, ("HIBP_STORAGE", OtherKey));
+        Assert.Equal(503, (await _host.HealthAsync()).Status);
+    }
+
+    [Fact]
+    public async Task Health_asks_no_database_whether_or_not_a_load_is_open()
+    {
+        (await _host.PostTimerAsync()).AssertDone(); // sets the stores up
+        await _host.StartHandlerAsync(null, ("HIBP_DATABASE", "/proc/self/mem")); // opens, and gives an I/O error when it is read
+        Assert.Equal(200, (await _host.HealthAsync()).Status);
+
+        using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
+            await account.Register.MarkOpenAsync(17, CancellationToken.None);
+        await _host.StartHandlerAsync(); // whose answer isn't kept from before
+        Assert.Equal(200, (await _host.HealthAsync()).Status);
+        Assert.Contains("/proc/self/mem", (await _host.PostTimerAsync()).AssertFailed(), StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("HIBP_DATABASE", "", "HIBP_DATABASE")]
     [InlineData("HIBP_MAIL", "", "HIBP_MAIL")]
@@ -197,8 +224,7 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task A_store_that_refuses_is_a_failure_and_no_exit()
     {
-        var otherKey = System.Text.RegularExpressions.Regex.Replace(_host.Storage, "AccountKey=[^;]*", "AccountKey=QQ==", default, TimeSpan.FromSeconds(1));
-        await _host.StartHandlerAsync(null, ("HIBP_STORAGE", otherKey));
+        await _host.StartHandlerAsync(null, ("HIBP_STORAGE", OtherKey));
         Assert.Contains("403", (await _host.PostTimerAsync()).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains("403", (await _host.PostBlobAsync("A.zip")).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains("403", (await _host.PostMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42}""")).AssertFailed(), StringComparison.Ordinal);
@@ -252,6 +278,8 @@ public sealed class AnswerTests : IAsyncLifetime
     // Port 9 (discard) of this machine: nothing listens there.
     private static string Unreachable =>
         "DefaultEndpointsProtocol=http;AccountName=nobody;AccountKey=QQ==;BlobEndpoint=http://127.0.0.1:9/nobody;QueueEndpoint=http://127.0.0.1:9/nobody;TableEndpoint=http://127.0.0.1:9/nobody;";
+
+    private string OtherKey => System.Text.RegularExpressions.Regex.Replace(_host.Storage, "AccountKey=[^;]*", "AccountKey=QQ==", default, TimeSpan.FromSeconds(1));
 
     private async Task<(int Status, string Body)> GuardAsync(RequestDelegate next)
     {

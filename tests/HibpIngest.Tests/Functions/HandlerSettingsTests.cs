@@ -1,3 +1,4 @@
+using HibpIngest.Errors;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
 
@@ -18,11 +19,21 @@ public sealed class HandlerSettingsTests
     }
 
     [Fact]
-    public void The_hosts_account_is_the_pipelines_unless_another_is_named()
+    public void The_account_that_the_triggers_watch_is_the_pipelines_unless_another_is_named()
     {
-        Assert.Equal("one", Read(("HIBP_STORAGE", "one"), ("AzureWebJobsStorage", "two")).Storage);
-        Assert.Equal("two", Read(("HIBP_STORAGE", null), ("AzureWebJobsStorage", "two"), ("AzureWebJobsStorage__accountName", "three")).Storage);
-        Assert.Equal("three", Read(("HIBP_STORAGE", null), ("AzureWebJobsStorage__accountName", "three")).Storage);
+        Assert.Equal("one", Read(("HIBP_STORAGE", "one"), ("BreachStorage", "two")).Storage);
+        Assert.Equal("two", Read(("HIBP_STORAGE", null), ("BreachStorage", "two"), ("BreachStorage__blobServiceUri", "three")).Storage);
+        Assert.Equal("three", Read(("HIBP_STORAGE", null), ("BreachStorage__blobServiceUri", "three")).Storage);
+    }
+
+    [Fact]
+    public void The_hosts_own_account_is_never_the_pipelines()
+    {
+        foreach (var name in new[] { "AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri" })
+        {
+            var error = Assert.Throws<BadInputException>(() => Read(("HIBP_STORAGE", null), (name, "hosts")));
+            Assert.Equal("HIBP_STORAGE or BreachStorage is expected to name the storage account", error.Message);
+        }
     }
 
     private static PipelineSettings Read(params (string Name, string? Value)[] variables)

@@ -1,6 +1,9 @@
+using System.Globalization;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
@@ -13,6 +16,9 @@ public sealed partial class NameTests
 {
     /// <summary>Where the host puts blobs that failed five times (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).</summary>
     private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
+
+    /// <summary>The storage account of the host alone.</summary>
+    private const string Host = "infra/modules/host.bicep";
 
     private static readonly string[] Scripts = ["infra/deploy.sh", "infra/deploy.ps1", "infra/scale.sh", "infra/scale.ps1"];
 
@@ -39,12 +45,16 @@ public sealed partial class NameTests
         var options = new StorageOptions();
         Assert.Equal(new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
-        var storage = await InfraFiles.DigestAsync("infra/modules/storage.bicep");
-        var outputs = storage.GetProperty("outputs");
-        var package = outputs.GetProperty("packageContainerUrl").GetString()!.Split('}')[^1];
-        string[] known = [outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!, package];
+        var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
+        string[] known = [outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!];
         Assert.Equal(options.BreachContainer, known[0]);
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
+        // The host makes the rest of its account itself.
+        var host = await InfraFiles.DigestAsync(Host);
+        var package = host.GetProperty("outputs").GetProperty("packageContainerUrl").GetString()!.Split('}')[^1];
+        Assert.Equal([package], await NamesAsync("blobServices/containers", Host));
+        foreach (var resource in host.GetProperty("resources").EnumerateArray())
+            Assert.DoesNotMatch("queueServices|tableServices", resource.GetProperty("type").GetString());
     }
 
     [Fact]
@@ -116,21 +126,81 @@ public sealed partial class NameTests
         Assert.Empty(read.UnknownVariables);
         Assert.Equal((Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")), (read.Storage, read.Database, read.Mail, read.SecretKey));
         Assert.Equal((7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
+        Assert.Equal(NotifyMode.Hold, read.Options.Notify);
 
         // An ingest has to end by itself before the host ends it.
-        var cutOff = TimeSpan.Parse(Host().GetProperty("functionTimeout").GetString()!, System.Globalization.CultureInfo.InvariantCulture);
+        var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
         Assert.True(read.Options.TimeBudget > TimeSpan.Zero && read.Options.PlanLimit < cutOff, $"{read.Options.TimeBudget}, {read.Options.PlanLimit}, {cutOff}");
-        Assert.Equal(read.Options.MaxTries, Host().GetProperty("extensions").GetProperty("queues").GetProperty("maxDequeueCount").GetInt32());
-        Assert.Equal("base64", Host().GetProperty("extensions").GetProperty("queues").GetProperty("messageEncoding").GetString());
+        var queues = HostJson().GetProperty("extensions").GetProperty("queues");
+        Assert.Equal(read.Options.MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
+        Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
 
-        // The triggers' connection, by identity.
-        foreach (var connection in Functions().Values.Where(function => function.Trigger.TryGetProperty("connection", out _)).Select(function => function.Trigger.GetProperty("connection").GetString()).Distinct())
-        {
-            Assert.Contains($"{connection}__accountName", environment.Keys);
-            Assert.Equal("managedidentity", environment[$"{connection}__credential"]);
-            Assert.Contains($"{connection}__clientId", environment.Keys);
-        }
+        // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for blobs that failed for good
+        // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
+        string[] expected =
+        [
+            "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__clientId", "AzureWebJobsStorage__credential",
+            "BreachStorage__blobServiceUri", "BreachStorage__clientId", "BreachStorage__credential", "BreachStorage__queueServiceUri",
+        ];
+        var connections = environment.Where(setting => setting.Key.Contains("Storage__", StringComparison.Ordinal)).ToDictionary();
+        Assert.Equal(expected, connections.Keys.Order(StringComparer.Ordinal));
+        foreach (var connection in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+            Assert.Equal("managedidentity", connections[$"{connection}__credential"]);
         AssertOverrides(environment.Keys);
+    }
+
+    [Fact]
+    public void Triggers_watch_the_account_of_the_breaches_and_none_the_hosts()
+    {
+        // The rest have none: a timer's lock is in the host's account.
+        foreach (var (name, (trigger, _)) in Functions())
+        {
+            var expected = name == IngestBreachFunction.Name || Queues.ContainsKey(name) ? HandlerSettings.BreachStorage : null;
+            var found = trigger.TryGetProperty("connection", out var connection) ? connection.GetString() : null;
+            Assert.Equal((name, expected), (name, found));
+        }
+        using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
+        foreach (var name in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+            Assert.Equal("UseDevelopmentStorage=true", example.RootElement.GetProperty("Values").GetProperty(name).GetString());
+    }
+
+    [Fact]
+    public async Task The_dedupe_cap_goes_with_the_memory_everywhere()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var caps = main.GetProperty("vars").GetProperty("dedupeCaps").EnumerateObject()
+            .ToDictionary(one => int.Parse(one.Name, CultureInfo.InvariantCulture), one => one.Value.GetInt64());
+        Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
+        // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
+        foreach (var (memory, cap) in caps)
+            Assert.InRange(cap, 1, AccountSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
+        Assert.Equal(AccountSet.DefaultCap(long.MaxValue / 2), caps[4096]);
+
+        // Worked out in one place; a size or an operator may say otherwise.
+        Assert.Equal(0, main.GetProperty("params").GetProperty("dedupeCap").GetProperty("default").GetInt32());
+        var app = Assert.Single(main.GetProperty("modules").EnumerateArray(), module => module.GetProperty("symbol").GetString() == "app");
+        var given = app.GetProperty("params").GetProperty("dedupeCap").GetProperty("$expression").GetString();
+        Assert.Equal("dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]", given);
+        foreach (var size in InfraFiles.List(".bicepparam"))
+            Assert.False((await InfraFiles.DigestAsync(size)).GetProperty("vars").TryGetProperty("dedupeCap", out _), size);
+        foreach (var script in Scripts[2..])
+        {
+            var own = DedupeCaps().Matches(InfraFiles.Read(script)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
+            Assert.Equal((script, string.Join(", ", caps.Select(one => $"{one.Key}: {one.Value}"))), (script, string.Join(", ", own)));
+            Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(script), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Mails_wait_for_an_operator_at_full_power()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        Assert.Equal(Enum.GetNames<NotifyMode>().Select(name => name.ToLowerInvariant()), Allowed(main, "notify"));
+        foreach (var (size, expected) in new[] { ("full-power", "hold"), ("smallest", "send") })
+        {
+            var set = (await InfraFiles.DigestAsync($"infra/{size}.bicepparam")).GetProperty("vars").GetProperty("notify");
+            Assert.Equal((size, expected), (size, set.GetString()));
+        }
     }
 
     [Fact]
@@ -157,9 +227,8 @@ public sealed partial class NameTests
             }
         }
         // Each scales by itself, and one that gets no instance waits for another to end.
-        var least = (await InfraFiles.DigestAsync("infra/main.bicep")).GetProperty("params").GetProperty("maximumInstanceCount").GetProperty("decorators").EnumerateArray().Select(decorator => decorator.GetString()!);
-        var minimum = Assert.Single(least, decorator => decorator.StartsWith("minValue(", StringComparison.Ordinal));
-        Assert.True(int.Parse(minimum.Split('(', ')')[1], System.Globalization.CultureInfo.InvariantCulture) > functions.Count);
+        var least = Decorator(await InfraFiles.DigestAsync("infra/main.bicep"), "maximumInstanceCount", "minValue");
+        Assert.True(int.Parse(least, CultureInfo.InvariantCulture) > functions.Count);
     }
 
     [Fact]
@@ -212,7 +281,7 @@ public sealed partial class NameTests
     [Fact]
     public void The_role_in_the_database_and_the_variables_of_its_script_are_the_same_everywhere()
     {
-        var grant = InfraFiles.Read("infra/sql/grant-app.sql");
+        var grant = InfraFiles.Read("infra/sql/grant.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
             Assert.All(Scripts[..2], script => Assert.Contains($"\"{variable}=", InfraFiles.Read(script), StringComparison.Ordinal));
         var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(File.ReadAllText);
@@ -226,7 +295,7 @@ public sealed partial class NameTests
     {
         foreach (var name in names.Where(name => name.StartsWith("AzureFunctionsJobHost__", StringComparison.Ordinal)))
         {
-            var value = Host();
+            var value = HostJson();
             foreach (var part in name.Split("__")[1..])
                 Assert.True(value.TryGetProperty(part, out value), $"{name}: host.json has no {part}");
         }
@@ -241,17 +310,29 @@ public sealed partial class NameTests
         "HIBP_SECRET_KEY" => Convert.ToBase64String(new byte[32]),
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
+        "HIBP_NOTIFY" => "hold",
         _ => "something",
     };
 
-    private static async Task<IReadOnlyList<string>> NamesAsync(string type) =>
+    private static async Task<IReadOnlyList<string>> NamesAsync(string type, string file = "infra/modules/storage.bicep") =>
     [
-        .. (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("resources").EnumerateArray()
+        .. (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray()
             .Where(resource => resource.GetProperty("type").GetString()!.Contains($"/{type}@", StringComparison.Ordinal))
             .Select(resource => resource.GetProperty("body").GetProperty("name").GetString()!),
     ];
 
-    private static JsonElement Host() => JsonDocument.Parse(InfraFiles.Read("host.json")).RootElement;
+    /// <summary>What a parameter's decorator says in its brackets.</summary>
+    private static string Decorator(JsonElement template, string parameter, string name)
+    {
+        var decorators = template.GetProperty("params").GetProperty(parameter).GetProperty("decorators").EnumerateArray();
+        var texts = decorators.Select(decorator => decorator.GetString()!);
+        return Assert.Single(texts, text => text.StartsWith($"{name}(", StringComparison.Ordinal)).Split('(', ')')[1];
+    }
+
+    private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
+        Decorator(template, parameter, "allowed").Trim('[', ']').Split(',').Select(one => one.Trim(' ', '\''));
+
+    private static JsonElement HostJson() => JsonDocument.Parse(InfraFiles.Read("host.json")).RootElement;
 
     /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
     private static Dictionary<string, (JsonElement Trigger, int Bindings)> Functions() =>
@@ -281,6 +362,9 @@ public sealed partial class NameTests
 
     [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex Arguments();
+
+    [GeneratedRegex(@"\b(?<memory>\d+)(\) echo | = )(?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex DedupeCaps();
 
     [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex NewRole();

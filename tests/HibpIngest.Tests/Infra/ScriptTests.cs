@@ -67,13 +67,50 @@ public sealed class ScriptTests
         var calls = string.Join('\n', azure.Calls);
         Assert.Contains("full-power.bicepparam", calls, StringComparison.Ordinal);
         Assert.Contains($"--start-ip-address {Address} --end-ip-address {Address}", calls, StringComparison.Ordinal);
-        Assert.Contains("-v AppName=identityName-value -v AppClientId=identityClientId-value", calls, StringComparison.Ordinal);
+        // The app is let in; whoever runs this is the administrator.
+        Assert.Contains("grant.sql -v Name=identityName-value -v Id=identityClientId-value -v Kind=E", calls, StringComparison.Ordinal);
         Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
         Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
         Assert.Contains("az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output, StringComparison.Ordinal);
         // The webhook's key is for Event Grid alone, and the mail server's password for the app.
         Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
         Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("User", "E", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
+    [InlineData("Group", "X", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
+    [InlineData("ServicePrincipal", "E", "cccccccc-dddd-eeee-ffff-000000000000")]
+    public async Task Another_operator_is_let_into_the_database_as_the_app_is(string type, string kind, string id)
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        azure.Environment["DEPLOY_OPERATOR_ID"] = "77777777-8888-9999-aaaa-bbbbbbbbbbbb";
+        azure.Environment["DEPLOY_OPERATOR_NAME"] = "o'brien";
+        azure.Environment["DEPLOY_OPERATOR_TYPE"] = type;
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Equal(
+        [
+            "-v Name=identityName-value -v Id=identityClientId-value -v Kind=E",
+            $"-v Name=o''brien -v Id={id} -v Kind={kind}",
+        ], azure.Calls.Select(call => call.Split("grant.sql ")).Where(parts => parts.Length > 1).Select(parts => parts[1]));
+        // What the template is told.
+        Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Told);
+
+        azure.Environment["DEPLOY_OPERATOR_NAME"] = null;
+        (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.Equal((1, "deploy: DEPLOY_OPERATOR_ID is set and DEPLOY_OPERATOR_NAME is not"), (exitCode, error.Trim()));
+    }
+
+    [Fact]
+    public async Task Who_runs_it_is_the_operator_unless_another_is_named_and_nobody_else_may_drop()
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", ""], azure.Told);
+        azure.Environment["DEPLOY_DROPPER_ID"] = "99999999-0000-0000-0000-000000000000";
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", "99999999-0000-0000-0000-000000000000"], azure.Told);
     }
 
     [Fact]
@@ -118,7 +155,9 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 --instance-memory 2048", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
+        // More is remembered once there is the memory for it.
+        Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
         // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say is in force and costs.
         Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
         Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
@@ -127,12 +166,22 @@ public sealed class ScriptTests
         Assert.True(exitCode == 0, output + error);
         Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1 HIBP_DEDUPECAP=2000000");
+        // Less, before it goes.
+        Assert.True(IndexOf("appsettings set") < IndexOf("scale config set"));
+        azure.Environment["DEDUPE_CAP"] = "1500000";
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=1500000");
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=50000000");
 
         azure.Environment["NO_PRICES"] = "1";
         (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "show", "-g", "breaches");
         Assert.True(exitCode == 0, output + error);
         Assert.Contains("x price of a vCore hour: https://azure.microsoft.com/pricing/", output, StringComparison.Ordinal);
+
+        void AssertSettings(string end) => Assert.Contains(azure.Calls, call => call.EndsWith(end, StringComparison.Ordinal));
+        int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
     }
 
     /// <summary>az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what the scripts ask for.</summary>
@@ -142,12 +191,15 @@ public sealed class ScriptTests
             #!/bin/bash
             name=$(basename "$0")
             echo "$name $*" >> "$RECORD"
+            told() { printf '%s\n' "$DEPLOY_OPERATOR_ID" "$DEPLOY_OPERATOR_TYPE" "$DEPLOY_DROPPER_ID"; }
+            if [[ "$*" == *bicepparam* ]]; then told > "$RECORD.told"; fi
             if [ -n "$FAILS" ] && [[ "$*" == *"$FAILS"* ]]; then exit 1; fi
             case "$name $*" in
               'sqlcmd --help') echo '--authentication-method' ;;
               *ipify*) echo 203.0.113.7 ;;
               *'user.type'*) echo user ;;
               *'userPrincipalName'*) echo operator@contoso.example ;;
+              *'ad sp show --id 77777777-8888-9999-aaaa-bbbbbbbbbbbb --query appId'*) echo cccccccc-dddd-eeee-ffff-000000000000 ;;
               *'signed-in-user show --query id'*) echo 11111111-2222-3333-4444-555555555555 ;;
               *'group exists'*) echo "$GROUP_EXISTS" ;;
               *'query properties.outputs.'*) all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value" ;;
@@ -157,6 +209,7 @@ public sealed class ScriptTests
               *'parameters.maximumInstanceCount.value'*) echo 10 ;;
               *'parameters.instanceMemoryMB.value'*) echo 512 ;;
               *'parameters.queueBatchSize.value'*) echo 2 ;;
+              *'parameters.dedupeCap.value'*) echo "$DEDUPE_CAP" ;;
               *'keys list'*) echo webhook-key ;;
               *'sku.capacity'*) echo 40 ;;
               *'query minCapacity'*) echo 5 ;;
@@ -185,6 +238,7 @@ public sealed class ScriptTests
                 ["FAILS"] = fails,
                 ["GROUP_EXISTS"] = groupExists ? "true" : "false",
                 ["NO_PRICES"] = "",
+                ["DEDUPE_CAP"] = "0",
                 ["HIBP_MAIL"] = "smtp://user:mail-password@mail.contoso.example:587?tls=starttls",
             };
         }
@@ -193,6 +247,9 @@ public sealed class ScriptTests
 
         /// <summary>Everything that was called, since the last run began.</summary>
         public IReadOnlyList<string> Calls => File.ReadAllLines(Record);
+
+        /// <summary>What the parameter file reads of operator and dropper.</summary>
+        public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
 
         /// <summary>Calls that do something.</summary>
         public IEnumerable<string> Steps => Calls.Where(call => !call.Contains(" show ", StringComparison.Ordinal) && call.Split(' ')[0] is not ("curl" or "sleep") && call is not "sqlcmd --help" && !call.Contains("group exists", StringComparison.Ordinal));

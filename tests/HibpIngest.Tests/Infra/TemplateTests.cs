@@ -55,7 +55,7 @@ public sealed partial class TemplateTests
             foreach (var asked in digest.GetProperty("asked").EnumerateArray())
                 Assert.True(outputs[asked[0].GetString()!].Contains(asked[1].GetString()!), $"{file}: module {asked[0]} has no output {asked[1]}");
         }
-        Assert.Equal(4, seen);
+        Assert.Equal(5, seen);
     }
 
     [Fact]
@@ -94,11 +94,14 @@ public sealed partial class TemplateTests
     [Fact]
     public async Task Nothing_signs_in_by_key_or_password()
     {
-        var account = Properties(await ResourceAsync("infra/modules/storage.bicep", "account"));
-        Assert.False(account.GetProperty("allowSharedKeyAccess").GetBoolean());
-        Assert.False(account.GetProperty("allowBlobPublicAccess").GetBoolean());
-        Assert.True(account.GetProperty("supportsHttpsTrafficOnly").GetBoolean());
-        Assert.Equal("TLS1_2", account.GetProperty("minimumTlsVersion").GetString());
+        foreach (var module in new[] { "storage", "host" })
+        {
+            var account = Properties(await ResourceAsync($"infra/modules/{module}.bicep", "account"));
+            Assert.False(account.GetProperty("allowSharedKeyAccess").GetBoolean());
+            Assert.False(account.GetProperty("allowBlobPublicAccess").GetBoolean());
+            Assert.True(account.GetProperty("supportsHttpsTrafficOnly").GetBoolean());
+            Assert.Equal("TLS1_2", account.GetProperty("minimumTlsVersion").GetString());
+        }
         var server = Properties(await ResourceAsync("infra/modules/database.bicep", "server"));
         Assert.True(server.GetProperty("administrators").GetProperty("azureADOnlyAuthentication").GetBoolean());
         Assert.False(server.TryGetProperty("administratorLogin", out _));
@@ -120,29 +123,58 @@ public sealed partial class TemplateTests
         var given = new List<string>();
         foreach (var file in InfraFiles.List(".bicep"))
         {
-            foreach (var resource in (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray().Where(resource => resource.GetProperty("type").GetString()!.Contains("roleAssignments", StringComparison.Ordinal)))
+            foreach (var resource in await RoleAssignmentsAsync(file))
             {
                 var role = Properties(resource).GetProperty("roleDefinitionId").GetProperty("arguments")[1].GetString()!;
                 Assert.True(BuiltInRoles.ContainsKey(role), $"{file}: role {role} is not in the table of this test; look it up and add it");
-                given.Add($"{Source(Properties(resource).GetProperty("principalId"))}: {BuiltInRoles[role]} on {Source(resource.GetProperty("body").GetProperty("scope"))}");
+                var scope = $"{Path.GetFileNameWithoutExtension(file)}/{Source(resource.GetProperty("body").GetProperty("scope"))}";
+                given.Add($"{Source(Properties(resource).GetProperty("principalId"))}: {BuiltInRoles[role]} on {scope}");
             }
         }
         Assert.Equal(
         [
-            "appPrincipalId: Monitoring Metrics Publisher on appInsights",
-            "appPrincipalId: Storage Blob Data Owner on account",
-            "appPrincipalId: Storage Queue Data Contributor on account",
-            "appPrincipalId: Storage Table Data Contributor on account",
-            "eventTopic.identity.principalId: Storage Blob Data Contributor on account::blobs::undelivered",
-            "operatorObjectId: Storage Blob Data Contributor on account",
-            "operatorObjectId: Storage Queue Data Contributor on account",
-            "operatorObjectId: Storage Table Data Contributor on account",
+            "appPrincipalId: Monitoring Metrics Publisher on monitoring/appInsights",
+            "appPrincipalId: Storage Blob Data Owner on host/account",
+            "appPrincipalId: Storage Blob Data Owner on storage/account",
+            "appPrincipalId: Storage Queue Data Contributor on host/account",
+            "appPrincipalId: Storage Queue Data Contributor on storage/account",
+            "appPrincipalId: Storage Table Data Contributor on host/account",
+            "appPrincipalId: Storage Table Data Contributor on storage/account",
+            "dropperObjectId: Storage Blob Data Contributor on storage/account::blobs::drop",
+            "eventTopic.identity.principalId: Storage Blob Data Contributor on storage/account::blobs::undelivered",
+            "operatorObjectId: Storage Blob Data Contributor on storage/account",
+            "operatorObjectId: Storage Queue Data Contributor on storage/account",
+            "operatorObjectId: Storage Table Data Contributor on storage/account",
         ], given.Order(StringComparer.Ordinal));
 
         // What they are called beside their ids.
-        foreach (var file in new[] { "infra/modules/storage.bicep", "infra/modules/monitoring.bicep" })
+        foreach (var file in new[] { "infra/modules/storage.bicep", "infra/modules/host.bicep", "infra/modules/monitoring.bicep" })
             foreach (var role in (await InfraFiles.DigestAsync(file)).GetProperty("vars").GetProperty("roles").EnumerateObject())
                 Assert.Equal(BuiltInRoles[role.Value.GetString()!], role.Name);
+    }
+
+    /// <summary>Whoever can replace the package runs code as the app, with its roles and the mail server's password.</summary>
+    [Fact]
+    public async Task Nobody_but_the_app_has_a_role_where_its_package_and_the_hosts_keys_are()
+    {
+        var modules = (await InfraFiles.DigestAsync("infra/main.bicep")).GetProperty("modules").EnumerateArray()
+            .ToDictionary(module => module.GetProperty("symbol").GetString()!);
+        var given = modules["app"].GetProperty("params");
+        var settings = (await InfraFiles.DigestAsync("infra/modules/app.bicep")).GetProperty("vars").GetProperty("settings");
+        var host = Module(given.GetProperty("packageContainerUrl"));
+        Assert.Equal(host, OfSetting("AzureWebJobsStorage__accountName"));
+        var roles = await RoleAssignmentsAsync($"infra/{modules[host].GetProperty("path").GetString()}");
+        Assert.NotEmpty(roles);
+        Assert.All(roles, resource => Assert.Equal("appPrincipalId", Source(Properties(resource).GetProperty("principalId"))));
+
+        // The breaches are elsewhere, in one place, and so is whoever may drop them.
+        foreach (var setting in new[] { "HIBP_STORAGE", "BreachStorage__blobServiceUri", "BreachStorage__queueServiceUri" })
+            Assert.Equal((setting, "storage"), (setting, OfSetting(setting)));
+        Assert.NotEqual(AccountName("storage"), AccountName(host));
+
+        string Module(JsonElement value) => Source(value).Split('.')[0];
+        string OfSetting(string name) => Module(given.GetProperty(Source(settings.GetProperty(name))));
+        string? AccountName(string module) => modules[module].GetProperty("params").GetProperty("accountName").GetString();
     }
 
     [Fact]
@@ -201,6 +233,12 @@ public sealed partial class TemplateTests
 
     private static async Task<JsonElement> ResourceAsync(string file, string symbol) =>
         Assert.Single((await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray(), resource => resource.GetProperty("symbol").GetString() == symbol);
+
+    private static async Task<IReadOnlyList<JsonElement>> RoleAssignmentsAsync(string file) =>
+    [
+        .. (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray()
+            .Where(resource => resource.GetProperty("type").GetString()!.Contains("roleAssignments", StringComparison.Ordinal)),
+    ];
 
     private static JsonElement Properties(JsonElement resource) => resource.GetProperty("body").GetProperty("properties");
 

@@ -138,6 +138,18 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task A_batch_that_took_longer_than_the_lease_leaves_all_of_it()
+    {
+        var load = await StartAsync();
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        // The clock is read at the transaction's start, and again at its end.
+        Time.OnRead = () => Time.Advance(Lease);
+        await Database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(4)), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        Time.OnRead = null;
+        Assert.Equal(Now + Lease, (await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
+    }
+
+    [Fact]
     public async Task Rows_of_loads_do_not_mix()
     {
         var first = await IngestAsync(["a@example.com"]);

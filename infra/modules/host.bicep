@@ -1,0 +1,63 @@
+// The storage account of the Functions host and of nothing else: the app's package, the keys of its functions and webhooks, its leases, and the
+// queue between a blob's event and its call. Whoever may write here runs code as the app, with its roles and secrets. So the app itself has roles
+// here and nobody else: breaches are dropped into another account.
+param accountName string
+param location string
+param sku string
+param appPrincipalId string
+
+var packageContainer = 'app-package'
+
+// learn.microsoft.com/azure/role-based-access-control/built-in-roles
+var roles = {
+  'Storage Blob Data Owner': 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
+  'Storage Queue Data Contributor': '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
+  'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
+}
+
+// Blobs for leases and keys, queues for the blob trigger, tables for the host's own diagnostics
+// (learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
+var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+
+resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+  name: accountName
+  location: location
+  kind: 'StorageV2'
+  sku: {
+    name: sku
+  }
+  properties: {
+    allowSharedKeyAccess: false
+    allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: 'Enabled'
+  }
+
+  resource blobs 'blobServices' = {
+    name: 'default'
+
+    // The host makes the rest itself.
+    resource package 'containers' = {
+      name: packageContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+  }
+}
+
+resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
+  name: guid(account.id, appPrincipalId, roles[role])
+  scope: account
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+  }
+}]
+
+output accountName string = account.name
+output packageContainerUrl string = '${account.properties.primaryEndpoints.blob}${packageContainer}'

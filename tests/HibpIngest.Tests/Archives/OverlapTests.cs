@@ -1,0 +1,184 @@
+using HibpIngest.Archives;
+using static HibpIngest.Tests.Archives.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>Entries lie apart, whatever the order of their records: so that reading all of them reads the archive once.</summary>
+public sealed class OverlapTests
+{
+    private const int MiB = 1 << 20;
+
+    private static RawZip.Entry Stored(string name, string text) => new(name, Bytes(text)) { Method = 0 };
+
+    [Fact]
+    public void Entries_that_share_one_stream_are_refused_before_any_of_it_is_read()
+    {
+        var shared = new RawZip.Entry("empty blocks", []) { Compressed = RawZip.EmptyBlocks(8 * MiB) };
+        var zip = new RawZip().Add(shared);
+        for (int i = 1; i < 160; i++)
+            zip.AddRecord(shared, 0);
+        byte[] archive = zip.Finish();
+        using var counted = new CountedStream(archive);
+
+        var thrown = Assert.Throws<BadArchiveException>(() =>
+        {
+            using var breach = BreachArchive.Open(counted, null, new ArchiveLimits());
+            breach.ReadFrom(default).Count();
+        });
+
+        Assert.Equal(
+            "entries 1 and 2 of 160 overlap: a zip bomb, or the archive is damaged: "
+            + "drop an intact copy, or unpack it and zip its files again", thrown.Message);
+        Assert.InRange(counted.BytesRead, 0, 1 * MiB);
+    }
+
+    /// <summary>Each has more room between and behind its entries than the overlap takes, so that their sizes alone don't tell.</summary>
+    public static TheoryData<string, byte[]> Overlaps => new()
+    {
+        { "one entry twice", new RawZip().Add(Stored("a", "first text")).AddRecord(Stored("a", "first text"), 0).Fill(200).Finish() },
+        { "another name for it", new RawZip().Add(Stored("a", "first text")).AddRecord(Stored("b", "first text"), 0).Fill(200).Finish() },
+        { "one within another", new RawZip().Add(Stored("a", Inner)).AddRecord(Stored("b", "within"), 36).Fill(500).Finish() },
+        { "the second's record comes first", new RawZip().AddRecord(Stored("b", "within"), 36).Add(Stored("a", Inner)).Fill(500).Finish() },
+        {
+            "not with its neighbour in the directory, nor outside of those before it",
+            new RawZip().Add(Stored("a", Inner)).Fill(500).Add(Stored("z", "last")).AddRecord(Stored("b", "within"), 36).Finish()
+        },
+        { "one in another's extra field", new RawZip().Add(WithExtra("a", Inner)).AddRecord(Stored("b", "within"), 40).Fill(500).Finish() },
+    };
+
+    /// <summary>A text that holds another entry's header and data, five bytes in.</summary>
+    private static string Inner => "text\n" + System.Text.Encoding.Latin1.GetString(RawZip.Of(Stored("b", "within"))[..37]);
+
+    private static RawZip.Entry WithExtra(string name, string extra) =>
+        Stored(name, "x") with { LocalExtra = Bytes($"\u0011\u0011{(char)extra.Length}\0{extra}") };
+
+    [Theory]
+    [MemberData(nameof(Overlaps))]
+    public void Overlapping_entries_are_refused(string what, byte[] archive)
+    {
+        Assert.NotEmpty(what);
+        Assert.Matches("^entries [1-3] and [1-3] of [23] overlap: a zip bomb, or the archive is damaged: ", Refusal(archive));
+    }
+
+    [Fact]
+    public void Overlaps_are_found_wherever_there_are_any()
+    {
+        const int Seed = 71;
+        var random = new Random(Seed);
+        int overlapping = 0;
+        for (int round = 0; round < 3_000; round++)
+        {
+            // Records alone: nothing is opened.
+            const int room = 2_000;
+            var zip = new RawZip().Fill(room);
+            var extents = new List<(int Start, int End)>();
+            int entries = random.Next(1, 12);
+            for (int i = 0; i < entries; i++)
+            {
+                int start = random.Next(room);
+                int bytes = random.Next(1, round % 2 == 0 ? 300 : 60);
+                zip.AddRecord(new RawZip.Entry("e", new byte[bytes]) { Method = 0 }, start);
+                if (start + 30 + bytes <= room)
+                    extents.Add((start, start + 30 + bytes));
+            }
+            if (round % 3 == 0)
+                zip.Shuffle(random);
+            var sorted = extents.Order().ToList();
+            bool expected = sorted.Zip(sorted.Skip(1)).Any(pair => pair.First.End > pair.Second.Start);
+            overlapping += expected ? 1 : 0;
+            using var archive = new MemoryStream(zip.Finish());
+            using var directory = CentralDirectory.Find(archive, new ArchiveLimits());
+            var thrown = Record.Exception(() => EntryExtents.Check(directory));
+            string what = $"seed {Seed}, round {round}: {string.Join(' ', extents)} {thrown?.Message}";
+            Assert.True(expected == thrown is BadArchiveException, what);
+            // Past what is held, what remains is at most as long as the archive.
+            bool sum = Record.Exception(() => EntryExtents.Check(directory, mostHeld: 0)) is BadArchiveException;
+            Assert.True(sum || extents.Sum(one => one.End - one.Start) <= room, what);
+            Assert.True(expected || !sum, what);
+        }
+        Assert.InRange(overlapping, 500, 2_500);
+    }
+
+    [Fact]
+    public void An_entry_that_reaches_into_the_directory_is_refused()
+    {
+        byte[] archive = RawZip.Of(Stored("a", "text") with { CentralCompressed = 50, CentralSize = 50 });
+        Assert.Contains("entry 1 of 1 'a': its 50 bytes of data are not within the file", Refusal(archive), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public void Entries_that_lie_apart_are_read_in_whatever_order_the_directory_has(int seed)
+    {
+        var random = new Random(seed);
+        foreach (int prefix in (int[])[0, 17])
+        {
+            var zip = new RawZip();
+            for (int i = 0; i < 300; i++)
+            {
+                zip.Fill(random.Next(3) == 0 ? random.Next(100) : 0);
+                zip.Add(new RawZip.Entry($"{i}", Bytes(Lines(random.Next(5), i))) { Method = (ushort)(random.Next(2) * 8) });
+            }
+            byte[] ordered = [.. new byte[prefix], .. zip.Finish()];
+            var expected = Read(ordered).ToDictionary(text => text.Name, text => text.Content);
+            Assert.InRange(expected.Count, 200, 299);
+
+            // Each time with a directory behind those before it: what lies between entries and directory is nobody's.
+            foreach (var reorder in (Action[])[() => zip.Reverse(), () => zip.Shuffle(random), () => zip.Shuffle(random)])
+            {
+                reorder();
+                byte[] archive = [.. new byte[prefix], .. zip.Finish()];
+                var read = Read(archive);
+                Assert.Equal(expected.Count, read.Count);
+                Assert.All(read, text => Assert.Equal(expected[text.Name], text.Content));
+                Assert.NotEqual(expected.Keys, read.Select(text => text.Name));
+                // And from any of them on.
+                int start = random.Next(300);
+                Assert.Equal(read.Where(text => text.TopLevel >= start), Read(archive, new ArchivePosition(start, 0, 0), out _));
+            }
+        }
+    }
+
+    /// <summary>Counts what is read of it.</summary>
+    private sealed class CountedStream(byte[] content) : Stream
+    {
+        private readonly MemoryStream _content = new(content, writable: false);
+
+        public long BytesRead { get; private set; }
+
+        public override bool CanRead => true;
+
+        public override bool CanSeek => true;
+
+        public override bool CanWrite => false;
+
+        public override long Length => _content.Length;
+
+        public override long Position
+        {
+            get => _content.Position;
+            set => _content.Position = value;
+        }
+
+        public override int Read(Span<byte> buffer)
+        {
+            int read = _content.Read(buffer);
+            BytesRead += read;
+            return read;
+        }
+
+        public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
+
+        public override long Seek(long offset, SeekOrigin origin) => _content.Seek(offset, origin);
+
+        public override void Flush()
+        {
+        }
+
+        public override void SetLength(long value) => throw new NotSupportedException();
+
+        public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+    }
+}

@@ -1,0 +1,115 @@
+using HibpIngest.Archives;
+using HibpIngest.Tests.Archives;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Tests.AzureStorage;
+
+/// <summary>What is fetched of a blob is near to what is read of it, in whatever order that is.</summary>
+public sealed class BlobVersionStreamTests(ITestOutputHelper output)
+{
+    private const int MiB = 1 << 20;
+
+    /// <summary>40 MiB in two thousand entries: more than is kept at once.</summary>
+    private static RawZip Archive(Random random)
+    {
+        var zip = new RawZip();
+        for (var i = 0; i < 2_000; i++)
+        {
+            var text = new byte[random.Next(42_000)];
+            random.NextBytes(text);
+            text.AsSpan().Replace((byte)'P', (byte)'Q');
+            zip.Add(new RawZip.Entry($"{i}", text) { Method = 0 });
+        }
+        return zip;
+    }
+
+    private static int ReadAll(Stream stream)
+    {
+        using var archive = BreachArchive.Open(stream, null, new ArchiveLimits());
+        var count = 0;
+        var buffer = new byte[512 * 1024];
+        foreach (var text in archive.ReadFrom(default))
+        {
+            while (text.Content.Read(buffer) > 0)
+                count++;
+        }
+        return count;
+    }
+
+    [Fact]
+    public async Task A_directory_in_random_order_fetches_little_more_than_its_entries()
+    {
+        const int Seed = 7;
+        var random = new Random(Seed);
+        var content = Archive(random).Shuffle(random).Finish();
+        await using var server = await RangeServer.StartAsync(content);
+        await using var stream = await server.OpenAsync();
+
+        Assert.True(ReadAll(stream) >= 1_900);
+
+        var fetched = server.Fetched;
+        output.WriteLine($"seed {Seed}: {fetched.Sum(range => range.Bytes):N0} of {content.Length:N0} fetched in {fetched.Count} ranges");
+        Assert.InRange(fetched.Sum(range => range.Bytes), content.Length, 3L * content.Length);
+        // One for an entry's beginning and one for its rest.
+        Assert.InRange(fetched.Count, 1, 2 * 2_000);
+    }
+
+    [Fact]
+    public async Task Disposing_beside_a_reader_ends_it_and_gives_it_nothing_wrong()
+    {
+        const int Seed = 9;
+        var random = new Random(Seed);
+        var content = new byte[12 * MiB];
+        random.NextBytes(content);
+        await using var server = await RangeServer.StartAsync(content);
+        for (var round = 0; round < 30; round++)
+        {
+            var stream = await server.OpenAsync();
+            var (seed, reads) = (random.Next(), random.Next(200));
+            var enough = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            var reading = Task.Run(() => ReadUntilEnded(stream, content, new Random(seed), reads, enough));
+            await Task.WhenAny(enough.Task, reading);
+            await stream.DisposeAsync();
+            var ended = await reading.WaitAsync(TimeSpan.FromSeconds(10));
+            Assert.True(ended is OperationCanceledException or ObjectDisposedException, $"seed {Seed}, round {round}: {ended.Message}");
+        }
+    }
+
+    private static Exception ReadUntilEnded(Stream stream, byte[] content, Random random, int reads, TaskCompletionSource enough)
+    {
+        var buffer = new byte[100_000];
+        for (var i = 0; ; i++)
+        {
+            if (i == reads)
+                enough.SetResult();
+            var at = random.Next(content.Length);
+            try
+            {
+                stream.Position = at;
+                var read = stream.Read(buffer.AsSpan(0, random.Next(1, buffer.Length)));
+                if (!content.AsSpan(at, read).SequenceEqual(buffer.AsSpan(0, read)))
+                    return new InvalidDataException($"wrong bytes at {at}");
+            }
+            catch (Exception e)
+            {
+                return e;
+            }
+        }
+    }
+
+    [Fact]
+    public async Task A_directory_in_order_is_fetched_in_large_ranges_ahead()
+    {
+        const int Seed = 8;
+        var content = Archive(new Random(Seed)).Finish();
+        await using var server = await RangeServer.StartAsync(content);
+        await using var stream = await server.OpenAsync();
+
+        Assert.True(ReadAll(stream) >= 1_900);
+
+        var fetched = server.Fetched;
+        output.WriteLine($"seed {Seed}: {fetched.Sum(range => range.Bytes):N0} of {content.Length:N0} fetched in {fetched.Count} ranges");
+        Assert.InRange(fetched.Sum(range => range.Bytes), content.Length, content.Length + (2 * MiB));
+        Assert.InRange(fetched.Count, content.Length / (4 * MiB), 35);
+    }
+}

@@ -1,0 +1,81 @@
+using System.Globalization;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Tests.AzureStorage;
+
+/// <summary>One blob on loopback, read in ranges: counts what is fetched, and lets a test hold answers back.</summary>
+internal sealed class RangeServer : IAsyncDisposable
+{
+    private const string ETag = "\"0x1\"";
+
+    private readonly byte[] _content;
+    private readonly List<(long From, long Bytes)> _fetched = [];
+    private LoopbackServer? _server;
+    private StorageAccount? _store;
+
+    private RangeServer(byte[] content) => _content = content;
+
+    /// <summary>Waited for before each half of a range is sent; told where that begins and how many of its bytes have been sent.</summary>
+    public Func<long, int, CancellationToken, Task> BeforeAsync { get; set; } = (_, _, _) => Task.CompletedTask;
+
+    public static BlobVersion Version { get; } = new("a.zip", ETag);
+
+    /// <summary>Ranges asked for so far.</summary>
+    public IReadOnlyList<(long From, long Bytes)> Fetched
+    {
+        get
+        {
+            lock (_fetched)
+                return [.. _fetched];
+        }
+    }
+
+    public static async Task<RangeServer> StartAsync(byte[] content)
+    {
+        var server = new RangeServer(content);
+        server._server = await LoopbackServer.StartAsync((context, _, _) => server.AnswerAsync(context));
+        server._store = StorageAccount.Open(server._server.ConnectionString, NullLoggerFactory.Instance);
+        return server;
+    }
+
+    public Task<Stream> OpenAsync() => _store!.Blobs.OpenAsync(Version, CancellationToken.None);
+
+    public async ValueTask DisposeAsync()
+    {
+        _store?.Dispose();
+        if (_server is not null)
+            await _server.DisposeAsync();
+    }
+
+    private async Task AnswerAsync(HttpContext context)
+    {
+        var headers = context.Response.Headers;
+        headers.ETag = ETag;
+        headers["x-ms-blob-type"] = "BlockBlob";
+        headers.LastModified = "Mon, 05 Oct 2026 00:00:00 GMT";
+        headers.AcceptRanges = "bytes";
+        if (HttpMethods.IsHead(context.Request.Method))
+        {
+            context.Response.ContentLength = _content.Length;
+            return;
+        }
+
+        Assert.Equal(ETag, context.Request.Headers.IfMatch);
+        var asked = context.Request.Headers["x-ms-range"].ToString()["bytes=".Length..].Split('-');
+        var from = int.Parse(asked[0], CultureInfo.InvariantCulture);
+        var count = int.Parse(asked[1], CultureInfo.InvariantCulture) + 1 - from;
+        lock (_fetched)
+            _fetched.Add((from, count));
+        await BeforeAsync(from, 0, context.RequestAborted);
+        context.Response.StatusCode = StatusCodes.Status206PartialContent;
+        context.Response.ContentLength = count;
+        headers.ContentRange = string.Create(CultureInfo.InvariantCulture, $"bytes {from}-{from + count - 1}/{_content.Length}");
+        await context.Response.Body.WriteAsync(_content.AsMemory(from, count / 2));
+        await context.Response.Body.FlushAsync();
+        await BeforeAsync(from, count / 2, context.RequestAborted);
+        await context.Response.Body.WriteAsync(_content.AsMemory(from + (count / 2), count - (count / 2)));
+    }
+}

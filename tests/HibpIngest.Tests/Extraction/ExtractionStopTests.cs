@@ -1,0 +1,61 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+using HibpIngest.Tests.Archives;
+using HibpIngest.Tests.AzureStorage;
+
+namespace HibpIngest.Tests.Extraction;
+
+/// <summary>Whatever an extraction waits for, stopping it ends that wait.</summary>
+public sealed class ExtractionStopTests
+{
+    /// <summary>Far more than stopping takes, and far less than the client waits for a silent connection.</summary>
+    private static readonly TimeSpan Soon = TimeSpan.FromSeconds(10);
+
+    /// <summary>After so many answers there is none, or half of one.</summary>
+    [Theory]
+    [InlineData(0, false)]
+    [InlineData(0, true)]
+    [InlineData(1, false)]
+    [InlineData(1, true)]
+    [InlineData(3, false)]
+    [InlineData(3, true)]
+    public async Task Disposing_ends_a_read_that_hangs(int answered, bool within)
+    {
+        var random = new Random(23);
+        var zip = new RawZip();
+        for (var i = 0; i < 40; i++)
+        {
+            var text = new byte[1 << 20];
+            random.NextBytes(text);
+            zip.Add(new RawZip.Entry($"{i}", text) { Method = 0 });
+        }
+        await using var server = await RangeServer.StartAsync(zip.Finish());
+        var hangs = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        server.BeforeAsync = async (_, sent, aborted) =>
+        {
+            if (server.Fetched.Count <= answered || sent > 0 != within)
+                return;
+            hangs.TrySetResult();
+            await Task.Delay(Timeout.InfiniteTimeSpan, aborted);
+        };
+        var load = new Load
+        {
+            Id = 1,
+            Breach = "Hangs",
+            Blob = RangeServer.Version,
+            State = LoadState.Ingesting,
+            Settings = IngestBreach.NewSettings(new PipelineOptions { DedupeCap = 1_000 }),
+            Checkpoint = new LoadCheckpoint(),
+            StartedAt = DateTimeOffset.UnixEpoch,
+        };
+        var extraction = new BreachExtraction(await server.OpenAsync(), null, load, new AccountSet(load.Settings.DedupeCap));
+        extraction.Start();
+        await hangs.Task.WaitAsync(Soon);
+
+        await extraction.DisposeAsync().AsTask().WaitAsync(Soon);
+
+        // Whoever reads the batches isn't left waiting either.
+        Assert.False(await extraction.Batches.WaitToReadAsync(CancellationToken.None).AsTask().WaitAsync(Soon));
+    }
+}

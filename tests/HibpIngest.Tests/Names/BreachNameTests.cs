@@ -1,0 +1,48 @@
+using System.Text;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Tests.Names;
+
+/// <summary>Names of breaches and of the blobs they come in are logged, so neither may be an address, however its @ is written.</summary>
+public sealed class BreachNameTests
+{
+    /// <summary>Forms of an @ within a file's name.</summary>
+    public static TheoryData<string> Ats =>
+    [
+        "@", " @ ", "%40", "%2540", "%252540", "\uFF20", "\uFE6B", "%EF%BC%A0", "%ef%bc%a0", "%25EF%25BC%25A0", "%EF%B9%AB",
+        "%4\u200B0", "%\u00AD40", "%2\u20605\u206040",
+    ];
+
+    [Theory]
+    [MemberData(nameof(Ats))]
+    public void No_name_holds_an_at_however_it_is_written(string at)
+    {
+        string name = $"john.doe{at}example.com";
+        string[] said =
+        [
+            Assert.Throws<BadInputException>(() => BreachName.FromBlob(name + ".zip")).Message,
+            Assert.Throws<BadInputException>(() => BreachName.FromBlob(name + ".2.ZIP")).Message,
+            Assert.Throws<BadInputException>(() => BreachName.FromBlob($"{name}/Adobe.zip")).Message,
+            Assert.Throws<BadInputException>(() => BreachName.FromBlob($"2013/{name}/Adobe.2.zip")).Message,
+            Assert.Throws<BadInputException>(() => BreachName.Check(name)).Message,
+            Assert.Throws<BadInputException>(() => BreachMetadata.Parse(Encoding.UTF8.GetBytes($$"""{"Name":"{{name}}"}"""))).Message,
+        ];
+        Assert.All(said, message =>
+        {
+            Assert.DoesNotContain("john", message, StringComparison.Ordinal);
+            Assert.DoesNotContain("example", message, StringComparison.Ordinal);
+        });
+        // One rule: what an entry's name is redacted for, a breach's is refused for.
+        Assert.Equal("[address]", EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
+    }
+
+    [Theory]
+    [InlineData("Adobe.zip", "Adobe")]
+    [InlineData("2013/Adobe.2.ZIP", "Adobe")]
+    [InlineData("Adobe 100% of 40.zip", "Adobe 100% of 40")]
+    [InlineData("%41dobe%20.zip", "%41dobe%20")]
+    [InlineData("Я.zip", "Я")]
+    public void Other_names_are_taken_as_they_are(string blob, string name) => Assert.Equal(name, BreachName.FromBlob(blob));
+}

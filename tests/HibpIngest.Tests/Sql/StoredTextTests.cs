@@ -1,0 +1,47 @@
+using HibpIngest.Archives;
+using HibpIngest.Sql;
+
+namespace HibpIngest.Tests.Sql;
+
+/// <summary>What earlier versions recorded is read by this one.</summary>
+public sealed class StoredTextTests
+{
+    /// <summary>As written before idle bytes were counted.</summary>
+    private const string Settings = """
+        {"ExtractorVersion":1,"TopLevelDomains":"cafe",
+         "Limits":{"MaxEntries":12,"MaxNesting":2,"MaxInflatedBytes":1000,"MaxInflationRatio":7,"RatioGraceBytes":5},
+         "DedupeCap":9,"BatchRows":20000,"SliceRows":10000}
+        """;
+
+    private const string Checkpoint = """
+        {"Entry":{"Entry":3,"InflatedBytes":2199023255552,"EntriesOpened":5},"EntryFirstPosition":8,
+         "RejectedBeforeEntry":{},"Rejected":{},"BlobBytesRead":1,"BlobBytes":2}
+        """;
+
+    [Fact]
+    public void Settings_without_a_limit_have_its_default() =>
+        Assert.Equal(
+            new ArchiveLimits
+            {
+                MaxEntries = 12,
+                MaxNesting = 2,
+                MaxInflatedBytes = 1000,
+                MaxInflationRatio = 7,
+                RatioGraceBytes = 5,
+                MaxIdleBytes = 64L << 20,
+            },
+            StoredText.ToSettings(Settings).Limits);
+
+    [Fact]
+    public void A_checkpoint_without_idle_bytes_has_none() =>
+        Assert.Equal(new ArchivePosition(3, 1L << 41, 5, 0), StoredText.ToCheckpoint(Checkpoint).Entry);
+
+    [Fact]
+    public void What_is_recorded_now_comes_back()
+    {
+        var settings = StoredText.ToSettings(Settings) with { Limits = new ArchiveLimits { MaxIdleBytes = 77 } };
+        Assert.Equal(settings, StoredText.ToSettings(StoredText.ToText(settings)));
+        var checkpoint = StoredText.ToCheckpoint(Checkpoint) with { Entry = new ArchivePosition(4, 5, 6, 7) };
+        Assert.Equal(checkpoint.Entry, StoredText.ToCheckpoint(StoredText.ToText(checkpoint)).Entry);
+    }
+}
