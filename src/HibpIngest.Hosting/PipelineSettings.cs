@@ -106,14 +106,16 @@ public sealed record PipelineSettings
             throw Unexpected("a duration as hh:mm:ss");
         // "1" would be the second of them, and "7" none.
         if (property.PropertyType.IsEnum && !Enum.GetNames(property.PropertyType).Contains(value, StringComparer.OrdinalIgnoreCase))
-            throw Unexpected(string.Join(" or ", Enum.GetNames(property.PropertyType).Select(name => name.ToLowerInvariant())));
+            throw Unexpected(Names(property.PropertyType));
         try
         {
             property.SetValue(target, configuration.GetValue(property.PropertyType, key));
         }
         catch (InvalidOperationException)
         {
-            throw Unexpected(property.PropertyType == typeof(TimeSpan) ? "a duration as hh:mm:ss" : property.PropertyType == typeof(double) ? "a number" : "a whole number");
+            throw Unexpected(
+                property.PropertyType == typeof(TimeSpan) ? "a duration as hh:mm:ss"
+                : property.PropertyType == typeof(double) ? "a number" : "a whole number");
         }
 
         BadInputException Unexpected(string expected) => new($"{Variable(key)} is expected to be {expected}, found '{value}'");
@@ -128,9 +130,15 @@ public sealed record PipelineSettings
             {
                 if (rule.IsValid(value))
                     continue;
-                var expected = rule is RangeAttribute range ? $"from {range.Minimum} to {range.Maximum}" : rule.FormatErrorMessage(property.Name);
+                var expected = rule switch
+                {
+                    RangeAttribute range => $"from {range.Minimum} to {range.Maximum}",
+                    _ => rule.FormatErrorMessage(property.Name),
+                };
                 throw new BadInputException($"{Variable(prefix + property.Name)} is expected to be {expected}, found {value}");
             }
         }
     }
+
+    private static string Names(Type choice) => string.Join(" or ", Enum.GetNames(choice).Select(name => name.ToLowerInvariant()));
 }

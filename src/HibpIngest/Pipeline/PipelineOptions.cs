@@ -56,10 +56,7 @@ public sealed class PipelineOptions
     [Range(1, 10_000)]
     public int MailsPerMessage { get; set; } = 100;
 
-    /// <summary>
-    /// Mails a second for the whole system, however many loads and processes send: a sender reserves the time for its
-    /// mails in SQL. Ten is what a small relay takes without throttling.
-    /// </summary>
+    /// <summary>Mails a second for the whole system, however many loads and processes send: a sender reserves the time for its mails in SQL. Ten is what a small relay takes without throttling.</summary>
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
 
