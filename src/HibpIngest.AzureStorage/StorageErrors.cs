@@ -39,6 +39,7 @@ internal static class StorageErrors
         {
             (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") => new StoreFullException(message),
             (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
+            (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // Deleted a moment ago; the service takes up to a minute or so over it.
             (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
             (404, "TableNotFound" or "QueueNotFound" or "ContainerNotFound") => new StoreRefusedException(message) { NotMade = true },

@@ -12,6 +12,7 @@ const string Usage = """
       sqlserver CONNECTION [ACCOUNTS] [PAIRS]   copy into a SQL Server (a login that may create databases) beside bare SqlBulkCopy and DataTables; exit code 1 where the copy is under 85%
       match CONNECTION [ROWS] [PEOPLE] [DOMAINS] [RANGE]   matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in ranges of 1,000,000); exit code 1 where the
                                   server, if it counts them, read more rows than the load once, the subscribers once a range, and the subscriber of each notification
+      removal [ACCOUNTS]          removal of a breach from the emulator, half of whose accounts are in another one too: by its rows, and by the table (default 50,000)
       memory [SMALL] [LARGE]      peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit code 1 when it grows by more than 1.3 times
     """;
 const double LeastShare = 0.6;
@@ -60,6 +61,12 @@ try
                 within = await new MatchBenchmark(database, (int)Number(2, 10_000_000), (int)Number(3, 100_000), (int)Number(4, 5_000), (int)Number(5, new PipelineOptions().MatchRows)).RunAsync(() => SqlServerBenchmark.RowsReadAsync(connection));
             });
             return within ? 0 : 1;
+        case ["removal", ..]:
+            var loaded = Path.Combine(folder, "Removal.zip");
+            using (var output = File.Create(loaded))
+                SampleBreach.Write(output, new SampleOptions { Accounts = Number(1, 50_000), Seed = 1 }, CancellationToken.None);
+            await RemovalBenchmark.RunAsync(await CopyBenchmark.ReadAsync(loaded, (int)Number(1, 50_000)), folder);
+            return 0;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:

@@ -10,9 +10,6 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <summary>The accounts in Table Storage.</summary>
 internal sealed partial class AccountTable(TableService tables, string table, ILogger<AccountTable> logger) : IAccountTable
 {
-    /// <summary>Changes in flight while a mark is taken off: each is a round trip of its own.</summary>
-    private const int RemovalsInFlight = 32;
-
     /// <summary>15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them the partition's.</summary>
     private const int MaxFiltered = 14;
 
@@ -79,25 +76,6 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         }
     }
 
-    public async Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken)
-    {
-        var property = Property(mark);
-        long changed = 0;
-        var entities = tables.QueryAsync(table, $"{property} eq true", null, "search for a load's accounts", cancellationToken);
-        var parallel = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
-        await Parallel.ForEachAsync(entities, parallel, async (entity, token) =>
-        {
-            if (!await RemoveAsync(entity, property, token))
-                return;
-            var soFar = Interlocked.Increment(ref changed);
-            if (soFar % 1000 == 0)
-                progress?.Report(soFar);
-        });
-        progress?.Report(changed);
-        LogRemoved(mark, changed);
-        return changed;
-    }
-
     private static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
 
     private static string RowKey(string alias, int row) => row == 0 ? alias : string.Create(CultureInfo.InvariantCulture, $"{alias}!{row}");
@@ -113,27 +91,4 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
     /// <summary>17 of "b17"; 0 of any other name.</summary>
     private static int MarkOf(string property) =>
         property.Length > 1 && property[0] == 'b' && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;
-
-    /// <summary>Takes the property off; a lost race is read again. False: it was off by then.</summary>
-    private async Task<bool> RemoveAsync(JsonElement entity, string property, CancellationToken cancellationToken)
-    {
-        const string Operation = "removal of a mark from an account";
-        var (domain, rowKey) = (entity.GetProperty("PartitionKey").GetString()!, entity.GetProperty("RowKey").GetString()!);
-        while (true)
-        {
-            var etag = entity.GetProperty("odata.etag").GetString()!;
-            var others = entity.EnumerateObject().Where(mark => IsMark(mark) && mark.Name != property).Select(mark => mark.Name).ToArray();
-            var done = others.Length == 0
-                ? await tables.DeleteAsync(table, domain, rowKey, etag, Operation, cancellationToken)
-                : await tables.ReplaceAsync(table, domain, rowKey, etag, writer => Array.ForEach(others, name => writer.WriteBoolean(name, true)), Operation, cancellationToken);
-            if (done)
-                return true;
-            if (await tables.GetAsync(table, domain, rowKey, Operation, cancellationToken) is not { } now || !now.TryGetProperty(property, out _))
-                return false;
-            entity = now;
-        }
-    }
-
-    [LoggerMessage(EventId = 4101, Level = LogLevel.Information, Message = "Took mark {Mark} off {Entities} entities")]
-    private partial void LogRemoved(int mark, long entities);
 }

@@ -13,7 +13,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// The Table service (learn.microsoft.com/rest/api/storageservices/table-service-rest-api) on Azure.Core's pipeline: as much of it as the account table and the store register need.
 /// Request lines hold keys, which hold addresses: its pipeline logs and traces nothing.
 /// </summary>
-internal sealed class TableService
+internal sealed partial class TableService
 {
     /// <summary>The last version that changed anything for tables.</summary>
     private const string ServiceVersion = "2019-02-02";

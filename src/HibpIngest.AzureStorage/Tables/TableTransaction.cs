@@ -9,7 +9,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// The body of an entity group transaction of InsertOrMerge (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from the
 /// accounts' bytes. Every part differs in its row key only: what stands before and after it is written once and copied within the buffer.
 /// </summary>
-internal sealed class TableTransaction : IDisposable
+internal sealed partial class TableTransaction : IDisposable
 {
     public const string ContentType = "multipart/mixed; boundary=batch_h";
 
@@ -28,7 +28,9 @@ internal sealed class TableTransaction : IDisposable
 
     private readonly PooledBytes _bytes = new(32 * 1024);
 
-    private TableTransaction(int count) => Count = count;
+    private readonly string _what;
+
+    private TableTransaction(int count, string what = "upsert of") => (Count, _what) = (count, what);
 
     /// <summary>Entities in it.</summary>
     public int Count { get; }
@@ -79,7 +81,7 @@ internal sealed class TableTransaction : IDisposable
     }
 
     /// <summary>"upsert of 57 accounts", and which of them where one is meant.</summary>
-    public string Describe(int? index) => string.Create(CultureInfo.InvariantCulture, $"upsert of {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
+    public string Describe(int? index) => string.Create(CultureInfo.InvariantCulture, $"{_what} {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
     /// <summary>Keeps the body from being used again for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();

@@ -129,11 +129,11 @@ internal sealed class BreachRemoveCommand : HibpCommand
     private readonly Option<bool> _yes = new("--yes") { Description = "Don't ask. (It asks on a terminal only.)" };
 
     public BreachRemoveCommand()
-        : base("remove", "Take a breach off every account in the table, then out of the database with all of its loads. It can't be undone.")
+        : base("remove", "Take a breach out of every lookup, off every account in the table, and out of the database with the loads it has now. It can't be undone; broken off, it is run again.")
     {
         Add(_name);
         Add(_yes);
-        Examples = [("hibp breach remove Adobe", "asks first, then reads through the whole table")];
+        Examples = [("hibp breach remove Adobe", "asks first; readers are done at once, the rest takes its time")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -146,12 +146,48 @@ internal sealed class BreachRemoveCommand : HibpCommand
             if (!await question.ShowAsync(session.Screen.Messages, cancellationToken))
                 throw new NotPossibleException("nothing was removed");
         }
-        var entities = await Work.ShowAsync(session.Screen, $"removing {breach.Name}: accounts changed", progress =>
-            new Operations(pipeline.Context).RemoveBreachAsync(breach.Name, progress, cancellationToken));
+        var removal = await RemoveAsync(session, pipeline.Context, breach.Name, cancellationToken);
+        var gone = removal.Left.Count == 0;
         if (session.Screen.Json)
-            session.Screen.ShowJson(new BreachChangeDocument(breach.Name, breach.Hidden, Removed: true, entities), Documents.Default.BreachChangeDocument);
+        {
+            session.Screen.ShowJson(
+                new BreachChangeDocument(breach.Name, breach.Hidden, Removed: gone, removal.Entities) { Loads = removal.Loads, LoadsLeft = removal.Left },
+                Documents.Default.BreachChangeDocument);
+        }
         else
-            session.Screen.Show($"{breach.Name} is gone: {Tables.Number(entities)} accounts in the table were changed.");
+        {
+            session.Screen.Show(gone
+                ? $"{breach.Name} is gone: {Tables.Number(removal.Entities)} accounts in the table were changed."
+                : $"{NameLoads(removal.Loads, "is", "are")} gone: {Tables.Number(removal.Entities)} accounts in the table were changed. {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.");
+        }
         return 0;
+    }
+
+    /// <summary>Whatever breaks it off, it says how to go on.</summary>
+    private static async Task<BreachRemoval> RemoveAsync(CommandSession session, PipelineContext context, string breach, CancellationToken cancellationToken)
+    {
+        var begun = false;
+        try
+        {
+            return await Work.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
+                new Operations(context).RemoveBreachAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+        }
+        catch (Exception) when (begun)
+        {
+            session.Screen.Say($"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it was.");
+            throw;
+        }
+    }
+
+    /// <summary>"Load 3 is", "Loads 3, 4 are".</summary>
+    private static string NameLoads(IReadOnlyList<long> loads, string one, string many) => loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
+
+    private sealed class Noting(IProgress<RemovalProgress> progress, Action note) : IProgress<RemovalProgress>
+    {
+        public void Report(RemovalProgress value)
+        {
+            note();
+            progress.Report(value);
+        }
     }
 }

@@ -58,6 +58,6 @@ internal sealed class PurgeCommand : HibpCommand
         }
         var before = context.Time.GetUtcNow() - TimeSpan.FromDays(days);
         var loads = await context.Database.ListLoadsAsync(null, cancellationToken);
-        return [.. loads.Where(load => load is { State: LoadState.Done or LoadState.Failed, Purged: false } && load.FinishedAt <= before)];
+        return [.. loads.Where(load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
     }
 }

@@ -76,7 +76,14 @@ internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine>
 internal sealed record PreviewLine(string Email, string? Domain, long Accounts);
 
 /// <summary>hibp breach hide, show and remove.</summary>
-internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Removed, long? Entities);
+internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Removed, long? Entities)
+{
+    /// <summary>Of remove: the loads that are gone.</summary>
+    public IReadOnlyList<long>? Loads { get; init; }
+
+    /// <summary>Of remove: those that had come meanwhile; the breach is gone where there are none.</summary>
+    public IReadOnlyList<long>? LoadsLeft { get; init; }
+}
 
 /// <summary>hibp purge.</summary>
 internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);

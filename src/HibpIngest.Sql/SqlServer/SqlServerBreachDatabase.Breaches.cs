@@ -13,9 +13,6 @@ public sealed partial class SqlServerBreachDatabase
 {
     private const int EmailLength = 320;
 
-    /// <summary>Rows removed in one transaction: some 100 ms, so that its log stays small and others get their turn.</summary>
-    private const int RemovalRows = 20_000;
-
     /// <summary>Subscriptions read at once when listing, and sent at once when importing.</summary>
     private const int SubscriberPage = 1_000;
     private const int ImportPage = 4_000;
@@ -55,44 +52,6 @@ public sealed partial class SqlServerBreachDatabase
                     && await RaiseCatalogueVersionAsync(session) == 1;
             },
             cancellationToken);
-
-    /// <inheritdoc/>
-    public async Task RemoveBreachAsync(string name, CancellationToken cancellationToken)
-    {
-        // Its rows first, in chunks: they may be hundreds of millions.
-        var loads = await WriteAsync(
-            async session =>
-            {
-                var breach = await LockClosedBreachAsync(session, name);
-                await session.ExecuteAsync("UPDATE dbo.loads SET purging = 1 WHERE breach = @breach", Int("@breach", breach));
-                return await ListLoadsOfAsync(session, breach);
-            },
-            cancellationToken);
-        foreach (var load in loads)
-        {
-            while (await WriteAsync(
-                async session => await LockLoadRowAsync(session, load) ? await DeleteRowsAsync(session, load, RemovalRows) : 0, cancellationToken, _options.LongTimeout) > 0)
-            {
-            }
-        }
-        await WriteAsync(
-            async session =>
-            {
-                // Again: a load may have come in between. One that comes from now on meets the foreign key, here or there.
-                var breach = await LockClosedBreachAsync(session, name);
-                await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
-                foreach (var load in await ListLoadsOfAsync(session, breach))
-                {
-                    await session.ExecuteAsync("DELETE FROM dbo.rows WHERE load_id = @load", BigInt("@load", load));
-                    await session.ExecuteAsync("DELETE FROM dbo.load_domains WHERE load_id = @load", BigInt("@load", load));
-                    await session.ExecuteAsync("DELETE FROM dbo.slices WHERE load_id = @load", BigInt("@load", load));
-                    await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", BigInt("@load", load));
-                }
-                return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", Int("@breach", breach));
-            },
-            cancellationToken,
-            _options.LongTimeout);
-    }
 
     /// <inheritdoc/>
     public Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken)
@@ -186,18 +145,6 @@ public sealed partial class SqlServerBreachDatabase
     }));
 
     private static bool IsAccounts(string part, int length) => part.Length <= length && Ascii.IsValid(part);
-
-    /// <summary>Holds a breach that has no open load, for the rest of the transaction; returns its key.</summary>
-    private static async Task<int> LockClosedBreachAsync(SqlServerSession session, string name)
-    {
-        await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name));
-        var breach = await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name)) ?? throw Refusals.NoBreach(name);
-        var open = await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held')", Int("@breach", (int)breach));
-        return open is null ? (int)breach : throw Refusals.BreachOpen(name, open.Value);
-    }
-
-    private static Task<List<long>> ListLoadsOfAsync(SqlServerSession session, int breach) =>
-        session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach ORDER BY id", row => row.Int64(0), Int("@breach", breach));
 
     private static async Task LockSubscribersAsync(SqlServerSession session)
     {

@@ -337,7 +337,10 @@ public sealed partial class SqlServerBreachDatabase
         return WriteAsync(
             async session =>
             {
-                if ((await LockLoadAsync(session, load)).State is not (LoadState.Done or LoadState.Failed))
+                var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
+                if (facts.State is not (LoadState.Done or LoadState.Failed))
                     throw Refusals.LoadOpen(load);
                 var removed = await DeleteRowsAsync(session, load, chunkRows);
                 await session.ExecuteAsync("UPDATE dbo.loads SET purging = 1, purged = @purged WHERE id = @load", BigInt("@load", load), Bit("@purged", removed == 0));

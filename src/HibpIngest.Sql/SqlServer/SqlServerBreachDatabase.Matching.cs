@@ -155,7 +155,7 @@ public sealed partial class SqlServerBreachDatabase
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             async session => await session.ExecuteAsync(
-                "UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = @load AND state = 'held'", BigInt("@load", load)) == 1,
+                "UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = @load AND state = 'held' AND removing = 0", BigInt("@load", load)) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -173,8 +173,9 @@ public sealed partial class SqlServerBreachDatabase
                     WHERE breach = @breach AND state <> 'done'
                     """,
                     Int("@breach", key), LongText("@because", OneLine(because)));
-                return await session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' ORDER BY id", row =>
-                    row.Int64(0), Int("@breach", key));
+                return await session.ListAsync(
+                    "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
+                    row => row.Int64(0), Int("@breach", key));
             },
             cancellationToken);
 

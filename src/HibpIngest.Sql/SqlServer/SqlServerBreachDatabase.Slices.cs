@@ -52,7 +52,7 @@ public sealed partial class SqlServerBreachDatabase
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
-                    WHERE id = @load AND state = 'failed' AND ingest_complete = 1 AND superseded_by IS NULL
+                    WHERE id = @load AND state = 'failed' AND ingest_complete = 1 AND superseded_by IS NULL AND removing = 0
                         AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state = 'failed')
                     """,
                     BigInt("@load", load));
@@ -101,6 +101,8 @@ public sealed partial class SqlServerBreachDatabase
             async session =>
             {
                 var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
                 RefusePurged(load, facts, "requeued");
                 if (slice is not null)
                     RefuseRestarted(load, facts);

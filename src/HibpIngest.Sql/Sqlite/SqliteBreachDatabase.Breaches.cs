@@ -7,9 +7,6 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>Rows removed in one transaction: some 30 ms, so that other writers get their turn.</summary>
-    private const int RemovalRows = 20_000;
-
     /// <summary>Subscriptions read at once when listing.</summary>
     private const int SubscriberPage = 1_000;
 
@@ -50,42 +47,6 @@ public sealed partial class SqliteBreachDatabase
                 return connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1") == 1;
             },
             cancellationToken);
-
-    /// <inheritdoc/>
-    public async Task RemoveBreachAsync(string name, CancellationToken cancellationToken)
-    {
-        // Its rows first, in chunks: they may be hundreds of millions.
-        var loads = await WriteAsync(
-            connection =>
-            {
-                var breach = FindClosedBreach(connection, name);
-                connection.Execute("UPDATE loads SET purging = 1 WHERE breach = ?1", breach);
-                return ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1", breach);
-            },
-            cancellationToken);
-        foreach (var load in loads)
-        {
-            while (await WriteAsync(connection => DeleteRows(connection, load, RemovalRows), cancellationToken) > 0)
-            {
-            }
-        }
-        await WriteAsync(
-            connection =>
-            {
-                // Again: a load may have come in between.
-                var breach = FindClosedBreach(connection, name);
-                connection.Execute("DELETE FROM notifications WHERE breach = ?1", breach);
-                foreach (var load in ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1", breach))
-                {
-                    DeleteRows(connection, load, int.MaxValue);
-                    connection.Execute("DELETE FROM load_domains WHERE load = ?1", load);
-                    connection.Execute("DELETE FROM slices WHERE load = ?1", load);
-                    connection.Execute("DELETE FROM loads WHERE id = ?1", load);
-                }
-                connection.Execute("DELETE FROM breaches WHERE key = ?1", breach);
-            },
-            cancellationToken);
-    }
 
     /// <inheritdoc/>
     public Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken) =>
@@ -151,15 +112,6 @@ public sealed partial class SqliteBreachDatabase
             before = row.Step() ? ToMetadata(row.Text(0)) : throw Refusals.NoBreach(name);
         connection.Execute("UPDATE breaches SET metadata = ?2 WHERE folded_name = ?1", Fold(name), ToText(Merge(document, before, byOperator)));
         connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
-    }
-
-    /// <summary>The key of a breach without an open load.</summary>
-    private static long FindClosedBreach(DatabaseConnection connection, string name)
-    {
-        var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(name)) ?? throw Refusals.NoBreach(name);
-        return connection.Number("SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') LIMIT 1", breach) is { } open
-            ? throw Refusals.BreachOpen(name, open)
-            : breach;
     }
 
     /// <summary>Takes the first rows of a load away.</summary>

@@ -296,7 +296,10 @@ public sealed partial class SqliteBreachDatabase
         return WriteAsync(
             connection =>
             {
-                if (RequireLoad(connection, load).State is not (LoadState.Done or LoadState.Failed))
+                var found = RequireLoad(connection, load);
+                if (found.Removing)
+                    throw Refusals.Removing(load);
+                if (found.State is not (LoadState.Done or LoadState.Failed))
                     throw Refusals.LoadOpen(load);
                 var removed = DeleteRows(connection, load, chunkRows);
                 connection.Execute("UPDATE loads SET purging = 1, purged = ?2 WHERE id = ?1", load, removed == 0);

@@ -90,7 +90,7 @@ public sealed partial class SqliteBreachDatabase
     public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             connection => connection.Execute(
-                "UPDATE loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = ?1 AND state = 'held'", load) == 1,
+                "UPDATE loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL WHERE id = ?1 AND state = 'held' AND NOT removing", load) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -108,7 +108,7 @@ public sealed partial class SqliteBreachDatabase
                     WHERE breach = ?1 AND state <> 'done'
                     """,
                     key, OneLine(because));
-                return ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1 AND state = 'held' ORDER BY id", key);
+                return ListNumbers(connection, "SELECT id FROM loads WHERE breach = ?1 AND state = 'held' AND NOT removing ORDER BY id", key);
             },
             cancellationToken);
 

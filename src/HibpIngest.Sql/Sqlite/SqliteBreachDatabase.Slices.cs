@@ -44,7 +44,7 @@ public sealed partial class SqliteBreachDatabase
                     connection.Execute(
                         """
                         UPDATE loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
-                        WHERE id = ?1 AND state = 'failed' AND ingest_complete AND superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state = 'failed')
+                        WHERE id = ?1 AND state = 'failed' AND ingest_complete AND superseded_by IS NULL AND NOT removing AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state = 'failed')
                         """,
                         load);
                 }
@@ -86,7 +86,8 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync<IReadOnlyList<Slice>>(
             connection =>
             {
-                RequireLoad(connection, load);
+                if (RequireLoad(connection, load).Removing)
+                    throw Refusals.Removing(load);
                 RefusePurged(connection, load, "requeued");
                 if (slice is { } number)
                 {

@@ -202,26 +202,10 @@ public sealed class Operations(PipelineContext context)
         }
     }
 
-    /// <summary>Takes a breach off every account in the table, then out of the database. Hidden first, so that no lookup sees it half gone. Returns the entities changed.</summary>
+    /// <summary>Removes a breach with the loads that it has now, or goes on with a removal that was broken off (<see cref="RemoveBreach"/>).</summary>
     /// <exception cref="NotPossibleException">No such breach, or one of its loads is open.</exception>
-    public async Task<long> RemoveBreachAsync(string breach, IProgress<long>? progress, CancellationToken cancellationToken)
-    {
-        var found = await BreachAsync(breach, cancellationToken);
-        if ((await context.Database.ListLoadsAsync(breach, cancellationToken)).FirstOrDefault(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)) is { } open)
-            throw new NotPossibleException($"load {open.Id} of {found.Name} is {open.State.ToString().ToLowerInvariant()}: wait for its end, then remove the breach");
-        await context.Database.SetHiddenAsync(breach, hidden: true, cancellationToken);
-        // Without rows no late slice can write behind the pass over the table; what was in flight is found by the next pass.
-        foreach (var load in (await context.Database.ListLoadsAsync(breach, cancellationToken)).Where(load => !load.Purged && load.State != LoadState.Held))
-            await PurgeAsync(load.Id, null, cancellationToken);
-        var changed = 0L;
-        foreach (var mark in (await context.Database.ListLoadsAsync(breach, cancellationToken)).Select(load => load.Mark).Where(mark => mark > 0).Distinct())
-        {
-            for (var pass = -1L; pass != 0; changed += pass)
-                pass = await context.Table.RemoveMarkAsync(mark, progress, cancellationToken);
-        }
-        await context.Database.RemoveBreachAsync(breach, cancellationToken);
-        return changed;
-    }
+    public Task<BreachRemoval> RemoveBreachAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken) =>
+        new RemoveBreach(context).RunAsync(breach, progress, cancellationToken);
 
     /// <summary>Takes the rows of a finished load away, in chunks. Returns how many.</summary>
     /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
@@ -273,6 +257,10 @@ public sealed class Operations(PipelineContext context)
     private async Task<IReadOnlyList<Load>> LoadsAsync(string breach, CancellationToken cancellationToken)
     {
         var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
-        return loads.Count > 0 ? loads : throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
+        if (loads.Count == 0)
+            throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
+        // What is being removed is nobody's to work with any more.
+        var kept = loads.Where(load => !load.Removing).ToList();
+        return kept.Count > 0 ? kept : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to end that");
     }
 }

@@ -25,9 +25,22 @@ public interface IAccountTable
     /// <summary>Aliases of a domain that have one of these marks, each once, in key order, page by page.</summary>
     IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
-    /// <summary>Takes a mark off every account, and away with rows that are then empty. Reads the whole table; guarded by ETag; may be run again.</summary>
+    /// <summary>
+    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty. Nothing else of an account is touched: guarded by ETag, and read again where somebody else was
+    /// first. May be run again.
+    /// </summary>
     /// <returns>How many entities were changed.</returns>
-    Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken);
+    Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
+
+    /// <summary>The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page, of as many as the service finds at once, which may be none.</summary>
+    /// <param name="mark">1 and up.</param>
+    /// <param name="part">0 and up; parts may be walked at once.</param>
+    /// <param name="token">From the page before; null: from the start.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
+
+    /// <summary>Parts that the table is walked in: domains by their first character.</summary>
+    const int Parts = 36;
 
     /// <summary>Most entities in one transaction (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).</summary>
     const int MaxTransactionEntities = 100;

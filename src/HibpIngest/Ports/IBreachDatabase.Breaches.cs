@@ -21,13 +21,6 @@ public partial interface IBreachDatabase
     /// <summary>Takes a breach out of every lookup, or puts it back. False: no such breach.</summary>
     Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Takes away a breach, its loads, slices, rows and notifications. Its id is never given again. Rows go first, in chunks that are transactions of their own, the rest in one; where that
-    /// is broken off, it may be run again.
-    /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such breach, or one of its loads is open (neither done, failed nor held).</exception>
-    Task RemoveBreachAsync(string name, CancellationToken cancellationToken);
-
     /// <summary>Adds those that are new (email and domain unique after trimming and lower-casing); returns how many were.</summary>
     Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken);
 

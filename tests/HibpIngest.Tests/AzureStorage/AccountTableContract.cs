@@ -49,7 +49,7 @@ public abstract class AccountTableContract
         Assert.Equal(["anna", "bert"], await ListAsync(table, "example.com", breach));
         if (rows > 1)
             Assert.Equal([7], await table.GetMarksAsync("example.com", "anna", 250, CancellationToken.None));
-        Assert.Equal(2, await table.RemoveMarkAsync(breach, null, CancellationToken.None));
+        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], breach, CancellationToken.None));
         Assert.Equal([7], await table.GetMarksAsync("example.com", "anna", breach, CancellationToken.None));
         Assert.Empty(await table.GetMarksAsync("example.com", "bert", breach, CancellationToken.None));
     }
@@ -102,13 +102,70 @@ public abstract class AccountTableContract
         await table.UpsertAsync("example.org", 17, "anna");
         await table.UpsertAsync("example.org", 170, "anna", "bert");
 
-        Assert.Equal(1151, await table.RemoveMarkAsync(17, null, CancellationToken.None));
+        Assert.Equal(1151, await table.WalkAsync(17));
 
-        Assert.Equal(0, await table.RemoveMarkAsync(17, null, CancellationToken.None));
+        Assert.Equal(0, await table.WalkAsync(17));
         Assert.Equal(aliases[..100], await ListAsync(table, "example.com", 1));
         Assert.Empty(await ListAsync(table, "example.com", 17));
         Assert.Equal([170], await table.GetMarksAsync("example.org", "anna", 300, CancellationToken.None));
         Assert.Equal([170], await table.GetMarksAsync("example.org", "bert", 300, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task The_parts_of_a_walk_leave_nothing_out()
+    {
+        var table = await NewTableAsync();
+        string[] domains = ["0.example", "1a.example", "9z.example", "a.example", "gmail.example", "m.example", "xn--80ak6aa92e.xn--p1ai", "z9.example", "zz.example"];
+        foreach (var domain in domains)
+        {
+            await table.UpsertAsync(domain, 260, "anna", "bert");
+            await table.UpsertAsync(domain, 3, "bert");
+        }
+        Assert.Equal(2 * domains.Length, await table.WalkAsync(260));
+        foreach (var domain in domains)
+        {
+            Assert.Empty(await table.GetMarksAsync(domain, "anna", 260, CancellationToken.None));
+            Assert.Equal([3], await table.GetMarksAsync(domain, "bert", 260, CancellationToken.None));
+        }
+    }
+
+    [Theory]
+    [InlineData(7, 1)]     // one that fills its range
+    [InlineData(7, 2)]     // every other one
+    [InlineData(7, 40)]    // some far apart
+    [InlineData(307, 2)]   // in the rows beside the first
+    public async Task A_mark_goes_from_the_accounts_that_are_named_and_from_no_other(int mark, int every)
+    {
+        var table = await NewTableAsync();
+        var aliases = Enumerable.Range(0, 2_400).Select(i => $"u{i:0000}").ToArray();
+        foreach (var chunk in aliases.Chunk(100))
+            await table.UpsertAsync("example.com", mark, chunk);
+        var shared = aliases.Where((_, i) => i % 3 == 0).ToHashSet();
+        foreach (var chunk in shared.Chunk(100))
+            await table.UpsertAsync("example.com", mark + 1, chunk);
+        var named = aliases.Where((_, i) => i % every == 0).ToArray();
+
+        // Some that are not there, and one twice.
+        Assert.Equal(named.Length, await table.RemoveMarkAsync("example.com", [.. named.Reverse(), named[0], "a", "u1000x", "zoe"], mark, CancellationToken.None));
+        Assert.Equal(0, await table.RemoveMarkAsync("example.com", named, mark, CancellationToken.None));
+
+        Assert.Equal(aliases.Except(named), await ListAsync(table, "example.com", mark));
+        Assert.Equal(shared.Order(StringComparer.Ordinal), await ListAsync(table, "example.com", mark + 1));
+    }
+
+    [Fact]
+    public async Task A_mark_that_goes_while_another_comes_costs_neither()
+    {
+        var table = await NewTableAsync();
+        var aliases = Enumerable.Range(0, 400).Select(i => $"user{i:000}").ToArray();
+        foreach (var chunk in aliases.Chunk(100))
+            await table.UpsertAsync("example.com", 1, chunk);
+        await Task.WhenAll(
+            table.RemoveMarkAsync("example.com", aliases, 1, CancellationToken.None),
+            table.WalkAsync(1),
+            Task.WhenAll(aliases.Chunk(25).SelectMany(chunk => new[] { 2, 3 }.Select(mark => table.UpsertAsync("example.com", mark, chunk)))));
+        foreach (var alias in aliases)
+            Assert.Equal([2, 3], await table.GetMarksAsync("example.com", alias, 3, CancellationToken.None));
     }
 
     [Fact]
@@ -140,9 +197,27 @@ public abstract class AccountTableContract
     }
 }
 
-/// <summary>Upserts from strings, for tests.</summary>
+/// <summary>Upserts from strings and whole walks, for tests.</summary>
 internal static class AccountTableExtensions
 {
+    /// <summary>Takes a mark off all of the table; returns how many entities were changed.</summary>
+    public static async Task<int> WalkAsync(this IAccountTable table, int mark)
+    {
+        var changed = 0;
+        for (var part = 0; part < IAccountTable.Parts; part++)
+        {
+            string? token = null;
+            do
+            {
+                var page = await table.RemoveMarkAsync(mark, part, token, CancellationToken.None);
+                changed += page.Changed;
+                token = page.Token;
+            }
+            while (token is not null);
+        }
+        return changed;
+    }
+
     public static Task UpsertAsync(this IAccountTable table, string domain, int breach, params string[] aliases)
     {
         var bytes = Encoding.ASCII.GetBytes(string.Concat(aliases));

@@ -209,7 +209,8 @@ public sealed class StorageAccountTests
         await store.Table.UpsertAsync("hidden.example", 1, "alice.hidden", "bob.hidden");
         await store.Table.UpsertAsync("hidden.example", 2, "alice.hidden");
         await store.Table.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
-        await store.Table.RemoveMarkAsync(1, null, CancellationToken.None);
+        await store.Table.RemoveMarkAsync("hidden.example", ["alice.hidden", "bob.hidden"], 1, CancellationToken.None);
+        await store.Table.WalkAsync(2);
         await store.Blobs.CreateAsync(CancellationToken.None);
 
         // The listeners do listen: another client's request is seen, and what identifies nobody.
@@ -280,7 +281,8 @@ public sealed class StorageAccountTests
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
             () => store.Table.UpsertAsync("example.com", 1, "anna"),
             () => store.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
-            () => store.Table.RemoveMarkAsync(1, null, CancellationToken.None),
+            () => store.Table.RemoveMarkAsync(1, 0, null, CancellationToken.None),
+            () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None),
             () => store.Register.GetIdentityAsync(CancellationToken.None),
             () => store.Register.AddReceiptAsync(new BlobVersion("a.zip", "\"1\""), CancellationToken.None),
             () => store.Blobs.FindAsync("a.json", CancellationToken.None),

@@ -238,31 +238,6 @@ public sealed class TableFaultTests
     }
 
     [Fact]
-    public async Task Removing_a_breach_reads_again_what_somebody_else_changed_meanwhile()
-    {
-        var connection = await AzuriteFixture.NewAccountAsync();
-        using var other = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        await other.Table.CreateAsync(CancellationToken.None);
-        await other.Table.UpsertAsync("example.com", 1, "anna", "bert");
-        await other.Table.UpsertAsync("example.com", 2, "bert");
-
-        // Each entity gets another breach just before the first try to change it.
-        var changed = new HashSet<string>();
-        using var client = new HttpClient(new Interceptor(async request =>
-        {
-            var path = Uri.UnescapeDataString(request.RequestUri!.AbsolutePath);
-            if ((request.Method == HttpMethod.Put || request.Method == HttpMethod.Delete) && changed.Add(path))
-                await other.Table.UpsertAsync("example.com", 3, path.Contains("anna", StringComparison.Ordinal) ? "anna" : "bert");
-        }));
-        var tables = new TableService(StorageConnection.Parse(connection), null, Quick, new HttpClientTransport(client));
-        var table = new AccountTable(tables, "accounts", NullLogger<AccountTable>.Instance);
-        Assert.Equal(2, await table.RemoveMarkAsync(1, null, CancellationToken.None));
-        Assert.Equal(2, changed.Count);
-        Assert.Equal([3], await table.GetMarksAsync("example.com", "anna", 3, CancellationToken.None));
-        Assert.Equal([2, 3], await table.GetMarksAsync("example.com", "bert", 3, CancellationToken.None));
-    }
-
-    [Fact]
     public async Task A_token_is_sent_as_bearer_and_none_is_a_refusal()
     {
         string? authorization = null;

@@ -81,7 +81,7 @@ public sealed class PipelineTests
         Assert.Equal(PipelineRig.Expected(0, 300).Order(), table.Where(one => one.Value.Contains("b1")).Select(one => one.Key).Order());
         Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Where(one => one.Value.Contains("b2")).Select(one => one.Key).Order());
 
-        Assert.Equal(300, await new Operations(rig.Context).RemoveBreachAsync("first", null, CancellationToken.None));
+        Assert.Equal(300, (await new Operations(rig.Context).RemoveBreachAsync("first", null, CancellationToken.None)).Entities);
         table = await rig.TableAsync();
         Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Keys.Order());
         Assert.All(table.Values, breaches => Assert.Equal(["b2"], breaches));

@@ -272,6 +272,8 @@ public sealed class SweepTests
 
         public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
 
-        public Task<long> RemoveMarkAsync(int mark, IProgress<long>? progress, CancellationToken cancellationToken) => throw Fault();
+        public Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw Fault();
+
+        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw Fault();
     }
 }

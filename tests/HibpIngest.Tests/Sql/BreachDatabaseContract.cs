@@ -41,6 +41,9 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     /// <summary>Records a schema version, as a newer program would have left it.</summary>
     protected abstract Task SetSchemaVersionAsync(int version);
 
+    /// <summary>Has somebody at work on a slice, with a lease until then.</summary>
+    protected abstract Task LeaseSliceAsync(long load, int slice, DateTimeOffset until);
+
     /// <summary>Rows of a table, counted without the provider's help.</summary>
     protected abstract Task<long> CountAsync(string table);
 

@@ -25,6 +25,13 @@ internal static class DatabaseSteps
     public static Task FailLoadAsync(this IBreachDatabase database, long load, string error, CancellationToken cancellationToken) =>
         database.FailLoadAsync(load, owner: null, error, superseded: false, cancellationToken);
 
+    /// <summary>Removes a breach from the database, its loads' entities left where they are.</summary>
+    public static async Task RemoveBreachAsync(this IBreachDatabase database, string breach, CancellationToken cancellationToken)
+    {
+        foreach (var load in await database.BeginRemovalAsync(breach, cancellationToken))
+            await database.FinishRemovalAsync(load.Load, cancellationToken);
+    }
+
     /// <summary>Copies one batch over a copy of its own; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
         this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease,

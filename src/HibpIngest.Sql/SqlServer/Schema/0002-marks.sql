@@ -29,6 +29,7 @@ CREATE TABLE dbo.loads (
     superseded_by bigint NULL,          -- the load it was restarted as
     superseded bit NOT NULL CONSTRAINT loads_superseded DEFAULT 0,   -- its blob was replaced while it was read: it can't go on
     removing bit NOT NULL CONSTRAINT loads_removing DEFAULT 0,       -- it is being taken away
+    removal_token nvarchar(max) NULL,   -- how far the table has been walked for it, where its rows had been purged
     mark int NULL,                      -- null until the first batch has committed
     published_at datetime2(3) NULL,     -- since when its mark counts; null: it doesn't
     replaced_by bigint NULL,            -- the load of the same blob name that was published in its place

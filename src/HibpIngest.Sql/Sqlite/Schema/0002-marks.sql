@@ -16,6 +16,7 @@ ALTER TABLE loads ADD COLUMN published_at INTEGER;                    -- since w
 ALTER TABLE loads ADD COLUMN replaced_by INTEGER;                     -- the load of the same blob name that was published in its place
 ALTER TABLE loads ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;   -- its blob was replaced while it was read: it can't go on
 ALTER TABLE loads ADD COLUMN removing INTEGER NOT NULL DEFAULT 0;     -- it is being taken away
+ALTER TABLE loads ADD COLUMN removal_token TEXT;                      -- how far the table has been walked for it, where its rows had been purged
 ALTER TABLE loads ADD COLUMN held_because TEXT;                       -- why its mails wait for an operator, whatever its metadata says
 ALTER TABLE loads ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;     -- how often it was taken since it last got on
 ALTER TABLE loads ADD COLUMN message_sent_at INTEGER;                 -- when the message of its state was last sent

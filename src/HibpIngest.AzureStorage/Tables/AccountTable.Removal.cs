@@ -1,0 +1,153 @@
+using System.Text.Json;
+using HibpIngest.Errors;
+using HibpIngest.Ports;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.AzureStorage.Tables;
+
+internal sealed partial class AccountTable
+{
+    private const string RemovalOperation = "removal of a mark from accounts";
+
+    /// <summary>The first characters of domains, which divide the table into parts. What lies between them, or beyond, belongs to the part before, or to the first and the last.</summary>
+    private const string PartStarts = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+    /// <summary>Requests in flight for one call: who calls has several calls in flight as well.</summary>
+    private const int RemovalsInFlight = 8;
+
+    /// <summary>From so many accounts of a domain on a page of all that lies between them is asked for, first of all: fewer are read one by one in less time.</summary>
+    private const int LeastForRange = 250;
+
+    /// <summary>Where fewer than one in so many of what such a page holds are asked for, the others are read one by one: of gmail.com a load has a small part.</summary>
+    private const int SparseAt = 10;
+
+    public async Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
+        string[] keys = [.. aliases.Distinct().Select(alias => RowKey(alias, (mark - 1) / IAccountTable.MarksPerRow)).Order(StringComparer.Ordinal)];
+        return await RemoveAsync(await ReadAsync(domain, keys, cancellationToken), Property(mark), cancellationToken);
+    }
+
+    public async Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
+        var property = Property(mark);
+        var from = part > 0 ? $"PartitionKey ge '{PartStarts[part]}' and " : "";
+        var to = part < PartStarts.Length - 1 ? $"PartitionKey lt '{PartStarts[part + 1]}' and " : "";
+        var (entities, next) = await QueryPageAsync($"{from}{to}{property} eq true", token, cancellationToken);
+        var changed = 0;
+        var inFlight = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
+        await Parallel.ForEachAsync(entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString()), inFlight, async (domain, stop) =>
+            Interlocked.Add(ref changed, await RemoveAsync([.. domain], property, stop)));
+        if (next is null)
+            LogPartWalked(mark, part + 1, PartStarts.Length);
+        return new MarkPage(changed, next);
+    }
+
+    /// <summary>A token that is no longer taken is as good as none: what was done before is not found again.</summary>
+    private async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(string filter, string? token, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await tables.QueryPageAsync(table, filter, token, RemovalOperation, cancellationToken);
+        }
+        catch (StoreRefusedException) when (token is not null)
+        {
+            return await tables.QueryPageAsync(table, filter, null, RemovalOperation, cancellationToken);
+        }
+    }
+
+    /// <summary>Those of these entities (row keys, ascending) that there are.</summary>
+    private async Task<IReadOnlyList<JsonElement>> ReadAsync(string domain, string[] keys, CancellationToken cancellationToken)
+    {
+        var found = new List<JsonElement>(keys.Length);
+        var next = 0;
+        while (keys.Length - next >= LeastForRange)
+        {
+            var first = next;
+            var filter = $"PartitionKey eq '{Quoted(domain)}' and RowKey ge '{Quoted(keys[next])}' and RowKey le '{Quoted(keys[^1])}'";
+            var (page, more) = await tables.QueryPageAsync(table, filter, null, RemovalOperation, cancellationToken);
+            foreach (var entity in page)
+            {
+                var key = entity.GetProperty("RowKey").GetString();
+                while (next < keys.Length && string.CompareOrdinal(keys[next], key) < 0)
+                    next++; // there is none
+                if (next < keys.Length && keys[next] == key)
+                {
+                    found.Add(entity);
+                    next++;
+                }
+            }
+
+            if (more is null)
+                return found;
+            if (next - first <= page.Count / SparseAt)
+                break;
+        }
+
+        var inFlight = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
+        await Parallel.ForEachAsync(keys[next..], inFlight, async (key, stop) =>
+        {
+            if (await tables.GetAsync(table, domain, key, RemovalOperation, stop) is not { } entity)
+                return;
+            lock (found)
+                found.Add(entity);
+        });
+        return found;
+    }
+
+    /// <summary>Takes the property off entities of one domain, in transactions.</summary>
+    private async Task<int> RemoveAsync(IReadOnlyList<JsonElement> entities, string property, CancellationToken cancellationToken)
+    {
+        var changed = 0;
+        foreach (var removals in entities.Select(entity => new MarkRemoval(entity, property)).Where(removal => removal.IsDue).Chunk(IAccountTable.MaxTransactionEntities))
+        {
+            if (removals.Length > 1 && await TryRemoveAsync(removals, cancellationToken))
+            {
+                changed += removals.Length;
+                continue;
+            }
+
+            foreach (var removal in removals)
+                changed += await RemoveAsync(removal, property, cancellationToken) ? 1 : 0;
+        }
+
+        return changed;
+    }
+
+    /// <summary>All of them in one transaction; false where one was changed meanwhile, or where this had been done and its answer was lost.</summary>
+    private async Task<bool> TryRemoveAsync(MarkRemoval[] removals, CancellationToken cancellationToken)
+    {
+        try
+        {
+            using var transaction = TableTransaction.Remove(_address, removals);
+            await tables.SubmitAsync(transaction, cancellationToken);
+            return true;
+        }
+        catch (EntityChangedException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>One entity; a lost race is read again. False: the mark was off by then.</summary>
+    private async Task<bool> RemoveAsync(MarkRemoval removal, string property, CancellationToken cancellationToken)
+    {
+        var (domain, key) = (removal.Domain, removal.RowKey);
+        while (true)
+        {
+            var done = removal.Empties
+                ? await tables.DeleteAsync(table, domain, key, removal.ETag, RemovalOperation, cancellationToken)
+                : await tables.ReplaceAsync(table, domain, key, removal.ETag, removal.WriteRest, RemovalOperation, cancellationToken);
+            if (done)
+                return true;
+            if (await tables.GetAsync(table, domain, key, RemovalOperation, cancellationToken) is not { } now || !(removal = new MarkRemoval(now, property)).IsDue)
+                return false;
+        }
+    }
+
+    private static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
+
+    [LoggerMessage(EventId = 4101, Level = LogLevel.Information, Message = "Took mark {Mark} off part {Part} of {Parts} of the table")]
+    private partial void LogPartWalked(int mark, int part, int parts);
+}

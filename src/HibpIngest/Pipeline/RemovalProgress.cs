@@ -1,0 +1,7 @@
+namespace HibpIngest.Pipeline;
+
+/// <summary>How far a removal is, in accounts of the loads that are removed.</summary>
+/// <param name="Done">Off the table by now.</param>
+/// <param name="Total">All that this run has to do; 0: not known yet.</param>
+/// <param name="Waiting">It waits for slices that were under way when it began.</param>
+public readonly record struct RemovalProgress(long Done, long Total, bool Waiting = false);

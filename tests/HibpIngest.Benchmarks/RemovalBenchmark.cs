@@ -1,0 +1,69 @@
+using System.Diagnostics;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>Removal of a breach from one emulator, where every other account is in another breach as well: by its rows, and by walking the table, its rows purged.</summary>
+internal static class RemovalBenchmark
+{
+    public static async Task RunAsync(IReadOnlyList<AccountBatch> batches, string folder)
+    {
+        foreach (var purged in (bool[])[false, true])
+        {
+            await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+            using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+            await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
+            await database.UpgradeAsync(CancellationToken.None);
+            await account.Table.CreateAsync(CancellationToken.None);
+            var options = new PipelineOptions();
+            var context = new PipelineContext
+            {
+                Database = database,
+                Table = account.Table,
+                Register = account.Register,
+                Blobs = account.Blobs,
+                Queues = account.Queues,
+                Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
+                Options = options,
+                Passwords = new ArchivePasswords(database, null),
+                Logs = NullLoggerFactory.Instance,
+            };
+            var load = await UpsertAsync(context, batches);
+            await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
+            if (purged)
+                await new Operations(context).PurgeAsync(load.Id, null, CancellationToken.None);
+
+            var began = Stopwatch.GetTimestamp();
+            var removed = await new Operations(context).RemoveBreachAsync(load.Breach, null, CancellationToken.None);
+            var took = Stopwatch.GetElapsedTime(began);
+            Console.WriteLine($"removed {removed.Entities:N0} accounts {(purged ? "by walking the table" : "by their rows")} in {took.TotalSeconds:F1} s: {removed.Entities / took.TotalSeconds:N0} a second");
+        }
+    }
+
+    private static async Task<Load> UpsertAsync(PipelineContext context, IReadOnlyList<AccountBatch> batches)
+    {
+        var load = await BenchmarkLoad.StartAsync(context.Database, context.Options);
+        await using (var copy = await BenchmarkLoad.OpenCopyAsync(context.Database, load))
+        {
+            foreach (var batch in batches)
+                await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
+        }
+        var stage = new UpsertSlice(context);
+        foreach (var slice in await context.Database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
+            await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+        var another = (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))!.Mark + 1;
+        foreach (var batch in batches)
+        {
+            await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
+                await context.Table.UpsertAsync(batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, token));
+        }
+        return load;
+    }
+}
