@@ -25,7 +25,8 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         var began = Stopwatch.GetTimestamp();
         for (var after = 0L; after < rows; after += range)
         {
-            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30), CancellationToken.None))
+            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30),
+                CancellationToken.None))
                 throw new InvalidOperationException("a range was not matched");
             Console.Error.WriteLine($"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }

@@ -43,10 +43,12 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // What was not sent while it was hidden is sent again by the next sweep. The loads come before their breach, as wherever both are held.
+                // What was not sent while it was hidden is sent again by the next sweep. The loads come before their
+                // breach, as wherever both are held.
                 await session.ExecuteAsync(
                     "UPDATE dbo.loads SET message_sent_at = NULL WHERE state = 'notifying' AND breach = (SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded)", Folded(name));
-                return await session.ExecuteAsync("UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1
+                return await session.ExecuteAsync("UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name),
+                    Bit("@hidden", hidden)) == 1
                     && await RaiseCatalogueVersionAsync(session) == 1;
             },
             cancellationToken);

@@ -274,7 +274,8 @@ public sealed partial class SqlServerBreachDatabase
                     return false;
                 var changed = await session.ExecuteAsync(
                     $"""
-                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0, told_subscriber = 0, attempts = 0, message_sent_at = NULL,
+                    UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
+                        told_subscriber = 0, attempts = 0, message_sent_at = NULL,
                         upserted_at = @now, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM dbo.subscribers)
                     WHERE {Ready}
                     """,

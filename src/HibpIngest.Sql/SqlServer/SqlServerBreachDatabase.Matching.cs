@@ -30,11 +30,13 @@ public sealed partial class SqlServerBreachDatabase
         """;
 
     /// <summary>
-    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what they have found, and this one finds too, this one tells.
+    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what
+    /// they have found, and this one finds too, this one tells.
     /// </summary>
     private const string Overtaken =
         """
-        SELECT o.id FROM dbo.loads o JOIN dbo.loads l ON l.id = @load AND o.breach = l.breach AND o.blob COLLATE Latin1_General_100_BIN2 = l.blob
+        SELECT o.id FROM dbo.loads o JOIN dbo.loads l ON l.id = @load AND o.breach = l.breach
+            AND o.blob COLLATE Latin1_General_100_BIN2 = l.blob
         WHERE o.id < l.id AND o.state IN ('ingesting', 'upserting', 'matching')
         """;
 
@@ -44,7 +46,8 @@ public sealed partial class SqlServerBreachDatabase
 
         IF EXISTS ({Overtaken})
             UPDATE dbo.notifications SET load_id = @load, number = NULL
-            WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (SELECT subscriber FROM #matches WHERE subscriber IS NOT NULL);
+            WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (SELECT subscriber FROM #matches
+                WHERE subscriber IS NOT NULL);
 
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
         SELECT l.breach, m.subscriber, l.id, 1, 'open'
@@ -66,7 +69,10 @@ public sealed partial class SqlServerBreachDatabase
         DROP TABLE #matches;
         """;
 
-    /// <summary>Counts each account of a part of a load once, in one scan, by domain; unless somebody else has, adds it. Which part an account is in, some of its characters say.</summary>
+    /// <summary>
+    /// Counts each account of a part of a load once, in one scan, by domain; unless somebody else has, adds it. Which
+    /// part an account is in, some of its characters say.
+    /// </summary>
     private const string CountPartSql =
         """
         CREATE TABLE #exact (domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL, accounts bigint NOT NULL);
@@ -76,7 +82,8 @@ public sealed partial class SqlServerBreachDatabase
         FROM (
             SELECT DISTINCT domain, alias FROM dbo.rows
             WHERE load_id = @load
-                AND (ASCII(alias) + 37 * ASCII(RIGHT(alias, 1)) + 1369 * ASCII(RIGHT(alias, 2)) + 7 * LEN(alias) + 13 * LEN(domain)) % @parts = @part) a
+                AND (ASCII(alias) + 37 * ASCII(RIGHT(alias, 1)) + 1369 * ASCII(RIGHT(alias,
+                    2)) + 7 * LEN(alias) + 13 * LEN(domain)) % @parts = @part) a
         GROUP BY a.domain
         OPTION (RECOMPILE);
 
@@ -84,7 +91,8 @@ public sealed partial class SqlServerBreachDatabase
         UPDATE dbo.loads SET counted_parts = @part + 1, count_parts = @parts, counted = counted + @counted,
             accounts = CASE WHEN @part + 1 = @parts THEN counted + @counted ELSE accounts END, attempts = 0,
             lease_expires_at = CASE WHEN owner IS NOT NULL THEN DATEADD(millisecond, @lease, @now) END
-        WHERE id = @load AND state = 'matching' AND matched_position = last_position AND counted_parts = @part AND count_parts IN (0, @parts);
+        WHERE id = @load AND state = 'matching' AND matched_position = last_position AND counted_parts = @part AND count_parts IN (0,
+            @parts);
         IF @@ROWCOUNT = 1
             UPDATE d SET exact = COALESCE(d.exact, 0) + e.accounts
             FROM dbo.load_domains d JOIN #exact e ON e.domain = d.domain
@@ -132,10 +140,12 @@ public sealed partial class SqlServerBreachDatabase
             return null;
         if (matched is not { Wanted: true } || matched.Counted >= matched.Parts)
             return await WriteAsync(session => FinishStepAsync(session, load, end), cancellationToken, _options.LongTimeout);
-        // Where duplicates may have passed, counting takes a sort of a part of the load: in a transaction of its own, which holds nothing until it has counted.
+        // Where duplicates may have passed, counting takes a sort of a part of the load: in a transaction of its own,
+        // which holds nothing until it has counted.
         await WriteAsync(
             session => session.ExecuteAsync(
-                CountPartSql, BigInt("@load", load), Int("@part", matched.Counted), Int("@parts", matched.Parts), Milliseconds("@lease", end.Lease)),
+                CountPartSql, BigInt("@load", load), Int("@part", matched.Counted), Int("@parts", matched.Parts), Milliseconds("@lease",
+                    end.Lease)),
             cancellationToken,
             _options.LongTimeout);
         return LoadState.Matching;
@@ -153,15 +163,19 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync<IReadOnlyList<long>>(
             async session =>
             {
-                var key = (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(breach)) ?? throw Refusals.NoBreach(breach));
+                var key = (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded",
+                    Folded(breach)) ?? throw Refusals.NoBreach(breach));
                 await session.ExecuteAsync(
                     """
-                    UPDATE dbo.loads SET held_because = COALESCE(held_because, @because), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+                    UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
+                        state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
                         failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
                     WHERE breach = @breach AND state <> 'done'
                     """,
                     Int("@breach", key), LongText("@because", OneLine(because)));
-                return await session.ListAsync("SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id", row => row.Int64(0), Int("@breach", key));
+                return await session.ListAsync(
+                    "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
+                    row => row.Int64(0), Int("@breach", key));
             },
             cancellationToken);
 
@@ -200,7 +214,8 @@ public sealed partial class SqlServerBreachDatabase
             async session => await session.ExecuteAsync(
                 """
                 UPDATE dbo.loads SET mails_queued = 0, message_sent_at = @now
-                WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= DATEADD(millisecond, -@age, @now))
+                WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= DATEADD(millisecond, -@age,
+                    @now))
                     AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
                 """,
                 BigInt("@load", load), Milliseconds("@age", age)) == 1,
@@ -226,7 +241,8 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) =>
+    public Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order,
+        CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
@@ -235,7 +251,8 @@ public sealed partial class SqlServerBreachDatabase
                     return NotificationClaims.None;
                 var claimable = (int)(await session.NumberAsync(
                     $"SELECT COUNT(*) FROM (SELECT TOP (@most) id FROM dbo.notifications WHERE {Claimable}) c",
-                    BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(order.Owner), BigInt("@most", order.Most + 1L)))!.Value;
+                    BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(order.Owner), BigInt("@most",
+                        order.Most + 1L)))!.Value;
                 var most = Math.Min(claimable, order.Most);
                 var startsIn = TimeSpan.Zero;
                 if (most > 0)
@@ -247,10 +264,12 @@ public sealed partial class SqlServerBreachDatabase
                 // Said twice: of two that choose the same ones the second waits for the first, and looks again.
                 await session.ExecuteAsync(
                     $"""
-                    UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = DATEADD(millisecond, @lease, @now), attempts = attempts + 1
+                    UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = DATEADD(millisecond, @lease, @now),
+                        attempts = attempts + 1
                     WHERE id IN (SELECT TOP (@most) id FROM dbo.notifications WHERE {Claimable} ORDER BY number) AND {Claimable}
                     """,
-                    BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(order.Owner), BigInt("@most", most), Milliseconds("@lease", order.Lease));
+                    BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(order.Owner), BigInt("@most", most),
+                        Milliseconds("@lease", order.Lease));
                 var claimed = await session.ListAsync(
                     $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
                     RowReaders.Notification, BigInt("@load", load), Int("@first", first), Int("@last", last), Owner(order.Owner));
@@ -266,7 +285,8 @@ public sealed partial class SqlServerBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken) =>
+    public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error,
+        CancellationToken cancellationToken) =>
         // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and asks again where the answer to its commit was lost.
         WriteSurelyAsync(
             (session, inDoubt) => EndAsync(
@@ -274,22 +294,27 @@ public sealed partial class SqlServerBreachDatabase
                 notification,
                 inDoubt,
                 "UPDATE dbo.notifications SET state = @state, error = @error, completed_at = @now, not_before = NULL, claim_owner = NULL, claim_expires_at = NULL",
-                Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), LongText("@error", error is null ? null : OneLine(error))),
+                Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), LongText("@error", error is null
+                    ? null : OneLine(error))),
             cancellationToken,
             _options.LongTimeout);
 
     /// <inheritdoc/>
-    public Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
+    public Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
+        CancellationToken cancellationToken) =>
         WriteSurelyAsync(
             (session, inDoubt) => EndAsync(
                 session,
                 notification,
                 inDoubt,
                 """
-                UPDATE dbo.notifications SET state = CASE WHEN deferred_since <= DATEADD(millisecond, -@giveUpAfter, @now) THEN 'failed' ELSE state END,
+                UPDATE dbo.notifications SET state = CASE WHEN deferred_since <= DATEADD(millisecond, -@giveUpAfter,
+                    @now) THEN 'failed' ELSE state END,
                     completed_at = CASE WHEN deferred_since <= DATEADD(millisecond, -@giveUpAfter, @now) THEN @now END,
-                    not_before = CASE WHEN deferred_since <= DATEADD(millisecond, -@giveUpAfter, @now) THEN NULL ELSE DATEADD(millisecond, @delay, @now) END,
-                    error = @error, deferrals = deferrals + 1, deferred_since = COALESCE(deferred_since, @now), attempts = 0, claim_owner = NULL, claim_expires_at = NULL
+                    not_before = CASE WHEN deferred_since <= DATEADD(millisecond, -@giveUpAfter,
+                        @now) THEN NULL ELSE DATEADD(millisecond, @delay, @now) END,
+                    error = @error, deferrals = deferrals + 1, deferred_since = COALESCE(deferred_since, @now), attempts = 0,
+                        claim_owner = NULL, claim_expires_at = NULL
                 """,
                 Owner(owner), LongText("@error", OneLine(error)), Milliseconds("@delay", delay), Milliseconds("@giveUpAfter", giveUpAfter)),
             cancellationToken,
@@ -324,7 +349,8 @@ public sealed partial class SqlServerBreachDatabase
 
     private const string NotificationColumns =
         """
-        SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals, CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit)
+        SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
+            CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit)
         FROM dbo.notifications n JOIN dbo.subscribers s ON s.id = n.subscriber
         WHERE n.load_id = @load AND n.number BETWEEN @first AND @last
         """;
@@ -345,7 +371,8 @@ public sealed partial class SqlServerBreachDatabase
             BigInt("@load", load), Milliseconds("@lease", lease));
 
     /// <summary>Ends or defers a notification by an UPDATE without its condition, and looks whether the next may be sent.</summary>
-    private static async Task<NotificationEnd> EndAsync(SqlServerSession session, long notification, bool inDoubt, string update, params SqlParameter[] parameters)
+    private static async Task<NotificationEnd> EndAsync(SqlServerSession session, long notification, bool inDoubt, string update,
+        params SqlParameter[] parameters)
     {
         var changed = await session.ExecuteAsync(
             $"{update} WHERE id = @notification AND state = 'open' AND (claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)",
@@ -353,7 +380,8 @@ public sealed partial class SqlServerBreachDatabase
         var after = await session.FirstAsync(
             """
             SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END, CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END
-            FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach WHERE n.id = @notification
+            FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+                WHERE n.id = @notification
             """,
             row => new EndState(row.Int32(0) == 1, row.Int32(1) == 1),
             BigInt("@notification", notification));
@@ -362,7 +390,8 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <summary>
-    /// The time that mails take at the system's rate, from when it is free on; false: not before so long. What lies further ahead than anybody reserves is a clock's that was set back. One row, and one
+    /// The time that mails take at the system's rate, from when it is free on; false: not before so long. What lies
+    /// further ahead than anybody reserves is a clock's that was set back. One row, and one
     /// statement that reads and moves it: whoever comes second waits, and then sees what the first has left.
     /// </summary>
     private static async Task<(bool Reserved, TimeSpan StartsIn)> ReserveAsync(SqlServerSession session, int mails, ClaimOrder order)
@@ -370,7 +399,8 @@ public sealed partial class SqlServerBreachDatabase
         var takes = MailRate.Of(mails, order.PerSecond);
         var reserved = await session.ExecuteAsync(
             """
-            UPDATE dbo.mail_rate SET next_at = DATEADD(millisecond, @takes, CASE WHEN next_at > @now AND next_at <= DATEADD(millisecond, @furthest, @now) THEN next_at ELSE @now END)
+            UPDATE dbo.mail_rate SET next_at = DATEADD(millisecond, @takes, CASE WHEN next_at > @now AND next_at <= DATEADD(millisecond,
+                @furthest, @now) THEN next_at ELSE @now END)
             WHERE next_at <= DATEADD(millisecond, @ahead, @now) OR next_at > DATEADD(millisecond, @furthest, @now)
             """,
             Milliseconds("@takes", takes), Milliseconds("@ahead", order.Ahead), Milliseconds("@furthest", MailRate.Furthest)) == 1;
@@ -392,7 +422,8 @@ public sealed partial class SqlServerBreachDatabase
         var metadata = end.Metadata is { } document ? Merge(document, before, byOperator: false) : before;
         var newer = await session.NumberAsync(
             """
-            SELECT MAX(r.id) FROM dbo.loads r JOIN dbo.loads l ON l.id = @load AND r.breach = l.breach AND r.blob COLLATE Latin1_General_100_BIN2 = l.blob
+            SELECT MAX(r.id) FROM dbo.loads r JOIN dbo.loads l ON l.id = @load AND r.breach = l.breach
+                AND r.blob COLLATE Latin1_General_100_BIN2 = l.blob
             WHERE r.id > l.id AND r.published_at IS NOT NULL
             """,
             BigInt("@load", load));
@@ -420,13 +451,18 @@ public sealed partial class SqlServerBreachDatabase
         if (newer is null)
             await PublishAsync(session, load);
         if (end.HeldBecause is { } because)
-            await session.ExecuteAsync("UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load", BigInt("@load", load), LongText("@because", OneLine(because)));
-        var isHeld = await session.NumberAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", BigInt("@load", load)) is not null;
-        var isOpen = await session.NumberAsync("SELECT TOP (1) 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", BigInt("@load", load)) is not null;
-        var state = newer is not null ? LoadState.Done : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held : isOpen ? LoadState.Notifying : LoadState.Done;
+            await session.ExecuteAsync("UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
+                BigInt("@load", load), LongText("@because", OneLine(because)));
+        var isHeld = await session.NumberAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", BigInt("@load",
+            load)) is not null;
+        var isOpen = await session.NumberAsync("SELECT TOP (1) 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'",
+            BigInt("@load", load)) is not null;
+        var state = newer is not null ? LoadState.Done : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held : isOpen
+            ? LoadState.Notifying : LoadState.Done;
         await session.ExecuteAsync(
             """
-            UPDATE dbo.loads SET state = @state, replaced_by = COALESCE(@newer, replaced_by), finished_at = CASE WHEN @state = 'done' THEN @now END, owner = NULL, lease_expires_at = NULL,
+            UPDATE dbo.loads SET state = @state, replaced_by = COALESCE(@newer, replaced_by),
+                finished_at = CASE WHEN @state = 'done' THEN @now END, owner = NULL, lease_expires_at = NULL,
                 attempts = 0, message_sent_at = NULL, mails_queued = 0
             WHERE id = @load
             """,
@@ -434,27 +470,33 @@ public sealed partial class SqlServerBreachDatabase
         return state;
     }
 
-    /// <summary>Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a mail may be on its way; and so does that it was held.</summary>
+    /// <summary>
+    /// Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a
+    /// mail may be on its way; and so does that it was held.
+    /// </summary>
     private static async Task<int> TakeOverAsync(SqlServerSession session, long load, int most)
     {
         var taken = 0;
         while (taken < most && await session.NumberAsync(
             """
             SELECT MIN(f.id) FROM dbo.loads f JOIN dbo.loads l ON l.breach = f.breach
-            WHERE l.id = @load AND f.state = 'failed' AND EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = f.id AND n.state = 'open')
+            WHERE l.id = @load AND f.state = 'failed' AND EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = f.id
+                AND n.state = 'open')
             """,
             BigInt("@load", load)) is { } failed)
         {
             await session.ExecuteAsync(
                 """
                 UPDATE dbo.loads SET held_because = COALESCE(held_because, @because)
-                WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.loads f WHERE f.id = @failed AND (f.failed_in = 'held' OR f.held_because IS NOT NULL))
+                WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.loads f WHERE f.id = @failed
+                    AND (f.failed_in = 'held' OR f.held_because IS NOT NULL))
                 """,
                 BigInt("@load", load), BigInt("@failed", failed), LongText("@because", HeldWith(failed)));
             taken += await session.ExecuteAsync(
                 """
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
-                WHERE id IN (SELECT TOP (@most) id FROM dbo.notifications WHERE load_id = @failed AND state = 'open') AND load_id = @failed AND state = 'open'
+                WHERE id IN (SELECT TOP (@most) id FROM dbo.notifications WHERE load_id = @failed AND state = 'open')
+                    AND load_id = @failed AND state = 'open'
                 """,
                 BigInt("@load", load), BigInt("@failed", failed), BigInt("@most", most - taken));
         }
@@ -470,7 +512,8 @@ public sealed partial class SqlServerBreachDatabase
             BigInt("@load", load));
         if (next is null)
             return 0;
-        var upTo = Math.Min(next.Value - 1 + most, (await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", BigInt("@load", load)))!.Value);
+        var upTo = Math.Min(next.Value - 1 + most, (await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load",
+            BigInt("@load", load)))!.Value);
         await session.ExecuteAsync(
             $"""
             IF EXISTS ({Overtaken})
@@ -497,7 +540,8 @@ public sealed partial class SqlServerBreachDatabase
             ORDER BY s.id
             """,
             BigInt("@load", load), BigInt("@next", next), BigInt("@upTo", upTo));
-        await session.ExecuteAsync("UPDATE dbo.loads SET told_subscriber = @upTo WHERE id = @load", BigInt("@load", load), BigInt("@upTo", upTo));
+        await session.ExecuteAsync("UPDATE dbo.loads SET told_subscriber = @upTo WHERE id = @load", BigInt("@load", load), BigInt("@upTo",
+            upTo));
         return (int)(upTo - next.Value + 1);
     }
 
@@ -517,15 +561,20 @@ public sealed partial class SqlServerBreachDatabase
         await RaiseCatalogueVersionAsync(session);
     }
 
-    /// <summary>Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their messages may be on the way.</summary>
+    /// <summary>
+    /// Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their
+    /// messages may be on the way.
+    /// </summary>
     private static Task<int> NumberNotificationsAsync(SqlServerSession session, long load, int most) =>
         session.ExecuteAsync(
             """
             UPDATE n SET number = numbered.place
             FROM dbo.notifications n
             JOIN (
-                SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications WHERE load_id = @load) + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
-                FROM (SELECT TOP (@most) id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id) u) numbered ON numbered.id = n.id
+                SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications
+                    WHERE load_id = @load) + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
+                FROM (SELECT TOP (@most) id FROM dbo.notifications WHERE load_id = @load
+                    AND number IS NULL ORDER BY id) u) numbered ON numbered.id = n.id
             """,
             BigInt("@load", load), BigInt("@most", most));
 

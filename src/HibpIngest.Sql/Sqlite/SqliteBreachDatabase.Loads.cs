@@ -236,7 +236,8 @@ public sealed partial class SqliteBreachDatabase
             {
                 var changed = connection.Execute(
                     """
-                    UPDATE loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0, told_subscriber = 0, attempts = 0, message_sent_at = NULL,
+                    UPDATE loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
+                        told_subscriber = 0, attempts = 0, message_sent_at = NULL,
                         upserted_at = ?2, last_subscriber = (SELECT COALESCE(MAX(id), 0) FROM subscribers)
                     WHERE id = ?1 AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM slices WHERE load = ?1 AND state <> 'done')
                     """,

@@ -18,11 +18,13 @@ public sealed partial class SqliteBreachDatabase
         """;
 
     /// <summary>
-    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what they have found, and this one finds too, this one tells.
+    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what
+    /// they have found, and this one finds too, this one tells.
     /// </summary>
     private const string Overtaken =
         """
-        SELECT o.id FROM loads o WHERE o.id < ?1 AND o.state IN ('ingesting', 'upserting', 'matching') AND (o.breach, o.blob) = (SELECT breach, blob FROM loads WHERE id = ?1)
+        SELECT o.id FROM loads o WHERE o.id < ?1 AND o.state IN ('ingesting', 'upserting', 'matching') AND (o.breach,
+            o.blob) = (SELECT breach, blob FROM loads WHERE id = ?1)
         """;
 
     /// <inheritdoc/>
@@ -40,7 +42,8 @@ public sealed partial class SqliteBreachDatabase
                     connection.Execute(
                         $"""
                         INSERT INTO notifications (breach, subscriber, load, accounts, state) SELECT breach, ?2, id, 1, 'open' FROM loads WHERE id = ?1
-                        ON CONFLICT (breach, subscriber) DO UPDATE SET load = excluded.load, number = NULL WHERE state = 'open' AND load IN ({Overtaken})
+                        ON CONFLICT (breach, subscriber) DO UPDATE SET load = excluded.load, number = NULL WHERE state = 'open'
+                            AND load IN ({Overtaken})
                         """,
                         load, subscriber);
                 }
@@ -66,7 +69,8 @@ public sealed partial class SqliteBreachDatabase
         ArgumentOutOfRangeException.ThrowIfLessThan(end.CountRows, 1);
         // Again beside other writers: where duplicates may have passed, counting takes a sort of a part of the load's accounts.
         var (matched, part) = await ReadAsync(
-            connection => IsMatched(connection, load) ? (true, FindUncounted(connection, load, end) is var (uncounted, of) ? CountPart(connection, load, uncounted, of) : null) : (false, null),
+            connection => IsMatched(connection, load) ? (true, FindUncounted(connection, load, end) is var (uncounted, of)
+                ? CountPart(connection, load, uncounted, of) : null) : (false, null),
             cancellationToken);
         return !matched ? null : await WriteAsync<LoadState?>(
             connection =>
@@ -94,10 +98,12 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync<IReadOnlyList<long>>(
             connection =>
             {
-                var key = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach)) ?? throw Refusals.NoBreach(breach);
+                var key = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1",
+                    Fold(breach)) ?? throw Refusals.NoBreach(breach);
                 connection.Execute(
                     """
-                    UPDATE loads SET held_because = COALESCE(held_because, ?2), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+                    UPDATE loads SET held_because = COALESCE(held_because, ?2),
+                        state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
                         failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
                     WHERE breach = ?1 AND state <> 'done'
                     """,
@@ -116,7 +122,8 @@ public sealed partial class SqliteBreachDatabase
             connection =>
             {
                 using var row = connection.Prepare(MailProgressSql, load);
-                return row.Step() ? new MailProgress(row.Boolean(0), row.Int32(1), row.IsNull(2) ? null : row.Int32(2), row.Int32(3)) : null;
+                return row.Step() ? new MailProgress(row.Boolean(0), row.Int32(1), row.IsNull(2) ? null : row.Int32(2),
+                    row.Int32(3)) : null;
             },
             cancellationToken);
 
@@ -124,7 +131,8 @@ public sealed partial class SqliteBreachDatabase
     public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) =>
         WriteAsync(
             connection => connection.Execute(
-                "UPDATE loads SET mails_queued = ?3, message_sent_at = ?4 WHERE id = ?1 AND mails_queued = ?2 AND state = 'notifying'", load, from, to, Now) == 1,
+                "UPDATE loads SET mails_queued = ?3, message_sent_at = ?4 WHERE id = ?1 AND mails_queued = ?2 AND state = 'notifying'",
+                    load, from, to, Now) == 1,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -133,7 +141,8 @@ public sealed partial class SqliteBreachDatabase
             connection => connection.Execute(
                 """
                 UPDATE loads SET mails_queued = 0, message_sent_at = ?3
-                WHERE id = ?1 AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= ?2) AND breach IN (SELECT key FROM breaches WHERE hidden = 0)
+                WHERE id = ?1 AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= ?2)
+                    AND breach IN (SELECT key FROM breaches WHERE hidden = 0)
                 """,
                 load, Now - age, Now) == 1,
             cancellationToken);
@@ -154,13 +163,15 @@ public sealed partial class SqliteBreachDatabase
                 }
                 numbers.Sort();
                 foreach (var number in numbers)
-                    connection.Execute("UPDATE notifications SET not_before = NULL WHERE load = ?1 AND number = ?2 AND state = 'open'", load, number);
+                    connection.Execute("UPDATE notifications SET not_before = NULL WHERE load = ?1 AND number = ?2 AND state = 'open'",
+                        load, number);
                 return numbers;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) =>
+    public Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order,
+        CancellationToken cancellationToken) =>
         WriteAsync(
             connection =>
             {
@@ -169,7 +180,8 @@ public sealed partial class SqliteBreachDatabase
                     return NotificationClaims.None;
                 var now = Now;
                 var claimable = (int)connection.Number(
-                    $"SELECT COUNT(*) FROM (SELECT 1 FROM notifications WHERE {Claimable} LIMIT ?6)", load, first, last, order.Owner, now, (long)order.Most + 1)!.Value;
+                    $"SELECT COUNT(*) FROM (SELECT 1 FROM notifications WHERE {Claimable} LIMIT ?6)", load, first, last, order.Owner, now,
+                        (long)order.Most + 1)!.Value;
                 var most = Math.Min(claimable, order.Most);
                 var startsIn = TimeSpan.Zero;
                 if (most > 0 && !TryReserve(connection, most, order, now, out startsIn))
@@ -192,7 +204,8 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error, CancellationToken cancellationToken) =>
+    public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error,
+        CancellationToken cancellationToken) =>
         WriteAsync(
             connection => new NotificationEnd(
                 connection.Execute(
@@ -202,20 +215,24 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
+    public Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
+        CancellationToken cancellationToken) =>
         WriteAsync(
             connection =>
             {
                 var now = Now;
                 var recorded = connection.Execute(
                     $"""
-                    UPDATE notifications SET state = CASE WHEN deferred_since <= ?6 THEN 'failed' ELSE state END, completed_at = CASE WHEN deferred_since <= ?6 THEN ?3 END, error = ?4,
-                        not_before = CASE WHEN deferred_since <= ?6 THEN NULL ELSE ?5 END, deferrals = deferrals + 1, deferred_since = COALESCE(deferred_since, ?3), attempts = 0,
+                    UPDATE notifications SET state = CASE WHEN deferred_since <= ?6 THEN 'failed' ELSE state END,
+                        completed_at = CASE WHEN deferred_since <= ?6 THEN ?3 END, error = ?4,
+                        not_before = CASE WHEN deferred_since <= ?6 THEN NULL ELSE ?5 END, deferrals = deferrals + 1,
+                            deferred_since = COALESCE(deferred_since, ?3), attempts = 0,
                         claim_owner = NULL, claim_expires_at = NULL
                     WHERE {Endable}
                     """,
                     notification, owner, now, OneLine(error), now + delay, now - giveUpAfter) == 1;
-                var refused = recorded && connection.Number("SELECT 1 FROM notifications WHERE id = ?1 AND state = 'failed'", notification) is not null;
+                var refused = recorded && connection.Number("SELECT 1 FROM notifications WHERE id = ?1 AND state = 'failed'",
+                    notification) is not null;
                 return new NotificationEnd(recorded, MayGoOn(connection, notification), refused);
             },
             cancellationToken);
@@ -245,14 +262,16 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>Probes of indexes, whatever the load has (checked by a test).</summary>
     internal const string MailProgressSql =
         """
-        SELECT l.state = 'notifying' AND b.hidden = 0, l.mails_queued, (SELECT MIN(number) FROM notifications WHERE load = ?1 AND state = 'open' AND not_before IS NULL),
+        SELECT l.state = 'notifying' AND b.hidden = 0, l.mails_queued, (SELECT MIN(number) FROM notifications WHERE load = ?1
+            AND state = 'open' AND not_before IS NULL),
             COALESCE((SELECT MAX(number) FROM notifications WHERE load = ?1), 0)
         FROM loads l JOIN breaches b ON b.key = l.breach WHERE l.id = ?1
         """;
 
     private const string Claimable =
         """
-        load = ?1 AND number BETWEEN ?2 AND ?3 AND state = 'open' AND (not_before IS NULL OR not_before <= ?5) AND (claim_owner IS NULL OR claim_owner = ?4 OR claim_expires_at <= ?5)
+        load = ?1 AND number BETWEEN ?2 AND ?3 AND state = 'open' AND (not_before IS NULL OR not_before <= ?5)
+            AND (claim_owner IS NULL OR claim_owner = ?4 OR claim_expires_at <= ?5)
         """;
 
     private const string Endable = "id = ?1 AND state = 'open' AND (claim_owner IS NULL OR claim_owner = ?2 OR claim_expires_at <= ?3)";
@@ -264,12 +283,16 @@ public sealed partial class SqliteBreachDatabase
     private static bool MayGoOn(DatabaseConnection connection, long notification) =>
         connection.Number("SELECT load FROM notifications WHERE id = ?1", notification) is { } load && MaySend(connection, load);
 
-    /// <summary>The time that mails take at the system's rate, from when it is free on; false: not before <paramref name="startsIn"/>.</summary>
+    /// <summary>
+    /// The time that mails take at the system's rate, from when it is free on; false: not before
+    /// <paramref name="startsIn"/>.
+    /// </summary>
     private static bool TryReserve(DatabaseConnection connection, int mails, ClaimOrder order, DateTimeOffset now, out TimeSpan startsIn)
     {
         var takes = MailRate.Of(mails, order.PerSecond);
         // What lies further ahead than anybody reserves is a clock that was set back.
-        var free = connection.Number("SELECT next_at FROM mail_rate")!.Value is var next && DateTimeOffset.FromUnixTimeMilliseconds(next) is var at && at > now && at <= now + MailRate.Furthest
+        var free = connection.Number("SELECT next_at FROM mail_rate")!.Value is var next
+            && DateTimeOffset.FromUnixTimeMilliseconds(next) is var at && at > now && at <= now + MailRate.Furthest
             ? at
             : now;
         startsIn = free - now;
@@ -281,7 +304,8 @@ public sealed partial class SqliteBreachDatabase
 
     /// <summary>The load has got on; its lease lasts from now on, where somebody holds it.</summary>
     private void GetOn(DatabaseConnection connection, long load, TimeSpan lease) =>
-        connection.Execute("UPDATE loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN ?2 END WHERE id = ?1", load, Now + lease);
+        connection.Execute("UPDATE loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN ?2 END WHERE id = ?1", load,
+            Now + lease);
 
     /// <summary>One step of the end of matching behind the counts, or, where there is little to do, all of it.</summary>
     private LoadState FinishStep(DatabaseConnection connection, long load, MatchEnd end)
@@ -315,10 +339,12 @@ public sealed partial class SqliteBreachDatabase
             connection.Execute("UPDATE loads SET held_because = COALESCE(held_because, ?2) WHERE id = ?1", load, OneLine(because));
         var isHeld = connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND held_because IS NOT NULL", load) is not null;
         var isOpen = connection.Number("SELECT 1 FROM notifications WHERE load = ?1 AND state = 'open' LIMIT 1", load) is not null;
-        var state = newer is not null ? LoadState.Done : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held : isOpen ? LoadState.Notifying : LoadState.Done;
+        var state = newer is not null ? LoadState.Done : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held : isOpen
+            ? LoadState.Notifying : LoadState.Done;
         connection.Execute(
             """
-            UPDATE loads SET state = ?2, replaced_by = COALESCE(?4, replaced_by), finished_at = ?3, owner = NULL, lease_expires_at = NULL, attempts = 0, message_sent_at = NULL, mails_queued = 0
+            UPDATE loads SET state = ?2, replaced_by = COALESCE(?4, replaced_by), finished_at = ?3, owner = NULL,
+                lease_expires_at = NULL, attempts = 0, message_sent_at = NULL, mails_queued = 0
             WHERE id = ?1
             """,
             load, ToText(state), state == LoadState.Done ? Now : null, newer);
@@ -327,12 +353,16 @@ public sealed partial class SqliteBreachDatabase
 
     private static (string Name, BreachMetadata Metadata) BreachOf(DatabaseConnection connection, long load)
     {
-        using var row = connection.Prepare("SELECT b.name, b.metadata FROM breaches b JOIN loads l ON l.breach = b.key WHERE l.id = ?1", load);
+        using var row = connection.Prepare("SELECT b.name, b.metadata FROM breaches b JOIN loads l ON l.breach = b.key WHERE l.id = ?1",
+            load);
         row.Step();
         return (row.Text(0), ToMetadata(row.Text(1)));
     }
 
-    /// <summary>Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a mail may be on its way; and so does that it was held.</summary>
+    /// <summary>
+    /// Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a
+    /// mail may be on its way; and so does that it was held.
+    /// </summary>
     private static int TakeOver(DatabaseConnection connection, long load, int most)
     {
         var taken = 0;
@@ -360,7 +390,8 @@ public sealed partial class SqliteBreachDatabase
     {
         var told = connection.Number("SELECT told_subscriber FROM loads WHERE id = ?1", load)!.Value;
         // On to the next one that there is.
-        if (connection.Number("SELECT MIN(id) FROM subscribers WHERE id > ?2 AND id <= (SELECT last_subscriber FROM loads WHERE id = ?1)", load, told) is not { } next)
+        if (connection.Number("SELECT MIN(id) FROM subscribers WHERE id > ?2 AND id <= (SELECT last_subscriber FROM loads WHERE id = ?1)",
+            load, told) is not { } next)
             return 0;
         var upTo = Math.Min(next - 1 + most, connection.Number("SELECT last_subscriber FROM loads WHERE id = ?1", load)!.Value);
         connection.Execute(
@@ -369,7 +400,8 @@ public sealed partial class SqliteBreachDatabase
             SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
             FROM loads l CROSS JOIN subscribers s JOIN load_domains d ON d.load = l.id AND d.domain = s.match_domain
             WHERE l.id = ?1 AND s.id BETWEEN ?2 AND ?3 AND s.match_alias IS NULL
-            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load = excluded.load, number = CASE WHEN load = excluded.load THEN number END
+            ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load = excluded.load,
+                number = CASE WHEN load = excluded.load THEN number END
             WHERE state = 'open' AND (load = excluded.load OR load IN ({Overtaken}))
             """,
             load, next, upTo);
@@ -421,13 +453,17 @@ public sealed partial class SqliteBreachDatabase
         return counted < of ? (counted, of) : null;
     }
 
-    /// <summary>Counts each account of a part once, in one scan of the load. Which part an account is in, some of its characters say.</summary>
+    /// <summary>
+    /// Counts each account of a part once, in one scan of the load. Which part an account is in, some of its
+    /// characters say.
+    /// </summary>
     private static PartCounts CountPart(DatabaseConnection connection, long load, int part, int of)
     {
         const string PartRows =
             """
             SELECT DISTINCT domain, alias FROM rows WHERE id BETWEEN ?1 AND ?2 AND
-                (unicode(CAST(alias AS TEXT)) + 37 * unicode(CAST(substr(alias, -1) AS TEXT)) + 1369 * unicode(CAST(substr(alias, -2) AS TEXT)) + 7 * length(alias) + 13 * length(domain)) % ?3 = ?4
+                (unicode(CAST(alias AS TEXT)) + 37 * unicode(CAST(substr(alias, -1) AS TEXT)) + 1369 * unicode(CAST(substr(alias,
+                    -2) AS TEXT)) + 7 * length(alias) + 13 * length(domain)) % ?3 = ?4
             """;
         var counts = new PartCounts(part, of, []);
         using var row = connection.Prepare(
@@ -447,17 +483,22 @@ public sealed partial class SqliteBreachDatabase
     {
         var changed = connection.Execute(
             """
-            UPDATE loads SET counted_parts = ?2 + 1, count_parts = ?3, counted = counted + ?4, accounts = CASE WHEN ?2 + 1 = ?3 THEN counted + ?4 ELSE accounts END
+            UPDATE loads SET counted_parts = ?2 + 1, count_parts = ?3, counted = counted + ?4,
+                accounts = CASE WHEN ?2 + 1 = ?3 THEN counted + ?4 ELSE accounts END
             WHERE id = ?1 AND counted_parts = ?2 AND count_parts IN (0, ?3)
             """,
             load, counts.Part, counts.Of, counts.Accounts);
         if (changed == 0)
             return;
         foreach (var (domain, accounts) in counts.Domains)
-            connection.Execute("UPDATE load_domains SET exact = COALESCE(exact, 0) + ?3 WHERE load = ?1 AND domain = ?2", load, domain, accounts);
+            connection.Execute("UPDATE load_domains SET exact = COALESCE(exact, 0) + ?3 WHERE load = ?1 AND domain = ?2", load, domain,
+                accounts);
     }
 
-    /// <summary>Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their messages may be on the way.</summary>
+    /// <summary>
+    /// Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their
+    /// messages may be on the way.
+    /// </summary>
     private static int NumberNotifications(DatabaseConnection connection, long load, int most) =>
         connection.Execute(
             """
@@ -473,7 +514,8 @@ public sealed partial class SqliteBreachDatabase
     {
         using var row = connection.Prepare(
             $"""
-            SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals, n.state = 'open' FROM notifications n JOIN subscribers s ON s.id = n.subscriber
+            SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals, n.state = 'open' FROM notifications n
+                JOIN subscribers s ON s.id = n.subscriber
             WHERE n.load = ?1 AND n.number BETWEEN ?2 AND ?3 AND {condition} ORDER BY n.number
             """,
             values);

@@ -21,7 +21,10 @@ public sealed record Notification
     /// <summary>It is yet to be sent.</summary>
     public bool IsOpen { get; init; }
 
-    /// <summary>How often it was claimed since the last word on it; more than the tries allowed means that it ends its process each time.</summary>
+    /// <summary>
+    /// How often it was claimed since the last word on it; more than the tries allowed means that it ends its process
+    /// each time.
+    /// </summary>
     public int Attempts { get; init; }
 
     /// <summary>How often its recipient's server has asked to come again later.</summary>

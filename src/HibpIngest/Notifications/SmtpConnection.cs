@@ -11,7 +11,8 @@ namespace HibpIngest.Notifications;
 
 /// <summary>
 /// One connection to a mail server, opened, encrypted and logged in: the client's side of RFC 5321, 3207 and 4954, one command at a time. After an exception other than
-/// <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it is not to be used again. Not safe for use by several threads at once.
+/// <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it is not to be used again. Not safe
+/// for use by several threads at once.
 /// </summary>
 internal sealed class SmtpConnection : IAsyncDisposable
 {
@@ -317,7 +318,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
 
     private HibpException Refused(string what, SmtpReply reply, bool isRecipients) => reply switch
     {
-        { Code: >= 400 and < 500 } when isRecipients => new RecipientDeferredException($"the mail server {_server} does not take {what} now: {reply.Codes}"),
+        { Code: >= 400 and < 500 } when isRecipients =>
+            new RecipientDeferredException($"the mail server {_server} does not take {what} now: {reply.Codes}"),
         { IsPermanent: false } => new StoreUnavailableException($"the mail server {_server} does not take {what} now: {reply.Codes}"),
         // Unknown command, wrong order, login needed: no recipient's fault, whatever the step was.
         { Code: 500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 } => SetUp(what, reply),

@@ -21,7 +21,8 @@ internal sealed class LeaseKeeper : IAsyncDisposable
     public bool IsLost { get; private set; }
 
     /// <summary>Keeps a lease that the owner has taken.</summary>
-    public static LeaseKeeper Keep(PipelineContext context, long load, string owner, CancellationToken cancellationToken) => new(context, load, owner, cancellationToken);
+    public static LeaseKeeper Keep(PipelineContext context, long load, string owner, CancellationToken cancellationToken) => new(context,
+        load, owner, cancellationToken);
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
@@ -38,9 +39,11 @@ internal sealed class LeaseKeeper : IAsyncDisposable
         {
             while (await timer.WaitForNextTickAsync(_ends.Token))
             {
-                // A database that is down says so to the work as well; the load's row is held by a long step of the work's own, which renews the lease at its end.
+                // A database that is down says so to the work as well; the load's row is held by a long step of the
+                // work's own, which renews the lease at its end.
                 var kept = true;
-                await PipelineContextMessages.IgnoreUnavailableAsync(async () => kept = await database.RenewLoadAsync(load, owner, lease, _ends.Token));
+                await PipelineContextMessages.IgnoreUnavailableAsync(async () => kept = await database.RenewLoadAsync(load, owner, lease,
+                    _ends.Token));
                 if (kept)
                     continue;
                 IsLost = true;

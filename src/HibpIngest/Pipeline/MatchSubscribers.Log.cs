@@ -12,7 +12,8 @@ public sealed partial class MatchSubscribers
     [LoggerMessage(1201, LogLevel.Error, "load {Load} of {Breach} failed in matching: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 
-    [LoggerMessage(1202, LogLevel.Information, "load {Load} of {Breach}: the time budget is used up; its matching goes on with the next message")]
+    [LoggerMessage(1202, LogLevel.Information,
+        "load {Load} of {Breach}: the time budget is used up; its matching goes on with the next message")]
     private partial void LogHandedOn(long load, string breach);
 
     [LoggerMessage(1203, LogLevel.Information, "load {Load} is matched elsewhere by now")]

@@ -8,15 +8,20 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds the subscribers and domains that a load concerns, in SQL, step by step: range by range of positions, then what ends it. Its key is the load, whose lease it holds: a second delivery comes
-/// again when that has ended, goes on after the last step, or finds the load in a later state. Notifications are unique, so matching again adds none. For a load that is notifying it sends the mail
+/// Finds the subscribers and domains that a load concerns, in SQL, step by step: range by range of positions, then
+/// what ends it. Its key is the load, whose lease it holds: a second delivery comes
+/// again when that has ended, goes on after the last step, or finds the load in a later state. Notifications are
+/// unique, so matching again adds none. For a load that is notifying it sends the mail
 /// messages that are yet to be sent.
 /// </summary>
 public sealed partial class MatchSubscribers(PipelineContext context)
 {
     private readonly ILogger _log = context.Logs.CreateLogger<MatchSubscribers>();
 
-    /// <summary>Runs until the load is matched, its time budget is used up (it then sends its own continuation), or it has failed and is recorded so.</summary>
+    /// <summary>
+    /// Runs until the load is matched, its time budget is used up (it then sends its own continuation), or it has
+    /// failed and is recorded so.
+    /// </summary>
     public async Task RunAsync(MatchMessage message, CancellationToken cancellationToken)
     {
         var head = await context.Database.GetLoadHeadAsync(message.Load, cancellationToken);
@@ -35,12 +40,14 @@ public sealed partial class MatchSubscribers(PipelineContext context)
             if (await context.Database.GetLoadAsync(head.Id, cancellationToken) is not { State: LoadState.Matching } load)
                 throw new LoadLostException(head.Id);
             CheckAttempts(load, message.Deferrals);
-            var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
+            var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Accounts,
+                load.Accounts);
             await MatchAsync(load, owner, span, cancellationToken);
         }
         catch (LoadLostException)
         {
-            await PipelineContextMessages.IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(head.Id, owner, CancellationToken.None));
+            await PipelineContextMessages.IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(head.Id, owner,
+                CancellationToken.None));
             LogLost(head.Id);
         }
         catch (BadInputException e)
@@ -51,13 +58,15 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
             // Whoever goes on need not wait for the lease to run out; where the database itself is down, it does run out.
-            await PipelineContextMessages.IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(head.Id, owner, CancellationToken.None));
+            await PipelineContextMessages.IgnoreUnavailableAsync(() => context.Database.ReleaseLoadAsync(head.Id, owner,
+                CancellationToken.None));
             throw;
         }
         catch (Exception e)
         {
             // A defect of ours would meet the same rows again; the load says so, and its resume matches on.
-            await context.FailLoadAsync(head, owner, $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {head.Id}");
+            await context.FailLoadAsync(head, owner,
+                $"unexpected {e.GetType().Name} in matching; see the log, then: hibp resume {head.Id}");
             LogFailed(head.Id, head.Breach, UnexpectedError.Describe(e));
         }
     }

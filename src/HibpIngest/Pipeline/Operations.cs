@@ -144,7 +144,10 @@ public sealed class Operations(PipelineContext context)
         await context.Passwords.DeleteAsync(ArchivePasswords.Coming(blob.Name), cancellationToken);
     }
 
-    /// <summary>Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their open notifications' number.</summary>
+    /// <summary>
+    /// Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their
+    /// open notifications' number.
+    /// </summary>
     /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
     {
@@ -164,7 +167,8 @@ public sealed class Operations(PipelineContext context)
     }
 
     /// <summary>
-    /// Stops the mails of a breach: what is being sent goes back to held, and what is not matched yet will be held. A mail that is on its way goes out. Returns how many notifications wait.
+    /// Stops the mails of a breach: what is being sent goes back to held, and what is not matched yet will be held. A
+    /// mail that is on its way goes out. Returns how many notifications wait.
     /// </summary>
     /// <exception cref="NotPossibleException">No such breach, or all of its loads are done.</exception>
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
@@ -183,7 +187,8 @@ public sealed class Operations(PipelineContext context)
     public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         const int Page = 1_000;
-        foreach (var load in await WaitingAsync(await BreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
+        foreach (var load in await WaitingAsync(await BreachAsync(breach, cancellationToken), load => load.State == LoadState.Held,
+            cancellationToken))
         {
             var last = (await context.Database.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
             for (var first = 1; first <= last; first += Page)
@@ -242,7 +247,8 @@ public sealed class Operations(PipelineContext context)
         if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
             throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");
         var waiting = (await LoadsAsync(breach.Name, cancellationToken)).Where(waits).ToList();
-        return waiting.Count > 0 ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");
+        return waiting.Count > 0
+            ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");
     }
 
     private async Task<Breach> BreachAsync(string breach, CancellationToken cancellationToken) =>

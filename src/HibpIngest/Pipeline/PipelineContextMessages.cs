@@ -62,14 +62,17 @@ internal static class PipelineContextMessages
     }
 
     /// <summary>
-    /// Whatever there is to be done now for the mails of a notifying load: it is done, or deferred ones are due, or its messages were lost, or more of them can be sent. May be run at any time,
+    /// Whatever there is to be done now for the mails of a notifying load: it is done, or deferred ones are due, or
+    /// its messages were lost, or more of them can be sent. May be run at any time,
     /// beside itself. Returns whether messages were lost.
     /// </summary>
     /// <param name="context">The pipeline.</param>
     /// <param name="load">The load.</param>
-    /// <param name="lostAfter">Where none of its messages was sent for so long, they count as lost: longer than a message can stay hidden.</param>
+    /// <param name="lostAfter">Where none of its messages was sent for so long, they count as lost: longer than a
+    /// message can stay hidden.</param>
     /// <param name="cancellationToken">Ends it between two messages.</param>
-    public static async Task<bool> ContinueMailsAsync(this PipelineContext context, long load, TimeSpan lostAfter, CancellationToken cancellationToken)
+    public static async Task<bool> ContinueMailsAsync(this PipelineContext context, long load, TimeSpan lostAfter,
+        CancellationToken cancellationToken)
     {
         const int DueAtOnce = 1_000;
         if (await context.Database.TryFinishLoadAsync(load, cancellationToken))
@@ -80,7 +83,8 @@ internal static class PipelineContextMessages
         while (await context.Database.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
         {
             foreach (var range in due.GroupBy(number => (number - 1) / context.Options.MailsPerMessage))
-                await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
+                await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = range.Min(), Last = range.Max() },
+                    TimeSpan.Zero, cancellationToken);
             await context.Database.MarkMessageSentAsync(load, cancellationToken);
         }
         var lost = await context.Database.TryRestartMailsAsync(load, lostAfter, cancellationToken);
@@ -89,9 +93,12 @@ internal static class PipelineContextMessages
     }
 
     /// <summary>
-    /// Messages for a load's next notifications, each delayed by its place: as many as the system's rate takes within some minutes, counted from the first one that waits. Each mail message that ends
-    /// sends the next ones so, which is how far ahead of the mails the messages ever are: none waits hidden for days, and none has to be sent by an invocation that has no time left.
-    /// They are recorded before they are sent, some at a time: of those that come here at once each sends others. What a crash keeps from being sent is sent behind
+    /// Messages for a load's next notifications, each delayed by its place: as many as the system's rate takes within
+    /// some minutes, counted from the first one that waits. Each mail message that ends
+    /// sends the next ones so, which is how far ahead of the mails the messages ever are: none waits hidden for days,
+    /// and none has to be sent by an invocation that has no time left.
+    /// They are recorded before they are sent, some at a time: of those that come here at once each sends others.
+    /// What a crash keeps from being sent is sent behind
     /// <see cref="ContinueMailsAsync"/>.
     /// </summary>
     public static async Task SendMailMessagesAsync(this PipelineContext context, long load, CancellationToken cancellationToken)
@@ -114,7 +121,8 @@ internal static class PipelineContextMessages
                 {
                     var first = from + 1 + (i * each);
                     var delay = TimeSpan.FromSeconds(Math.Min(Math.Floor((first - next) / perSecond), LongestHidden.TotalSeconds));
-                    await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
+                    await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1,
+                        to) }, delay, token);
                 });
             }
             catch

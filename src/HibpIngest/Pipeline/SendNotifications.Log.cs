@@ -5,7 +5,8 @@ namespace HibpIngest.Pipeline;
 // Event ids 1300-1399; a contract.
 public sealed partial class SendNotifications
 {
-    [LoggerMessage(1300, LogLevel.Information, "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good, {Deferred} to come again later")]
+    [LoggerMessage(1300, LogLevel.Information,
+        "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good, {Deferred} to come again later")]
     private partial void LogSent(long load, string breach, int first, int last, int sent, int refused, int deferred);
 
     [LoggerMessage(1301, LogLevel.Warning, "load {Load}: notification {Number} was sent after its claim had run out; a second copy is possible")]

@@ -8,18 +8,22 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Sends a range of a load's notifications, at the rate of the whole system. Its key is the notification: each is claimed before it is sent and marked after, so a second delivery sends none that was
-/// marked; only a crash between the send and the mark makes a second copy, with the same Message-ID. What one recipient's server doesn't take now comes again later and holds up nobody else; while the
+/// Sends a range of a load's notifications, at the rate of the whole system. Its key is the notification: each is
+/// claimed before it is sent and marked after, so a second delivery sends none that was
+/// marked; only a crash between the send and the mark makes a second copy, with the same Message-ID. What one
+/// recipient's server doesn't take now comes again later and holds up nobody else; while the
 /// load is held or its breach hidden nothing is sent. Nothing here depends on how many notifications the load has.
 /// </summary>
 public sealed partial class SendNotifications(PipelineContext context)
 {
-    // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but that the first pauses are shorter.
+    // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but
+    // that the first pauses are shorter.
     private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
     private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
 
-    // A sender reserves a minute's mails at most, and waits for its time within the invocation only where it comes soon: it holds a place that others want.
+    // A sender reserves a minute's mails at most, and waits for its time within the invocation only where it comes
+    // soon: it holds a place that others want.
     private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan MostPatience = TimeSpan.FromSeconds(15);
 
@@ -29,12 +33,14 @@ public sealed partial class SendNotifications(PipelineContext context)
     /// <summary>Runs until the range is sent, as far as it can be now; what can't is recorded or sent on.</summary>
     public async Task RunAsync(MailMessage message, CancellationToken cancellationToken)
     {
-        if (await context.Database.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
+        var head = await context.Database.GetLoadHeadAsync(message.Load, cancellationToken);
+        if (head is not { State: LoadState.Notifying, Hidden: false } load
             || await context.Database.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
         {
             return;
         }
-        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach)
+            .SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
         try
         {
             await SendAsync(load, breach, message, cancellationToken);
@@ -42,7 +48,8 @@ public sealed partial class SendNotifications(PipelineContext context)
         catch (StoreUnavailableException)
         {
             // The message is put off by whoever gave it, and not lost.
-            await PipelineContextMessages.IgnoreUnavailableAsync(() => context.Database.MarkMessageSentAsync(load.Id, CancellationToken.None));
+            await PipelineContextMessages.IgnoreUnavailableAsync(
+                () => context.Database.MarkMessageSentAsync(load.Id, CancellationToken.None));
             throw;
         }
     }
@@ -54,7 +61,8 @@ public sealed partial class SendNotifications(PipelineContext context)
         if (claims.NoneBefore is { } notBefore)
         {
             // Others have the next seconds. Shortly before its time, for in the meantime somebody else may have reserved it.
-            await SendAgainAsync(message, notBefore - (order.Ahead / 2) + (order.Ahead / 4 * Random.Shared.NextDouble()), cancellationToken);
+            var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
+            await SendAgainAsync(message, notBefore - early, cancellationToken);
             return;
         }
         if (claims.Claimed.FirstOrDefault(one => one.Attempts > context.Options.MaxTries + message.Deferrals) is { } worn)
@@ -94,7 +102,8 @@ public sealed partial class SendNotifications(PipelineContext context)
     }
 
     /// <summary>False: the load was held, hidden or failed meanwhile; whoever releases it has its messages sent again.</summary>
-    private async Task<bool> SendClaimedAsync(LoadHead load, Breach breach, MailMessage message, NotificationClaims claims, ClaimOrder order, CancellationToken cancellationToken)
+    private async Task<bool> SendClaimedAsync(
+        LoadHead load, Breach breach, MailMessage message, NotificationClaims claims, ClaimOrder order, CancellationToken cancellationToken)
     {
         var claimedAt = context.Time.GetTimestamp();
         var (sent, refused, deferred) = (0, 0, 0);
@@ -104,7 +113,8 @@ public sealed partial class SendNotifications(PipelineContext context)
         {
             foreach (var notification in claims.Claimed)
             {
-                if (await WaitAsync(due - context.Time.GetElapsedTime(claimedAt), cancellationToken) && !await MaySendAsync(load.Id, cancellationToken))
+                var waitedLong = await WaitAsync(due - context.Time.GetElapsedTime(claimedAt), cancellationToken);
+                if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
                 {
                     LogHeld(load.Id, load.Breach, settled);
                     return false;
@@ -172,7 +182,10 @@ public sealed partial class SendNotifications(PipelineContext context)
         return context.Database.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
     }
 
-    /// <summary>Doubled each time; up to a quarter less, so that those who were deferred together don't come back together, but never less than the first.</summary>
+    /// <summary>
+    /// Doubled each time; up to a quarter less, so that those who were deferred together don't come back together,
+    /// but never less than the first.
+    /// </summary>
     internal static TimeSpan Deferral(int deferrals)
     {
         var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));

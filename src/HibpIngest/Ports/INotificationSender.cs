@@ -15,7 +15,8 @@ public interface INotificationSender : IAsyncDisposable
     /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the message holds codes, never an address.</exception>
     /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender, certificate): no notification's fault.</exception>
     /// <exception cref="Errors.RecipientDeferredException">Not now, this recipient or content (4xx); others may be sent.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">Not now, none at all: connection, 421, 4xx to the login or the sender, disk full.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">Not now, none at all: connection, 421, 4xx to the login or
+    /// the sender, disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }
 

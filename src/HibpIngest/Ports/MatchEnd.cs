@@ -11,7 +11,10 @@ public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string?
     /// <summary>Most notifications (and subscriptions looked at) of one step: some seconds, and a log that every tier takes.</summary>
     public int StepRows { get; init; } = 50_000;
 
-    /// <summary>Accounts that one step of an exact count sorts; each reads the whole load. 20 million are some GB of a server's temporary space.</summary>
+    /// <summary>
+    /// Accounts that one step of an exact count sorts; each reads the whole load. 20 million are some GB of a
+    /// server's temporary space.
+    /// </summary>
     public long CountRows { get; init; } = 20_000_000;
 
     /// <summary>The load's lease lasts so long from the end of a step on, where somebody holds it.</summary>

@@ -16,7 +16,8 @@ public sealed class UsageTests : IDisposable
         Assert.Equal("", help.Error);
         foreach (var word in (string[])
             [
-                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue", "poison", "resume", "purge", "sample", "database", "doctor",
+                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue",
+                    "poison", "resume", "purge", "sample", "database", "doctor",
                 "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "130", "Examples:",
             ])
         {

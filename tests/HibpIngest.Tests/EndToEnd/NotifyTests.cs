@@ -9,7 +9,10 @@ using HibpIngest.Tests.Notifications;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>Matching and mails: nobody waits for somebody else's server, what is to stop stops, and what ends its process each time is not begun for ever.</summary>
+/// <summary>
+/// Matching and mails: nobody waits for somebody else's server, what is to stop stops, and what ends its process each
+/// time is not begun for ever.
+/// </summary>
 public sealed class NotifyTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -18,7 +21,8 @@ public sealed class NotifyTests
     [InlineData("RCPT", "450 4.2.1 busy", "450 4.2.1")]
     [InlineData("DATA", "451 4.3.0 not now", "451 4.3.0")]
     [InlineData(".", "452 4.2.2 full", "452 4.2.2")]
-    public async Task A_recipient_that_is_put_off_holds_up_nobody_else_and_is_refused_after_three_days(string at, string answer, string codes)
+    public async Task A_recipient_that_is_put_off_holds_up_nobody_else_and_is_refused_after_three_days(string at, string answer,
+        string codes)
     {
         var clock = new ShiftedClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
@@ -66,7 +70,8 @@ public sealed class NotifyTests
     {
         var clock = new ShiftedClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
-        await rig.ImportAsync(("boss@example.net", "d1.example.org"), ("user1@d1.example.org", null), ("chief@example.net", "example.com"), ("user3@example.com", null));
+        await rig.ImportAsync(("boss@example.net", "d1.example.org"), ("user1@d1.example.org", null), ("chief@example.net", "example.com"),
+            ("user3@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 20))));
         var throttled = true;
         var table = Intercepted.Around(rig.Context.Table, (method, arguments) =>
@@ -93,7 +98,8 @@ public sealed class NotifyTests
     public async Task What_is_the_server_s_puts_the_whole_message_off(string at, string? answer)
     {
         await using var rig = await PipelineRig.StartAsync();
-        await using var server = new SmtpTestServer { Script = step => step.Name == at ? answer is null ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer) : null };
+        await using var server = new SmtpTestServer { Script = step => step.Name == at ? answer is null
+            ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer) : null };
         await using var sender = NotificationSenders.Create(server.Setting);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
@@ -253,7 +259,8 @@ public sealed class NotifyTests
         await rig.Context.Queues.Get(QueueNames.Mail).ClearAsync(None);
         for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Notifying; tries++)
         {
-            await DispatchAndDieAsync(rig, QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 }, nameof(INotificationSender.SendAsync));
+            await DispatchAndDieAsync(rig, QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 },
+                nameof(INotificationSender.SendAsync));
             clock.Advance(TimeSpan.FromHours(1));
         }
         var failed = await rig.LoadAsync(load);
@@ -289,7 +296,8 @@ public sealed class NotifyTests
         await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         var calls = new List<string>();
         var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
-        await new PipelineDispatcher(rig.Context with { Database = database }).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 2 }.ToJson(), None);
+        await new PipelineDispatcher(rig.Context with { Database = database }).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load,
+            First = 1, Last = 2 }.ToJson(), None);
 
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(IBreachDatabase.GetLoadAsync), calls);
@@ -383,17 +391,20 @@ public sealed class NotifyTests
     [Fact]
     public async Task A_time_budget_ends_matching_in_the_same_mails_by_continuations()
     {
-        static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.MatchRows, options.DedupeCap) = (50, 25, 7, 60);
+        static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.MatchRows, options.DedupeCap) = (50,
+            25, 7, 60);
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Small(options);
             options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
         });
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net", "example.com"), ("chief@example.net", "d1.example.org")]);
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net",
+            "example.com"), ("chief@example.net", "d1.example.org")]);
         var zip = PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100)), ("b", PipelineRig.Accounts(20, 50)));
         await rig.DropAsync("X.zip", zip);
         var matches = 0;
-        var queues = Intercepted.Around(rig.Context.Queues, (_, arguments) => matches += (string)arguments![0]! == QueueNames.Match ? 1 : 0);
+        var queues = Intercepted.Around(rig.Context.Queues, (_, arguments) => matches += (string)arguments![0]! == QueueNames.Match
+            ? 1 : 0);
         await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
 
         var load = await rig.LoadAsync(1);
@@ -416,11 +427,14 @@ public sealed class NotifyTests
         // A copy of the match message sends none again.
         await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 }.ToJson(), None);
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1,
+            Last = 1 }.ToJson(), None);
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 2, Last = 2 }.ToJson(), None);
-        Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).Notifications));
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 2,
+            Last = 2 }.ToJson(), None);
+        Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
+            (await rig.LoadAsync(load)).Notifications));
     }
 
     [Theory]

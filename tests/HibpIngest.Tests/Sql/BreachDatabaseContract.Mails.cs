@@ -38,7 +38,8 @@ public abstract partial class BreachDatabaseContract
         Assert.NotNull(matched.PublishedAt);
         var notifications = await NotificationsAsync(load.Id);
         Assert.Equal(Enumerable.Range(1, 15), notifications.Select(notification => notification.Number));
-        Assert.All(notifications.Where(notification => notification.Domain is not null), notification => Assert.Equal(9, notification.Accounts));
+        Assert.All(notifications.Where(notification => notification.Domain is not null), notification => Assert.Equal(9,
+            notification.Accounts));
     }
 
     [Fact]
@@ -47,16 +48,20 @@ public abstract partial class BreachDatabaseContract
         var seed = Random.Shared.Next();
         var random = new Random(seed);
         await ImportAsync("a@example.org for d1.example", "b@example.org for d2.example", "c@example.org for nowhere.example");
-        var accounts = Enumerable.Range(0, 300).Select(_ => $"{new string((char)('a' + random.Next(26)), 1 + random.Next(3))}{random.Next(9)}@d{random.Next(4)}.example").ToList();
+        var accounts = Enumerable.Range(0, 300).Select(_ =>
+            $"{new string((char)('a' + random.Next(26)), 1 + random.Next(3))}{random.Next(9)}@d{random.Next(4)}.example").ToList();
         foreach (var (rows, i) in new[] { 1_000L, 100, 37, 1 }.Select((rows, i) => (rows, i)))
         {
             var load = await UpsertAsync(accounts, $"Breach{i}", duplicatesPossible: true);
             await MatchRowsAsync(load.Id);
             Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send with { CountRows = rows }, None));
-            Assert.True(accounts.Distinct().LongCount() == (await Database.GetLoadAsync(load.Id, None))!.Accounts, $"seed {seed}, parts of {rows}");
-            var told = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification => notification.Accounts);
+            Assert.True(accounts.Distinct().LongCount() == (await Database.GetLoadAsync(load.Id, None))!.Accounts,
+                $"seed {seed}, parts of {rows}");
+            var told = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification =>
+                notification.Accounts);
             foreach (var domain in new[] { "d1.example", "d2.example" })
-                Assert.True(accounts.Distinct().LongCount(account => account.EndsWith($"@{domain}", StringComparison.Ordinal)) == told[domain], $"seed {seed}, parts of {rows}, {domain}");
+                Assert.True(accounts.Distinct().LongCount(account => account.EndsWith($"@{domain}",
+                    StringComparison.Ordinal)) == told[domain], $"seed {seed}, parts of {rows}, {domain}");
         }
     }
 
@@ -107,7 +112,8 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(4));
         await MatchRowsAsync(load.Id);
-        await Assert.ThrowsAsync<HibpIngest.Errors.BadInputException>(() => Database.FinishMatchingAsync(load.Id, new MatchEnd(Encoding.UTF8.GetBytes("{"), Hold: false), None));
+        await Assert.ThrowsAsync<HibpIngest.Errors.BadInputException>(() => Database.FinishMatchingAsync(load.Id,
+            new MatchEnd(Encoding.UTF8.GetBytes("{"), Hold: false), None));
         Assert.Equal(LoadState.Matching, await StateAsync(load.Id));
         Assert.Null((await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
         Assert.Equal(
@@ -119,7 +125,8 @@ public abstract partial class BreachDatabaseContract
 
         var nothing = await UpsertAsync(["x@nowhere.example"], blob: Blob("Adobe.2.zip"));
         await MatchRowsAsync(nothing.Id);
-        Assert.Equal(LoadState.Held, await Database.FinishMatchingAsync(nothing.Id, new MatchEnd(null, false, "it is of another breach"), None));
+        Assert.Equal(LoadState.Held, await Database.FinishMatchingAsync(nothing.Id, new MatchEnd(null, false, "it is of another breach"),
+            None));
         Assert.Equal("it is of another breach", (await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
         Assert.True(await Database.ReleaseLoadNotificationsAsync(nothing.Id, None));
         Assert.Null((await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
@@ -137,7 +144,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Notifying, await MatchAsync(newer.Id));
         Assert.Equal(LoadState.Done, await MatchAsync(older.Id));
         var overtaken = (await Database.GetLoadAsync(older.Id, None))!;
-        Assert.Equal((null, newer.Id, new NotificationCounts(0, 0, 0)), (overtaken.PublishedAt, overtaken.ReplacedBy, overtaken.Notifications));
+        Assert.Equal((null, newer.Id, new NotificationCounts(0, 0, 0)), (overtaken.PublishedAt, overtaken.ReplacedBy,
+            overtaken.Notifications));
         Assert.Equal([(int)newer.Id, (int)otherName.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
         // The other way round: published in the older one's place.
@@ -146,13 +154,15 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((null, (long?)newest.Id), await PublishedAsync(newer.Id));
         Assert.Equal([(int)otherName.Id, (int)newest.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
-        async Task<(DateTimeOffset?, long?)> PublishedAsync(long load) => (await Database.GetLoadAsync(load, None))! is var found ? (found.PublishedAt, found.ReplacedBy) : default;
+        async Task<(DateTimeOffset?, long?)> PublishedAsync(long load) => (await Database.GetLoadAsync(load, None))! is var found
+            ? (found.PublishedAt, found.ReplacedBy) : default;
     }
 
     [Fact]
     public async Task Whom_an_overtaken_load_had_found_and_the_newer_one_finds_too_the_newer_one_tells()
     {
-        await ImportAsync("user1@example.com", "user2@example.com", "user3@example.com", "boss@example.org for example.com", "boss@example.org for old.example");
+        await ImportAsync("user1@example.com", "user2@example.com", "user3@example.com", "boss@example.org for example.com",
+            "boss@example.org for old.example");
         var older = await UpsertAsync(["user1@example.com", "user2@example.com", "x@old.example"]);
         await MatchRowsAsync(older.Id);
         Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(older.Id, Send with { StepRows = 5 }, None));
@@ -213,10 +223,12 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(3));
         await MatchAsync(load.Id);
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: true), await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None));
+        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: true), await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
+            None));
         await Database.MarkMessageSentAsync(load.Id, None);
         await Database.SetHiddenAsync("Adobe", hidden: true, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: false), await Database.CompleteNotificationAsync(claimed[1].Id, Me, null, None));
+        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: false), await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
+            None));
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Equal(new MailProgress(false, 0, 3, 3), await Database.GetMailProgressAsync(load.Id, None));
         Time.Advance(Lease);
@@ -237,14 +249,16 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id);
         Assert.Equal(new MailProgress(true, 0, 1, 6), await Database.GetMailProgressAsync(load.Id, None));
         var another = OpenAnother();
-        var queued = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).TryQueueMailsAsync(load.Id, 0, 4, None))));
+        var queued = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
+            ? Database : another).TryQueueMailsAsync(load.Id, 0, 4, None))));
         Assert.Single(queued, won => won);
         Assert.False(await Database.TryRestartMailsAsync(load.Id, Lease, None));
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         Assert.Equal(new MailProgress(true, 4, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
         Time.Advance(Lease);
-        var restarted = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).TryRestartMailsAsync(load.Id, Lease, None))));
+        var restarted = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
+            ? Database : another).TryRestartMailsAsync(load.Id, Lease, None))));
         Assert.Single(restarted, won => won);
         Assert.Equal(new MailProgress(true, 0, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
     }
@@ -291,7 +305,8 @@ public abstract partial class BreachDatabaseContract
         var another = OpenAnother();
         var starts = await Task.WhenAll(Enumerable.Range(0, Each * 4).Select(i => Task.Run(async () =>
             (await (i % 2 == 0 ? Database : another).ClaimNotificationsAsync(
-                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, Ahead: TimeSpan.FromMinutes(5)), None)).StartsIn)));
+                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, Ahead: TimeSpan.FromMinutes(5)),
+                    None)).StartsIn)));
         Assert.Equal(Enumerable.Range(0, Each * 4).Select(i => TimeSpan.FromSeconds(i / 10.0)), starts.Order());
     }
 
@@ -304,8 +319,10 @@ public abstract partial class BreachDatabaseContract
         var pause = TimeSpan.FromMinutes(5);
         var giveUp = TimeSpan.FromDays(3);
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None);
-        Assert.Equal(new NotificationEnd(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause, giveUp, None));
-        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause, giveUp, None));
+        Assert.Equal(new NotificationEnd(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
+            giveUp, None));
+        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause, giveUp,
+            None));
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None);
         Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
@@ -321,11 +338,13 @@ public abstract partial class BreachDatabaseContract
         var again = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Equal((1, 1), (again.Deferrals, again.Attempts));
         Time.Advance(giveUp - pause - TimeSpan.FromSeconds(1));
-        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp, None));
+        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
+            None));
         Time.Advance(pause);
         // Due ones are claimed as well by a message that happens to come.
         Assert.Equal(2, Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed).Deferrals);
-        Assert.Equal(new NotificationEnd(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp, None));
+        Assert.Equal(new NotificationEnd(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause,
+            giveUp, None));
         Assert.Equal(new NotificationCounts(0, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
         Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
     }
@@ -338,14 +357,17 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id);
         for (var attempt = 1; attempt <= 3; attempt++)
         {
-            Assert.Equal([attempt, attempt], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, $"owner {attempt}", Lease, None)).Claimed.Select(one => one.Attempts));
+            Assert.Equal([attempt, attempt], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, $"owner {attempt}", Lease,
+                None)).Claimed.Select(one => one.Attempts));
             Time.Advance(Lease);
         }
         await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
         await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
-        Assert.Equal([1, 4], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one => one.Attempts));
+        Assert.Equal([1, 4], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
+            one.Attempts));
         await Database.FailLoadAsync(load.Id, "a fault", None);
         await Database.ResumeLoadAsync(load.Id, None);
-        Assert.Equal([1, 1], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one => one.Attempts));
+        Assert.Equal([1, 1], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
+            one.Attempts));
     }
 }

@@ -67,15 +67,18 @@ internal static class DatabaseSteps
     }
 
     /// <summary>Matches a range under a lease that nobody holds.</summary>
-    public static Task<bool> MatchRowsAsync(this IBreachDatabase database, long load, long after, long upTo, CancellationToken cancellationToken) =>
+    public static Task<bool> MatchRowsAsync(this IBreachDatabase database, long load, long after, long upTo,
+        CancellationToken cancellationToken) =>
         database.MatchRowsAsync(load, after, upTo, TimeSpan.FromMinutes(2), cancellationToken);
 
     /// <summary>Ends matching, all steps of it; <paramref name="suppress"/>: by a document that retires the breach.</summary>
-    public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress, CancellationToken cancellationToken) =>
+    public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress,
+        CancellationToken cancellationToken) =>
         database.FinishAllAsync(load, new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : (ReadOnlyMemory<byte>?)null, hold), cancellationToken);
 
     /// <summary>Ends matching, all steps of it.</summary>
-    public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end, CancellationToken cancellationToken)
+    public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end,
+        CancellationToken cancellationToken)
     {
         LoadState? state;
         do
@@ -87,7 +90,8 @@ internal static class DatabaseSteps
     /// <summary>Claims at a rate that nobody has to wait for.</summary>
     public static Task<NotificationClaims> ClaimNotificationsAsync(
         this IBreachDatabase database, long load, int first, int last, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9, Ahead: TimeSpan.FromHours(1)), cancellationToken);
+        database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9,
+            Ahead: TimeSpan.FromHours(1)), cancellationToken);
 
     /// <summary>Begins a try of a slice, whoever it is that does.</summary>
     public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) => database.BeginSliceAsync(load, slice, 5, CancellationToken.None);

@@ -201,7 +201,8 @@ public sealed partial class SqliteBreachDatabaseTests
             steps.Add(row.GetString(3));
         Assert.Contains(steps, step => step.Contains("INDEX notifications_waiting (load=?)", StringComparison.Ordinal));
         Assert.Contains(steps, step => step.Contains("INDEX notifications_by_load (load=?)", StringComparison.Ordinal));
-        Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR", StringComparison.Ordinal));
+        Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR",
+            StringComparison.Ordinal));
     }
 
     [Fact]
