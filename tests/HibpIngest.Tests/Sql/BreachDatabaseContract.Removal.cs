@@ -272,7 +272,7 @@ public abstract partial class BreachDatabaseContract
     private async Task SendAllAsync(long load)
     {
         foreach (var notification in (await Database.ClaimNotificationsAsync(load, 1, 100, Me, Lease, None)).Claimed)
-            Assert.True(await Database.CompleteNotificationAsync(notification.Id, Me, null, None));
+            Assert.True((await Database.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);
         Assert.True(await Database.TryFinishLoadAsync(load, None));
     }
 
