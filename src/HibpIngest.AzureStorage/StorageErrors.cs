@@ -24,6 +24,7 @@ internal static class StorageErrors
         {
             OperationCanceledException when cancellationToken.IsCancellationRequested => error,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
+            TokenOutageException outage => new StoreUnavailableException($"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused => new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException or TimeoutException =>
                 new StoreUnavailableException($"{operation} failed: {Reason(error)}"),
