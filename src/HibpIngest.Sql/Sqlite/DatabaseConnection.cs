@@ -20,6 +20,9 @@ internal sealed class DatabaseConnection : IDisposable
 
     static DatabaseConnection() => Batteries_V2.Init();
 
+    /// <summary>Version of the SQLite library in this process.</summary>
+    public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
+
     /// <exception cref="StoreRefusedException">There is no such path, or no permission.</exception>
     public DatabaseConnection(string file)
     {

@@ -36,6 +36,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         _time = time;
     }
 
+    /// <summary>Version of the SQLite library in this process.</summary>
+    public static Version LibraryVersion => DatabaseConnection.LibraryVersion;
+
     /// <inheritdoc/>
     public string DisplayName => _file;
 
@@ -254,7 +257,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         var connection = new DatabaseConnection(_file);
         try
         {
-            // Other processes are waited for in RunUnderLockAsync: no thread is held, cancellation counts, and SQLite itself would sleep for a whole second (it is built without usleep).
+            // Other processes are waited for in RunUnderLockAsync: no thread is held, and cancellation counts.
             connection.SetBusyTimeout(TimeSpan.Zero);
             // Another program's database is left as it is.
             connection.Script("BEGIN");
