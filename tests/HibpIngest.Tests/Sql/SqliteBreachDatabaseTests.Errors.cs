@@ -40,7 +40,8 @@ public sealed partial class SqliteBreachDatabaseTests
     {
         var file = Path.Combine(_folder, "plain.txt");
         await File.WriteAllTextAsync(file, "no folder");
-        Assert.Throws<StoreRefusedException>(() => SqliteBreachDatabase.Open(Path.Combine(file, "x.db"), Time));
+        await using var below = SqliteBreachDatabase.Open(Path.Combine(file, "x.db"), Time);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => below.UpgradeAsync(None));
         await using var folder = SqliteBreachDatabase.Open(_folder, Time);
         await Assert.ThrowsAsync<StoreRefusedException>(() => folder.UpgradeAsync(None));
         await Assert.ThrowsAsync<StoreRefusedException>(() => folder.GetSchemaVersionAsync(None));
