@@ -72,6 +72,20 @@ public sealed class BadStoreTests : IAsyncLifetime
         (await RunAsync(_storage, "own.db", "status")).Succeeded();
     }
 
+    [Fact]
+    public async Task A_database_file_that_is_replaced_under_a_host()
+    {
+        await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
+        File.Delete(Path.Combine(_folder.Path, "hibp.db"));
+        var drop = HibpProcess.RunAsync(_folder.Path, Variables(_storage, "other.db"), "drop", Zip());
+        var ended = await host.EndAsync();
+        await drop;
+        Assert.Equal(1, ended.ExitCode);
+        var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
+        Assert.StartsWith($"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
+        Assert.False(File.Exists(Path.Combine(_folder.Path, "hibp.db")));
+    }
+
     private async Task<string> RefusalAsync(string storage, string database, params string[] arguments)
     {
         var line = (await RunAsync(storage, database, arguments)).FailedWithOneLine();
@@ -79,10 +93,14 @@ public sealed class BadStoreTests : IAsyncLifetime
         return line;
     }
 
-    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(
-        _folder.Path,
-        new Dictionary<string, string> { ["HIBP_STORAGE"] = storage, ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database), ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail") },
-        arguments);
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+
+    private Dictionary<string, string> Variables(string storage, string database) => new()
+    {
+        ["HIBP_STORAGE"] = storage,
+        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
+        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+    };
 
     private string Zip() => _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
 
