@@ -42,6 +42,7 @@ internal static class StorageErrors
             (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
             // Deleted a moment ago; the service takes up to a minute or so over it.
             (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
+            (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
             (401 or 403 or 404, _) => new StoreRefusedException(message),
             // Whatever else it refuses is not mended by trying again: the request or the set-up is wrong.
             _ => new StoreRefusedException(message),

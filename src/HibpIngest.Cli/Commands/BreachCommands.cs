@@ -15,7 +15,7 @@ internal sealed class BreachCommands() : CommandGroup(
     /// <summary>Hides or shows; in force at once.</summary>
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         if (!await database.SetHiddenAsync(name, hidden, cancellationToken) || await database.GetBreachAsync(name, cancellationToken) is not { } breach)
             throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
         if (session.Screen.Json)
@@ -74,7 +74,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
         if (!session.Parsed.GetValue(_yes) && !Console.IsInputRedirected && session.Screen.IsLive)
         {

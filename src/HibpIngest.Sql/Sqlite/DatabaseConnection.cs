@@ -29,7 +29,8 @@ internal sealed class DatabaseConnection : IDisposable
 
     /// <param name="file">Its path.</param>
     /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
-    /// <exception cref="StoreRefusedException">There is no such path, or no permission.</exception>
+    /// <exception cref="StoreMissingException">There is no such file.</exception>
+    /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
     public DatabaseConnection(string file, bool create = false)
     {
         _file = file;
@@ -38,7 +39,7 @@ internal sealed class DatabaseConnection : IDisposable
         {
             _database?.Dispose();
             if (!create && !Path.Exists(file))
-                throw new StoreRefusedException($"there is no database '{file}': name the one that is meant; 'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+                throw new StoreMissingException($"there is no database '{file}': name the one that is meant; 'hibp run' and 'hibp database upgrade' make a new one, with its schema");
             throw code == raw.SQLITE_CANTOPEN
                 ? new StoreRefusedException($"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
                 : SqliteErrors.Create(code, file, "");

@@ -39,7 +39,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
 
     /// <summary>Opens it where it isn't open yet, else makes sure that it is still the one.</summary>
     /// <exception cref="StoreMismatchException">It is another by now, or gone.</exception>
-    /// <exception cref="StoreRefusedException">There is none.</exception>
+    /// <exception cref="StoreMissingException">There is none.</exception>
     public void Check()
     {
         lock (_lock)

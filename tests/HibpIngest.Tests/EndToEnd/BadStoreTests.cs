@@ -1,7 +1,9 @@
 using System.Net;
 using System.Net.Sockets;
+using HibpIngest.AzureStorage;
 using HibpIngest.Tests.Azurite;
 using HibpIngest.Tests.Cli;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.EndToEnd;
 
@@ -43,6 +45,7 @@ public sealed class BadStoreTests : IAsyncLifetime
         var closed = ClosedPort();
         var nowhere = string.Join(';', _storage.Split(';')
             .Select(part => part.Split("Endpoint=") is [var service, var address] ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
+        (await RunAsync(nowhere, "1.db", "database", "upgrade")).Succeeded();
         var lines = await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"), RefusalAsync(nowhere, "3.db", "drop", Zip())).WaitAsync(Bounded);
         Assert.All(lines, line => Assert.Contains("no connection (ConnectionRefused)", line, StringComparison.Ordinal));
     }
@@ -63,11 +66,11 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task A_database_of_another_table()
     {
-        (await RunAsync(_storage, "own.db", "status")).Succeeded();
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
         Assert.Contains("the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
 
         // One that has a table of its own already.
-        (await RunAsync(await AzuriteFixture.NewAccountAsync(), "other.db", "status")).Succeeded();
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
         Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
         (await RunAsync(_storage, "own.db", "status")).Succeeded();
     }
@@ -77,9 +80,11 @@ public sealed class BadStoreTests : IAsyncLifetime
     {
         await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
         File.Delete(Path.Combine(_folder.Path, "hibp.db"));
-        var drop = HibpProcess.RunAsync(_folder.Path, Variables(_storage, "other.db"), "drop", Zip());
+        // As any storage tool does.
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        await using (var zip = File.OpenRead(Zip()))
+            await account.Blobs.UploadAsync("Whole.zip", zip, null, CancellationToken.None);
         var ended = await host.EndAsync();
-        await drop;
         Assert.Equal(1, ended.ExitCode);
         var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
         Assert.StartsWith($"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);

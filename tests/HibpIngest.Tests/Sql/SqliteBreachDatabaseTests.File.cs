@@ -94,7 +94,7 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal((0, (await Database.GetSchemaVersionAsync(None)).Expected), await database.GetSchemaVersionAsync(None));
         foreach (var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None), () => database.TryLockAsync("sweep", Me, Lease, None) })
         {
-            var told = await Assert.ThrowsAsync<StoreRefusedException>(call);
+            var told = await Assert.ThrowsAsync<StoreMissingException>(call);
             Assert.Contains($"there is no database '{file}'", told.Message, StringComparison.Ordinal);
         }
         Assert.False(Directory.Exists(Path.Combine(_folder, "deep")));
