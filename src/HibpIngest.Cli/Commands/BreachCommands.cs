@@ -2,7 +2,6 @@ using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -62,26 +61,26 @@ internal sealed class BreachShowCommand : HibpCommand
 internal sealed class BreachRemoveCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
-    private readonly Option<bool> _yes = new("--yes") { Description = "Don't ask. (It asks on a terminal only.)" };
+    private readonly Confirmation _confirmation = new();
 
     public BreachRemoveCommand()
         : base("remove", "Take a breach off every account in the table, then out of the database with all of its loads. It can't be undone.")
     {
         Add(_name);
-        Add(_yes);
-        Examples = [("hibp breach remove Adobe", "asks first, then reads through the whole table")];
+        Add(_confirmation.Yes);
+        Examples =
+        [
+            ("hibp breach remove Adobe", "has its name typed first, then reads through the whole table"),
+            ("hibp breach remove Adobe --yes", "the same in a script, where nobody can be asked"),
+        ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        _confirmation.RequireAnswerable(session.Parsed, "breach remove");
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
-        if (!session.Parsed.GetValue(_yes) && !Console.IsInputRedirected && session.Screen.IsLive)
-        {
-            var question = new ConfirmationPrompt($"Remove {Markup.Escape(breach.Name)} from every account, for good?") { DefaultValue = false };
-            if (!await question.ShowAsync(session.Screen.Messages, cancellationToken))
-                throw new NotPossibleException("nothing was removed");
-        }
+        await _confirmation.AskAsync(session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
         var entities = await Work.ShowAsync(session.Screen, $"removing {breach.Name}: accounts changed", progress =>
             new Operations(pipeline.Context).RemoveBreachAsync(breach.Name, progress, cancellationToken));
         if (session.Screen.Json)
