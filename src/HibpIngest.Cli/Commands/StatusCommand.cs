@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using Spectre.Console;
@@ -36,7 +37,7 @@ internal sealed class StatusCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var context = pipeline.Context;
         var name = session.Parsed.GetValue(_breach);
         var breach = name is null ? null : await GetBreachAsync(context.Database, name, cancellationToken);
@@ -92,6 +93,16 @@ internal sealed class StatusCommand : HibpCommand
             queue, await CountAsync(context.Queues.Get(queue)), await CountAsync(context.Queues.Get(queue + QueueNames.PoisonSuffix)))));
         return (loads, queues);
 
-        async Task<int> CountAsync(IMessageQueue queue) => (await queue.GetDepthAsync(cancellationToken)).Messages;
+        async Task<int> CountAsync(IMessageQueue queue)
+        {
+            try
+            {
+                return (await queue.GetDepthAsync(cancellationToken)).Messages;
+            }
+            catch (StoreMissingException)
+            {
+                return 0; // the next host makes it
+            }
+        }
     }
 }

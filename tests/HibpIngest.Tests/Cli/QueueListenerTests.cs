@@ -307,7 +307,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     [Fact]
     public async Task A_queue_that_is_not_there_ends_it()
     {
-        await Assert.ThrowsAsync<StoreRefusedException>(() =>
+        await Assert.ThrowsAsync<StoreMissingException>(() =>
             new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log).RunAsync(_stop.Token).WaitAsync(Patience));
     }
 
