@@ -8,6 +8,9 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
     /// <summary>Called with queue and operation before the call; may throw.</summary>
     public Action<string, string>? Before { get; set; }
 
+    /// <summary>Told for how long a receive or an extension asks for messages, before the call.</summary>
+    public Action<string, TimeSpan>? OnVisibility { get; set; }
+
     /// <summary>Told how many messages a receive brought.</summary>
     public Action<int>? OnReceived { get; set; }
 
@@ -27,6 +30,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
         {
             IReadOnlyList<QueuedMessage> received = [];
+            owner.OnVisibility?.Invoke("receive", visibility);
             await TellAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
             owner.OnReceived?.Invoke(received.Count);
             return received;
@@ -35,6 +39,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         public async Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken)
         {
             QueuedMessage? extended = null;
+            owner.OnVisibility?.Invoke("extend", visibility);
             await TellAsync("extend", async () => extended = await real.ExtendAsync(message, visibility, cancellationToken));
             return extended;
         }
