@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
@@ -119,6 +120,25 @@ public sealed class CommandTests : IAsyncLifetime
         _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");
         (await RunAsync("database", "upgrade")).Succeeded();
         Assert.Contains("belongs to another database", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("head -1")]
+    [InlineData("head -12")]
+    [InlineData("true")]
+    public async Task Watching_ends_quietly_with_whoever_reads_it(string reader)
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
+        Assert.Equal((141, ""), (exitCode, error));
+        Assert.Equal(reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture), output.Split('\n').Length - 1);
+    }
+
+    [Fact]
+    public async Task What_nobody_reads_to_its_end_is_done_all_the_same()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        Assert.Equal((0, "", ""), await ShellAsync("status --json | true; exit ${PIPESTATUS[0]}"));
     }
 
     [Fact]
@@ -245,6 +265,32 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "B.zip")));
         Assert.NotEqual(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "C.zip")));
         Assert.Empty(Directory.GetFiles(_folder.Path, "*.part"));
+    }
+
+    /// <summary>A command line as a shell takes it: pipes, redirections and all.</summary>
+    private async Task<(int ExitCode, string Output, string Error)> ShellAsync(string line)
+    {
+        var start = new ProcessStartInfo("bash", ["-c", $"dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' {line}"])
+        {
+            WorkingDirectory = _folder.Path,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (var (name, value) in _variables)
+            start.Environment[name] = value;
+        using var shell = Process.Start(start)!;
+        try
+        {
+            var output = shell.StandardOutput.ReadToEndAsync();
+            var error = shell.StandardError.ReadToEndAsync();
+            await shell.WaitForExitAsync().WaitAsync(TimeSpan.FromMinutes(1));
+            return (shell.ExitCode, await output, await error);
+        }
+        finally
+        {
+            shell.Kill(entireProcessTree: true);
+        }
     }
 
     private async Task UntilDoneAsync()
