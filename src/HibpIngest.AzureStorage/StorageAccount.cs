@@ -19,6 +19,7 @@ public sealed class StorageAccount : IDisposable
     private readonly SocketsHttpHandler _handler;
     private readonly HttpClient _http;
     private readonly StorageConnection _connection;
+    private readonly WriteThrottle _throttle;
 
     private StorageAccount(StorageConnection connection, ILoggerFactory loggers, StorageOptions options)
     {
@@ -53,7 +54,8 @@ public sealed class StorageAccount : IDisposable
         var tables = new TableService(connection, token, options, transport);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
-        Table = new AccountTable(tables, options.AccountsTable, loggers.CreateLogger<AccountTable>());
+        _throttle = new WriteThrottle(options.TimeProvider);
+        Table = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
         Register = new StoreRegister(tables, options.RegisterTable);
     }
 
@@ -98,6 +100,7 @@ public sealed class StorageAccount : IDisposable
     /// <summary>Closes its connections.</summary>
     public void Dispose()
     {
+        _throttle.Dispose();
         _http.Dispose();
         _handler.Dispose();
     }

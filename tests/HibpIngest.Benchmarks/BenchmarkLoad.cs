@@ -25,6 +25,13 @@ internal static class BenchmarkLoad
         return await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Owner, 1, load.Settings.SliceRows, Lease), CancellationToken.None);
     }
 
+    /// <summary>Says of a slice that it is in the table.</summary>
+    public static async Task CompleteSliceAsync(IBreachDatabase database, Slice slice)
+    {
+        await database.BeginSliceAsync(slice.Load, slice.Number, Owner, Lease, maxTries: 1, CancellationToken.None);
+        await database.CompleteSliceAsync(slice.Load, slice.Number, Owner, slice.Count, CancellationToken.None);
+    }
+
     /// <summary>All batches are in.</summary>
     public static Task FinishAsync(IBreachDatabase database, Load load) => database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
 }

@@ -98,7 +98,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         }
         await BenchmarkLoad.FinishAsync(database, load);
         foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
-            await database.CompleteSliceAsync(load.Id, slice.Number, slice.Count, CancellationToken.None);
+            await BenchmarkLoad.CompleteSliceAsync(database, slice);
         await database.TryStartMatchingAsync(load.Id, CancellationToken.None);
         return load.Id;
     }

@@ -1,3 +1,4 @@
+using HibpIngest.Ports;
 using System.Diagnostics;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
@@ -62,7 +63,7 @@ internal static class RemovalBenchmark
         foreach (var batch in batches)
         {
             await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
-                await context.Table.UpsertAsync(batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, token));
+                await context.Table.UpsertAsync(batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token), token));
         }
         return load;
     }

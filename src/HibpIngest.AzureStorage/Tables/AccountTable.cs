@@ -8,7 +8,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>The accounts in Table Storage.</summary>
-internal sealed partial class AccountTable(TableService tables, string table, ILogger<AccountTable> logger) : IAccountTable
+internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger) : IAccountTable
 {
     /// <summary>15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them the partition's.</summary>
     private const int MaxFiltered = 14;
@@ -17,7 +17,8 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
 
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
-    public async Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, CancellationToken cancellationToken)
+    public async Task UpsertAsync(
+        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(aliases.Length, IAccountTable.MaxTransactionEntities);
@@ -27,13 +28,18 @@ internal sealed partial class AccountTable(TableService tables, string table, IL
         {
             // Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less time over it.
             var alias = Encoding.ASCII.GetString(bytes.Span[aliases.Span[0]]);
-            var row = (mark - 1) / IAccountTable.MarksPerRow;
-            await tables.MergeAsync(table, Encoding.ASCII.GetString(domain.Span), RowKey(alias, row), writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account", cancellationToken);
+            var (partition, row) = (Encoding.ASCII.GetString(domain.Span), RowKey(alias, (mark - 1) / IAccountTable.MarksPerRow));
+            await throttle.SendAsync(domain, 1, inFlight, () =>
+                tables.MergeAsync(table, partition, row, writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account", cancellationToken));
             return;
         }
 
-        using var transaction = TableTransaction.Upsert(_address, domain.Span, aliases.Span, bytes.Span, mark);
-        await tables.SubmitAsync(transaction, cancellationToken);
+        await throttle.SendAsync(domain, aliases.Length, inFlight, async () =>
+        {
+            // Not before its turn: thousands may wait for it.
+            using var transaction = TableTransaction.Upsert(_address, domain.Span, aliases.Span, bytes.Span, mark);
+            return await tables.SubmitAsync(transaction, cancellationToken);
+        });
     }
 
     public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)

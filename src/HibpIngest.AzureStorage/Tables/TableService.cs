@@ -96,13 +96,17 @@ internal sealed partial class TableService
         answer.ThrowUnlessSuccess(operation);
     }
 
-    /// <summary>Adds properties to an entity, which is made where there is none (InsertOrMerge).</summary>
-    public async Task MergeAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    /// <summary>Adds properties to an entity, which is made where there is none (InsertOrMerge). Not null: the service asks to slow down; to be called again then.</summary>
+    public async Task<WriteRefusal?> MergeAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
-        using var answer = await SendAsync(RequestMethod.Patch, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Patch, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken, ThrottleClassifier.Instance);
+        if (answer.Status is < 200 or >= 300 && ThrottleClassifier.IsThrottled(answer.Status, answer.Code))
+            return Refusal(operation, answer.Status, answer.Code, RetryAfter(answer.Header("Retry-After")));
         answer.ThrowUnlessSuccess(operation);
         StorageTelemetry.Transactions.Add(1);
+        return null;
     }
 
     /// <summary>Replaces an entity; false when it is gone or of another version by now.</summary>
@@ -143,10 +147,10 @@ internal sealed partial class TableService
     }
 
     /// <summary>
-    /// Carries out an entity group transaction. What the service says of it counts, not that it answered: a part that was throttled or failed on the service's side is
-    /// sent again with the whole, as a lost connection is, which takes a transaction that may be done twice.
+    /// Carries out an entity group transaction. What the service says of it counts, not that it answered: a part that failed on the service's side is sent again with the whole, as a lost connection is,
+    /// which takes a transaction that may be done twice. Not null: the service asks to slow down; to be called again then.
     /// </summary>
-    public async Task SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
+    public async Task<WriteRefusal?> SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
     {
         for (var attempt = 0; ; attempt++)
         {
@@ -154,15 +158,25 @@ internal sealed partial class TableService
             if (failure is null)
             {
                 StorageTelemetry.Transactions.Add(1);
-                return;
+                return null;
             }
 
+            if (failure is StoreThrottledException throttled)
+                return new WriteRefusal(throttled, Pause(retryAfter));
             if (!retriable || attempt >= _options.MaxRetries)
                 throw failure;
             StorageTelemetry.Retries.Add(1);
             await Task.Delay(Delay(attempt, retryAfter), _options.TimeProvider, cancellationToken);
         }
     }
+
+    private WriteRefusal Refusal(string operation, int status, string? code, TimeSpan? retryAfter) =>
+        new(Throttled(operation, status, code), Pause(retryAfter));
+
+    private static StoreThrottledException Throttled(string operation, int status, string? code) => new(StorageErrors.FromStatus(operation, status, code).Message);
+
+    /// <summary>Doubtful where it is long: a partition is busy for seconds.</summary>
+    private TimeSpan Pause(TimeSpan? retryAfter) => retryAfter is not { } told ? TimeSpan.Zero : told < _options.MaxRetryDelay ? told : _options.MaxRetryDelay;
 
     /// <summary>Percent-encoded, and with quotes doubled: a key within an address.</summary>
     private static string Key(string key) => Uri.EscapeDataString(key.Replace("'", "''", StringComparison.Ordinal));
@@ -216,9 +230,12 @@ internal sealed partial class TableService
         return message;
     }
 
-    private async Task<TableAnswer> SendAsync(RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation, CancellationToken cancellationToken)
+    private async Task<TableAnswer> SendAsync(RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation, CancellationToken cancellationToken,
+        ResponseClassifier? classifier = null)
     {
         var message = CreateMessage(method, address, accept);
+        if (classifier is not null)
+            message.ResponseClassifier = classifier;
         try
         {
             if (body is not null)
@@ -252,6 +269,7 @@ internal sealed partial class TableService
         using var message = CreateMessage(RequestMethod.Post, _batch, NoMetadata);
         // Read from the connection into a buffer that is used again, not into one of the pipeline's for every answer.
         message.BufferResponse = false;
+        message.ResponseClassifier = ThrottleClassifier.Instance;
         message.Request.Headers.Add("Content-Type", TableTransaction.ContentType);
         message.Request.Content = RequestContent.Create(transaction.Body);
         try
@@ -304,6 +322,8 @@ internal sealed partial class TableService
             {
                 // The pipeline has used up its tries on what was worth trying again.
                 var code = message.Response.Headers.TryGetValue("x-ms-error-code", out var header) ? header : ODataError.Parse(answer).Code;
+                if (ThrottleClassifier.IsThrottled(status, code))
+                    return (Throttled(operation, status, code), true, RetryAfter(message.Response));
                 return (StorageErrors.FromStatus(operation, status, code), false, null);
             }
 
@@ -312,8 +332,10 @@ internal sealed partial class TableService
                 return outcome.Succeeded == transaction.Count ? (null, false, null) : (TableAnswer.Malformed(operation), true, null);
             if (outcome.FailedStatus is 429 or 503)
                 StorageTelemetry.Throttled.Add(1);
-            var failure = StorageErrors.FromStatus(transaction.Describe(outcome.FailedIndex), outcome.FailedStatus, outcome.Code);
-            return (failure, outcome.FailedStatus is 408 or 429 or 500 or 502 or 503 or 504, RetryAfter(message.Response));
+            var described = transaction.Describe(outcome.FailedIndex);
+            if (ThrottleClassifier.IsThrottled(outcome.FailedStatus, outcome.Code))
+                return (Throttled(described, outcome.FailedStatus, outcome.Code), true, RetryAfter(message.Response));
+            return (StorageErrors.FromStatus(described, outcome.FailedStatus, outcome.Code), outcome.FailedStatus is 500 or 502, RetryAfter(message.Response));
         }
         finally
         {
@@ -321,8 +343,9 @@ internal sealed partial class TableService
         }
     }
 
-    private static TimeSpan? RetryAfter(Azure.Response response) =>
-        response.Headers.TryGetValue("Retry-After", out var text) && int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
+    private static TimeSpan? RetryAfter(Azure.Response response) => response.Headers.TryGetValue("Retry-After", out var text) ? RetryAfter(text) : null;
+
+    private static TimeSpan? RetryAfter(string text) => int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
 
     /// <summary>Doubling, with jitter so that workers which were refused together don't come back together.</summary>
     private TimeSpan Delay(int attempt, TimeSpan? retryAfter)

@@ -46,7 +46,7 @@ internal static class Parameter
 
     public static SqlParameter Hash(string name, byte[] sha256) => Create(name, SqlDbType.Binary, 32, sha256);
 
-    public static SqlParameter LongBytes(string name, byte[] value) => Create(name, SqlDbType.VarBinary, -1, value);
+    public static SqlParameter LongBytes(string name, byte[]? value) => Create(name, SqlDbType.VarBinary, -1, value);
 
     public static SqlParameter Guid(string name, Guid value) => Create(name, SqlDbType.UniqueIdentifier, 0, value);
 

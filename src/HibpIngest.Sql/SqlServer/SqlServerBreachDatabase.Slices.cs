@@ -9,46 +9,75 @@ public sealed partial class SqlServerBreachDatabase
 {
     private const string SliceColumns = "s.load_id, s.number, s.first_position, s.last_position, s.row_count, s.state, s.attempts, s.error, s.queued_at, s.done_at";
 
+    /// <summary>Of a load <c>l</c>: its slices may be worked on.</summary>
+    private const string MayBeWritten = "l.purging = 0 AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
+
+    private const string KeepProgress =
+        "done_transactions = CASE WHEN @done IS NULL THEN done_transactions ELSE @done END, order_version = CASE WHEN @done IS NULL THEN order_version ELSE @order END";
+
     /// <inheritdoc/>
-    public Task<SliceWork?> BeginSliceAsync(long load, int slice, int maxTries, CancellationToken cancellationToken) =>
+    public Task<SliceWork?> BeginSliceAsync(long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
-                var began = await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.slices SET attempts = attempts + 1
-                    WHERE load_id = @load AND number = @slice AND state IN ('pending', 'queued') AND attempts < @most
-                        AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND purging = 0 AND superseded = 0 AND removing = 0)
+                var begun = await session.FirstAsync(
+                    $"""
+                    UPDATE dbo.slices SET attempts = CASE WHEN state = 'failed' OR attempts >= @most THEN attempts ELSE attempts + 1 END, owner = @owner,
+                        lease_expires_at = DATEADD(millisecond, @lease, @now), active_at = @now
+                    OUTPUT deleted.state, deleted.attempts
+                    WHERE load_id = @load AND number = @slice AND state <> 'done' AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                        AND EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})
                     """,
-                    BigInt("@load", load), Int("@slice", slice), Int("@most", maxTries)) == 1;
+                    row => new Begun(ToSliceState(row.Text(0)), row.Int32(1)),
+                    BigInt("@load", load), Int("@slice", slice), Int("@most", maxTries), Owner(owner), Milliseconds("@lease", lease));
                 var work = await session.FirstAsync(
                     $"""
-                    SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name
+                    SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name, CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END, s.order_version, s.done_transactions
                     FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
-                    WHERE s.load_id = @load AND s.number = @slice AND l.purging = 0 AND l.superseded = 0 AND l.removing = 0
+                    WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
                     """,
-                    row => new SliceWork(RowReaders.Slice(row), row.Int32(10), row.Text(11)),
-                    BigInt("@load", load), Int("@slice", slice));
-                return work is { Slice.State: SliceState.Pending or SliceState.Queued } && !began ? work with { Slice = work.Slice with { Attempts = maxTries + 1 } } : work;
+                    row => new SliceWork(RowReaders.Slice(row), row.Int32(10), row.Text(11))
+                    {
+                        HeldUntil = row.TimeOrNull(12),
+                        Progress = row.IsNull(14) ? null : new SliceProgress(row.Int32(13), row.Bytes(14)),
+                    },
+                    BigInt("@load", load), Int("@slice", slice), Owner(owner));
+                if (work is null || work.Slice.State == SliceState.Done)
+                    return work;
+                // The lease that was in the way may have run out between the two statements.
+                if (begun is null)
+                    return work with { HeldUntil = work.HeldUntil ?? DateTimeOffset.MinValue };
+                return begun.State != SliceState.Failed && begun.Attempts >= maxTries ? work with { Slice = work.Slice with { Attempts = maxTries + 1 } } : work;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task CompleteSliceAsync(long load, int slice, int entities, CancellationToken cancellationToken) =>
+    public Task<bool> RenewSliceAsync(long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync(
+                $"""
+                UPDATE dbo.slices SET lease_expires_at = DATEADD(millisecond, @lease, @now), active_at = @now, {KeepProgress}
+                WHERE load_id = @load AND number = @slice AND owner = @owner AND state <> 'done' AND EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})
+                """,
+                BigInt("@load", load), Int("@slice", slice), Owner(owner), Milliseconds("@lease", lease), LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion)) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> CompleteSliceAsync(long load, int slice, string owner, int entities, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
                 var before = await session.FirstAsync(
                     """
-                    UPDATE dbo.slices SET state = 'done', entities = @entities, done_at = @now, error = NULL
+                    UPDATE dbo.slices SET state = 'done', entities = @entities, done_at = @now, active_at = @now, error = NULL, owner = NULL, lease_expires_at = NULL, done_transactions = NULL
                     OUTPUT deleted.state
-                    WHERE load_id = @load AND number = @slice AND state <> 'done'
+                    WHERE load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner
                     """,
                     row => row.Text(0),
-                    BigInt("@load", load), Int("@slice", slice), Int("@entities", entities));
+                    BigInt("@load", load), Int("@slice", slice), Int("@entities", entities), Owner(owner));
                 // Of two last failed slices that end together the second sees, once it has the load's row, what the first has done.
                 if (before is null || ToSliceState(before) != SliceState.Failed || !await LockLoadRowAsync(session, load))
-                    return;
+                    return before is not null;
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
@@ -56,28 +85,34 @@ public sealed partial class SqlServerBreachDatabase
                         AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state = 'failed')
                     """,
                     BigInt("@load", load));
+                return true;
             },
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task ReturnSliceTryAsync(long load, int slice, string error, CancellationToken cancellationToken) =>
+    public Task ReturnSliceTryAsync(long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
-                """
-                UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, error = @error
-                WHERE load_id = @load AND number = @slice AND state IN ('pending', 'queued')
+                $"""
+                UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 AND state <> 'failed' THEN attempts - 1 ELSE attempts END, error = COALESCE(@error, error), owner = NULL,
+                    lease_expires_at = NULL, active_at = @now, {KeepProgress}
+                WHERE load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner
                 """,
-                BigInt("@load", load), Int("@slice", slice), LongText("@error", OneLine(error))),
+                BigInt("@load", load), Int("@slice", slice), Owner(owner), LongText("@error", error is null ? null : OneLine(error)), LongBytes("@done", progress?.Done),
+                Int("@order", progress?.OrderVersion)),
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task FailSliceAsync(long load, int slice, string error, bool exhausted, CancellationToken cancellationToken) =>
+    public Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
                 var changed = await session.ExecuteAsync(
-                    "UPDATE dbo.slices SET error = @error, state = CASE WHEN @exhausted = 1 THEN 'failed' ELSE state END WHERE load_id = @load AND number = @slice AND state <> 'done'",
-                    BigInt("@load", load), Int("@slice", slice), LongText("@error", OneLine(error)), Bit("@exhausted", exhausted));
+                    """
+                    UPDATE dbo.slices SET error = @error, state = CASE WHEN @exhausted = 1 THEN 'failed' ELSE state END, owner = NULL, lease_expires_at = NULL, active_at = @now
+                    WHERE load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner
+                    """,
+                    BigInt("@load", load), Int("@slice", slice), Owner(owner), LongText("@error", OneLine(error)), Bit("@exhausted", exhausted));
                 // The first failed slice is the one that the load names.
                 if (changed == 1 && exhausted)
                     await FailAsync(session, load, $"slice {slice}: {error}", onlyFirst: true);
@@ -110,7 +145,8 @@ public sealed partial class SqlServerBreachDatabase
                     return []; // its rows are in the slices of the load it was restarted as
                 var requeued = await session.ListAsync(
                     $"""
-                    UPDATE dbo.slices SET state = 'pending', attempts = 0, entities = 0, error = NULL, pending_since = @now, queued_at = NULL, done_at = NULL
+                    UPDATE dbo.slices SET state = 'pending', attempts = 0, entities = 0, error = NULL, pending_since = @now, queued_at = NULL, done_at = NULL, owner = NULL,
+                        done_transactions = NULL
                     OUTPUT {SliceColumns.Replace("s.", "inserted.", StringComparison.Ordinal)}
                     WHERE load_id = @load AND (number = @slice OR @slice IS NULL AND (state = 'failed' OR @failedOnly = 0))
                     """,
@@ -140,20 +176,28 @@ public sealed partial class SqlServerBreachDatabase
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
-        ListOldSlicesAsync("l.state <> 'done' AND l.purging = 0 AND s.state = 'pending'", "s.pending_since", age, most, cancellationToken);
+        ListOldSlicesAsync("l.state <> 'done' AND l.purging = 0 AND s.state = 'pending' AND s.pending_since <= DATEADD(millisecond, -@age, @now)", age, most, cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
-        ListOldSlicesAsync("l.state NOT IN ('done', 'failed') AND s.state = 'queued'", "s.queued_at", age, most, cancellationToken);
+        ListOldSlicesAsync(
+            $"""
+            l.state NOT IN ('done', 'failed') AND {MayBeWritten} AND s.state = 'queued' AND s.queued_at <= DATEADD(millisecond, -@age, @now)
+                AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > DATEADD(millisecond, -@age, @now))
+            """,
+            age, most, cancellationToken);
 
-    private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, string since, TimeSpan age, int most, CancellationToken cancellationToken) =>
+    private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Slice>>(
             async session => await session.ListAsync(
                 $"""
                 SELECT TOP (@most) {SliceColumns} FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id
-                WHERE {condition} AND s.state <> 'done' AND {since} <= DATEADD(millisecond, -@age, @now)
+                WHERE s.state <> 'done' AND {condition}
                 ORDER BY s.load_id, s.number
                 """,
                 RowReaders.Slice, Milliseconds("@age", age), BigInt("@most", most)),
             cancellationToken);
+
+    /// <summary>What a slice was when its try was begun.</summary>
+    private sealed record Begun(SliceState State, int Attempts);
 }

@@ -118,11 +118,13 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
         catch (StoreUnavailableException e)
         {
             activity?.SetStatus(ActivityStatusCode.Error, e.Message);
-            var delay = Delay(message.Deferrals);
+            // One that throttles has taken what it could: the rest has no need to wait longer each time.
+            var throttled = e is StoreThrottledException;
+            var delay = throttled ? Delay(0) : Delay(message.Deferrals);
             LogPutOff(queue, delay, e.Message);
             context.OnPutOff?.Invoke(e);
             // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
-            await context.SendAsync(queue, message with { Deferrals = message.Deferrals + 1 }, delay, CancellationToken.None);
+            await context.SendAsync(queue, message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
         }
         catch (Exception e)
         {
@@ -135,8 +137,14 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
         }
     }
 
-    /// <summary>30 seconds, doubled each time, at most 10 minutes: the longest that Sweep reckons with.</summary>
-    internal static TimeSpan Delay(int deferrals) => FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10)) is var delay && delay < LongestDelay ? delay : LongestDelay;
+    /// <summary>
+    /// 30 seconds, doubled each time, and as much again at random, so that what was put off together doesn't come back together; at most 10 minutes: the longest that Sweep reckons with.
+    /// </summary>
+    internal static TimeSpan Delay(int deferrals)
+    {
+        var least = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
+        return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
+    }
 
     [LoggerMessage(1500, LogLevel.Warning, "a message of {Queue} is put off for {Delay}: {Reason}")]
     private partial void LogPutOff(string queue, TimeSpan delay, string reason);

@@ -40,6 +40,10 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan LoadLease { get; set; } = TimeSpan.FromSeconds(30);
 
+    /// <summary>How long a slice stays with an owner that gives no sign; renewed at a third of it. Longer than a moment without the database, short enough that a crash costs a minute.</summary>
+    [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
+    public TimeSpan SliceLease { get; set; } = TimeSpan.FromSeconds(60);
+
     /// <summary>Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains nothing there; Azure's own gain goes on to 64.</summary>
     [Range(1, 512)]
     public int TransactionsInFlight { get; set; } = 16;

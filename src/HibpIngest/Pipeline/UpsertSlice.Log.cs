@@ -16,4 +16,10 @@ public sealed partial class UpsertSlice
 
     [LoggerMessage(1103, LogLevel.Error, "load {Load} slice {Slice} has used up its tries; once the reason is mended: hibp requeue {Breach} --slice {Slice}")]
     private partial void LogGaveUp(long load, int slice, string breach);
+
+    [LoggerMessage(1104, LogLevel.Information, "load {Load} slice {Slice}: somebody is at work on it; its message comes again when that one's lease has ended")]
+    private partial void LogHeld(long load, int slice);
+
+    [LoggerMessage(1105, LogLevel.Warning, "load {Load} slice {Slice}: somebody else has it by now, or its load was stopped; message acknowledged")]
+    private partial void LogLost(long load, int slice);
 }

@@ -16,7 +16,10 @@ public interface IAccountTable
     /// <param name="aliases">Lower-case ASCII, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
-    Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, CancellationToken cancellationToken);
+    /// <param name="inFlight">Where the caller has entered: stepped aside from while the partition is throttled, and the patience for that.</param>
+    /// <exception cref="Errors.StoreThrottledException">The patience ended while the service was throttling; nothing of the transaction was written.</exception>
+    Task UpsertAsync(
+        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken);
 
     /// <summary>Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the highest mark asked for, in parallel. Empty: not found.</summary>
     /// <param name="highestMark">Highest mark that counts.</param>

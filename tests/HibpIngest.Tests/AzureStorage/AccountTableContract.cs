@@ -185,7 +185,9 @@ public abstract class AccountTableContract
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.GetMarksAsync("example.com", "anna", 1, cancelled.Token));
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, cancelled.Token));
+        var inFlight = new TransactionsInFlight(1, CancellationToken.None);
+        await inFlight.EnterAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, inFlight, cancelled.Token));
     }
 
     private static async Task<string[]> ListAsync(IAccountTable table, string domain, int breach)
@@ -218,7 +220,11 @@ internal static class AccountTableExtensions
         return changed;
     }
 
-    public static Task UpsertAsync(this IAccountTable table, string domain, int breach, params string[] aliases)
+    public static Task UpsertAsync(this IAccountTable table, string domain, int breach, params string[] aliases) =>
+        table.UpsertAsync(domain, breach, new TransactionsInFlight(1, CancellationToken.None), aliases);
+
+    /// <summary>The same among others of a slice.</summary>
+    public static async Task UpsertAsync(this IAccountTable table, string domain, int breach, TransactionsInFlight inFlight, params string[] aliases)
     {
         var bytes = Encoding.ASCII.GetBytes(string.Concat(aliases));
         var ranges = new Range[aliases.Length];
@@ -229,6 +235,14 @@ internal static class AccountTableExtensions
             at += aliases[i].Length;
         }
 
-        return table.UpsertAsync(Encoding.ASCII.GetBytes(domain), ranges, bytes, breach, CancellationToken.None);
+        await inFlight.EnterAsync();
+        try
+        {
+            await table.UpsertAsync(Encoding.ASCII.GetBytes(domain), ranges, bytes, breach, inFlight, CancellationToken.None);
+        }
+        finally
+        {
+            inFlight.Leave();
+        }
     }
 }

@@ -37,12 +37,52 @@ public sealed class TableFaultTests
     [InlineData(503, "ServerBusy")]
     [InlineData(500, "OperationTimedOut")]
     [InlineData(429, "TooManyRequests")]
-    public async Task A_part_that_stays_busy_is_unavailable_in_the_end(int status, string code)
+    public async Task A_part_that_stays_busy_is_waited_for_until_the_patience_ends(int status, string code)
     {
-        await using var server = await LoopbackServer.StartAsync((context, _, _) => LoopbackServer.FailAsync(context, status, code, 1));
-        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert", "carl"));
+        var requests = 3 * Quick.MaxRetries;
+        using var patience = new CancellationTokenSource();
+        await using var server = await LoopbackServer.StartAsync(async (context, number, _) =>
+        {
+            await LoopbackServer.FailAsync(context, status, code, 1);
+            if (number + 1 == requests)
+                await patience.CancelAsync();
+        });
+        var inFlight = new TransactionsInFlight(1, patience.Token);
+        var error = await Assert.ThrowsAsync<StoreThrottledException>(() => Open(server).Table.UpsertAsync("example.com", 1, inFlight, "anna", "bert", "carl"));
         Assert.Equal($"upsert of 3 accounts (number 2 of them) failed: status {status} ({code})", error.Message);
-        Assert.Equal(1 + Quick.MaxRetries, server.Requests.Count);
+        Assert.InRange(server.Requests.Count, requests, requests + 1);
+    }
+
+    [Theory]
+    [InlineData("anna")]
+    [InlineData("anna", "bert")]
+    public async Task A_partition_that_is_busy_keeps_no_other_waiting(params string[] aliases)
+    {
+        using var patience = new CancellationTokenSource();
+        var refused = new TaskCompletionSource();
+        await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
+        {
+            if (!(context.Request.Path + body).Contains("example.com", StringComparison.Ordinal))
+            {
+                await Accept(context, body);
+                return;
+            }
+            if (number > 0)
+                refused.TrySetResult();
+            if (context.Request.Method == "POST")
+                await LoopbackServer.FailAsync(context, 503, "ServerBusy", 0);
+            else
+                await LoopbackServer.JsonAsync(context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
+        });
+        var table = Open(server).Table;
+        var inFlight = new TransactionsInFlight(1, patience.Token); // one place, and the busy one steps aside
+        var busy = table.UpsertAsync("example.com", 1, inFlight, aliases);
+        await refused.Task;
+        for (var i = 0; i < 20; i++)
+            await table.UpsertAsync("example.org", 1, inFlight, aliases);
+        Assert.False(busy.IsCompleted);
+        await patience.CancelAsync();
+        await Assert.ThrowsAsync<StoreThrottledException>(() => busy);
     }
 
     [Theory]

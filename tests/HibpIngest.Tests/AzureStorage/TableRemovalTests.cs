@@ -123,7 +123,8 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.Equal(11, before.Count);
 
         // Together in a transaction, and one by itself.
-        var table = new AccountTable(tables, "accounts", NullLogger<AccountTable>.Instance);
+        using var throttle = new WriteThrottle(TimeProvider.System);
+        var table = new AccountTable(tables, throttle, "accounts", NullLogger<AccountTable>.Instance);
         Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert"], 1, CancellationToken.None));
         Assert.Equal(1, await table.RemoveMarkAsync("example.com", ["carl"], 1, CancellationToken.None));
         before.Remove("b1");
@@ -191,7 +192,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     private AccountTable Open(Func<HttpRequestMessage, Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> around) =>
-        new(new TableService(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around))), "accounts", NullLogger<AccountTable>.Instance);
+        new(new TableService(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around))), new WriteThrottle(TimeProvider.System), "accounts", NullLogger<AccountTable>.Instance);
 
     private HttpClient Client(Func<HttpRequestMessage, Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> around)
     {

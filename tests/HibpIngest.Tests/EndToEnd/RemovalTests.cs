@@ -3,9 +3,10 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
-using HibpIngest.Tests.Notifications;
+using HibpIngest.Tests.Sql;
 using Microsoft.Data.Sqlite;
 using Xunit.Abstractions;
+using ManualTime = HibpIngest.Tests.Notifications.ManualTime;
 
 namespace HibpIngest.Tests.EndToEnd;
 
@@ -179,7 +180,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await rig.Context.Database.FailLoadAsync(1, owner: null, "bad", superseded: false, None);
-        Assert.NotNull(await rig.Context.Database.BeginSliceAsync(1, 1, maxTries: 5, None));
+        Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
 
         var looks = 0;
@@ -191,7 +192,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
                 var rows = new AccountBatch(4);
                 await rig.Context.Database.ReadRowsAsync(1, 1, 4, rows, None);
                 for (var i = 0; i < rows.Count; i++)
-                    await rig.Context.Table.UpsertAsync(rows.DomainMemory(i), new[] { rows.AliasRange(i) }, rows.Memory, 1, None);
+                    await rig.Context.Table.UpsertAsync(rows.DomainMemory(i), new[] { rows.AliasRange(i) }, rows.Memory, 1, new TransactionsInFlight(1, None), None);
                 await LeaseAsync(rig, "NULL");
             }
             Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was walked beside a slice");

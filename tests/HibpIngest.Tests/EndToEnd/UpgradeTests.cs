@@ -76,7 +76,7 @@ public sealed class UpgradeTests
             var bytes = Encoding.ASCII.GetBytes(account);
             var at = account.IndexOf('@', StringComparison.Ordinal);
             foreach (var mark in marks)
-                await rig.Context.Table.UpsertAsync(bytes.AsMemory(at + 1), new[] { ..at }, bytes, int.Parse(mark[1..]), None);
+                await rig.Context.Table.UpsertAsync(bytes.AsMemory(at + 1), new[] { ..at }, bytes, int.Parse(mark[1..]), new TransactionsInFlight(1, None), None);
         }
         await rig.Context.Register.CreateAsync(None);
         await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False;Foreign Keys=False");

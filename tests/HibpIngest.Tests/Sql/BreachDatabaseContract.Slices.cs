@@ -1,10 +1,12 @@
 using HibpIngest.Breaches;
+using HibpIngest.Ports;
 
 namespace HibpIngest.Tests.Sql;
 
 public abstract partial class BreachDatabaseContract
 {
     private const int MaxTries = 3;
+    private static readonly TimeSpan SliceLease = TimeSpan.FromSeconds(60);
 
     [Fact]
     public async Task A_try_is_counted_when_it_begins()
@@ -144,9 +146,11 @@ public abstract partial class BreachDatabaseContract
     {
         var age = TimeSpan.FromMinutes(25);
         var load = await IngestAsync(Numbered(9));
+        var another = await IngestAsync(Numbered(3), "LinkedIn");
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 2, None);
         Time.Advance(age - TimeSpan.FromMilliseconds(1));
         Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load says nothing
         Time.Advance(TimeSpan.FromMilliseconds(1));
         Assert.Equal([1, 2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
         Assert.Equal([1], (await Database.ListStaleSlicesAsync(age, 1, None)).Select(slice => slice.Number));
@@ -154,6 +158,131 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
         await Database.FailLoadAsync(load.Id, "no", None);
         Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+    }
+
+    [Fact]
+    public async Task Queued_slices_are_not_stale_while_any_slice_of_their_load_is_worked_on()
+    {
+        var age = TimeSpan.FromMinutes(20);
+        var load = await IngestAsync(Numbered(9));
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
+        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        var signs = new Func<Task>[]
+        {
+            () => Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None),
+            () => Database.ReturnSliceTryAsync(load.Id, 1, Me, null, "down", None),
+            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None),
+            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => Database.CompleteSliceAsync(load.Id, 1, Me, 3, None),
+        };
+        foreach (var sign in signs)
+        {
+            Time.Advance(age - TimeSpan.FromMilliseconds(1));
+            Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+            await sign();
+        }
+        Time.Advance(age - TimeSpan.FromMilliseconds(1));
+        Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Equal([2, 3], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+    }
+
+    [Fact]
+    public async Task A_slice_is_one_owners_until_its_lease_ends()
+    {
+        var load = await IngestAsync(Numbered(4));
+        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.HeldUntil);
+        var held = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((Now + SliceLease, 1), (held.HeldUntil, held.Slice.Attempts));
+
+        // Nothing that another says of it counts.
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Other, SliceLease, null, None));
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
+        await Database.FailSliceAsync(load.Id, 1, Other, "bad", exhausted: true, None);
+        await Database.ReturnSliceTryAsync(load.Id, 1, Other, null, "down", None);
+        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        Assert.Equal((SliceState.Pending, 1, null), (slice.State, slice.Attempts, slice.Error));
+
+        // Renewed, it lasts from then on; run out, it is kept by whoever asks first.
+        Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
+        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease);
+        var taken = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, 2), (taken.HeldUntil, taken.Slice.Attempts));
+
+        // The one that lost it changes nothing any more, and is told so.
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(1, [1]), None));
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
+        Assert.True(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
+        Assert.Equal(SliceState.Done, (await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Slice.State);
+    }
+
+    [Fact]
+    public async Task A_last_try_that_is_under_way_is_not_taken_for_one_that_ended_without_a_word()
+    {
+        var load = await IngestAsync(Numbered(4));
+        for (var attempt = 1; attempt <= MaxTries; attempt++)
+            await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
+        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+        Time.Advance(SliceLease);
+        var ended = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, MaxTries + 1), (ended.HeldUntil, ended.Slice.Attempts));
+        await Database.FailSliceAsync(load.Id, 1, Other, "no answer", exhausted: true, None);
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+    }
+
+    [Fact]
+    public async Task How_far_a_slice_came_is_kept_until_it_is_requeued()
+    {
+        var load = await IngestAllAsync(Numbered(4));
+        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Progress);
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(7, [0b0101, 0]), None));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease); // its process died
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None), 7, 0b0101, 0);
+        await Database.ReturnSliceTryAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+        await Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None);
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+
+        // Requeued under its worker's hands: that one has lost it, and what it says comes too late.
+        await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
+        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
+        var anew = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, null, 1, SliceState.Pending), (anew.Progress, anew.HeldUntil, anew.Slice.Attempts, anew.Slice.State));
+
+        static void Kept(SliceWork? work, int order, params byte[] done)
+        {
+            Assert.Equal(order, work!.Progress!.OrderVersion);
+            Assert.Equal(done, work.Progress.Done);
+        }
+    }
+
+    [Theory]
+    [InlineData("superseded")]
+    [InlineData("restarted")]
+    public async Task A_slice_of_a_load_that_was_stopped_goes_on_no_longer(string by)
+    {
+        var load = await IngestAsync(Numbered(4));
+        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: by == "superseded", None);
+        if (by == "restarted")
+        {
+            Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None)); // those of a failed load go on
+            await Database.RestartLoadAsync(load.Id, Settings, None);
+        }
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
+        if (by == "superseded")
+            Assert.All(await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+        Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
     }
 
     [Fact]
@@ -245,7 +374,7 @@ public abstract partial class BreachDatabaseContract
                 Task.Factory.StartNew(() => EndAsync(another, 2), None, TaskCreationOptions.LongRunning, TaskScheduler.Default).Unwrap());
             Assert.Single(started, won => won);
 
-            async Task<bool> EndAsync(Ports.IBreachDatabase database, int slice)
+            async Task<bool> EndAsync(IBreachDatabase database, int slice)
             {
                 start.SignalAndWait();
                 await database.CompleteSliceAsync(load.Id, slice, 3, None);

@@ -7,6 +7,9 @@ namespace HibpIngest.Tests.Sql;
 /// <summary>What tests do with a database in one step each, where the port has several.</summary>
 internal static class DatabaseSteps
 {
+    private const string Worker = "worker";
+    private static readonly TimeSpan WorkersLease = TimeSpan.FromMinutes(1);
+
     private static long _drawn;
 
     /// <summary>An id for a load, as the register would draw it: no test is to rely on the first being 1.</summary>
@@ -31,6 +34,28 @@ internal static class DatabaseSteps
         foreach (var load in await database.BeginRemovalAsync(breach, cancellationToken))
             await database.FinishRemovalAsync(load.Load, cancellationToken);
     }
+
+    /// <summary>Begins a try of a slice as the one worker that tests without another have.</summary>
+    public static Task<SliceWork?> BeginSliceAsync(this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
+        database.BeginSliceAsync(load, slice, Worker, WorkersLease, maxTries, cancellationToken);
+
+    /// <summary>Completes a slice as the worker, its try begun or not.</summary>
+    public static async Task CompleteSliceAsync(this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)
+    {
+        await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
+        await database.CompleteSliceAsync(load, slice, Worker, entities, cancellationToken);
+    }
+
+    /// <summary>Fails a slice as the worker, its try begun or not.</summary>
+    public static async Task FailSliceAsync(this IBreachDatabase database, long load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
+    {
+        await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
+        await database.FailSliceAsync(load, slice, Worker, error, exhausted, cancellationToken);
+    }
+
+    /// <summary>Gives the worker's try back.</summary>
+    public static Task ReturnSliceTryAsync(this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
+        database.ReturnSliceTryAsync(load, slice, Worker, progress: null, error, cancellationToken);
 
     /// <summary>Copies one batch over a copy of its own; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(

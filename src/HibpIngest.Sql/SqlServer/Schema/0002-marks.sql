@@ -89,8 +89,11 @@ GO
 ALTER TABLE dbo.slices ADD owner nvarchar(400) COLLATE Latin1_General_100_BIN2 NULL;
 ALTER TABLE dbo.slices ADD lease_expires_at datetime2(3) NULL;
 ALTER TABLE dbo.slices ADD active_at datetime2(3) NULL;         -- when it was last begun, renewed or ended
-ALTER TABLE dbo.slices ADD done_transactions int NOT NULL CONSTRAINT slices_done_transactions DEFAULT 0; -- of its transactions, in their order, those up to this are done
-ALTER TABLE dbo.slices ADD order_version int NOT NULL CONSTRAINT slices_order_version DEFAULT 0;         -- of the order that this counts in
+ALTER TABLE dbo.slices ADD done_transactions varbinary(max) NULL; -- a bit for each of its transactions, in their order: it is done
+ALTER TABLE dbo.slices ADD order_version int NOT NULL CONSTRAINT slices_order_version DEFAULT 0; -- of the order that these are counted in
+GO
+-- Makes "is anybody at work on this load" one probe.
+CREATE INDEX slices_by_activity ON dbo.slices (load_id, active_at);
 GO
 -- A password is of one version of a blob; an empty etag: of the version that is being dropped. The old ones are sealed for a name and not for a version: they can't be opened any more, and no load
 -- is open.

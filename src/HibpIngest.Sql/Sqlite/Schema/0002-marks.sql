@@ -50,9 +50,11 @@ DROP TABLE breaches_of_1;
 
 ALTER TABLE slices ADD COLUMN owner TEXT;
 ALTER TABLE slices ADD COLUMN lease_expires_at INTEGER;
-ALTER TABLE slices ADD COLUMN active_at INTEGER;                            -- when it was last begun, renewed or ended
-ALTER TABLE slices ADD COLUMN done_transactions INTEGER NOT NULL DEFAULT 0; -- of its transactions, in their order, those up to this are done
-ALTER TABLE slices ADD COLUMN order_version INTEGER NOT NULL DEFAULT 0;     -- of the order that this counts in
+ALTER TABLE slices ADD COLUMN active_at INTEGER;                        -- when it was last begun, renewed or ended
+ALTER TABLE slices ADD COLUMN done_transactions BLOB;                   -- a bit for each of its transactions, in their order: it is done
+ALTER TABLE slices ADD COLUMN order_version INTEGER NOT NULL DEFAULT 0; -- of the order that these are counted in
+-- Makes "is anybody at work on this load" one probe.
+CREATE INDEX slices_by_activity ON slices (load, active_at);
 
 -- A password is of one version of a blob; an empty etag: of the version that is being dropped.
 CREATE TABLE passwords_of_2 (

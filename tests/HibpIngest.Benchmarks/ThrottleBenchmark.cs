@@ -1,0 +1,139 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// The upsert stage against a <see cref="ThrottlingTableServer"/>: so many slices in flight, in processes that know nothing of one another (each with a storage account and a database object of its own),
+/// a third of the rows in one domain.
+/// </summary>
+internal sealed class ThrottleBenchmark(string folder)
+{
+    /// <summary>What the Functions host and the local host work on at once.</summary>
+    private const int SlicesOfAProcess = 24;
+
+    private const double LeastRate = 0.85;
+    private const double MostWritten = 1.05;
+
+    /// <summary>Prints the table; false where a figure is not what it has to be.</summary>
+    public async Task<bool> RunAsync(int scale)
+    {
+        Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | written / entities | put off |");
+        Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        var within = true;
+        foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) })
+        {
+            foreach (var (name, delay) in new[] { ("immediate", TimeSpan.Zero), ("after 500 ms", TimeSpan.FromMilliseconds(500)) })
+            {
+                var result = await MeasureAsync(inFlight, slices * scale, rows, new TableLimits { RefusalLatency = delay });
+                Console.WriteLine(string.Create(
+                    CultureInfo.InvariantCulture,
+                    $"| {inFlight} | {Processes(inFlight)} | {name} | {slices * scale} x {rows:N0} | {result.Seconds:F1} | {result.Bound:F1} | {result.Rate:P1} | {result.Refused:P1} | {result.Written:F3} | {result.PutOff} |"));
+                within &= result.Rate >= LeastRate && result.Refused < (Processes(inFlight) > 1 ? 0.2 : 0.1) && result.Written <= MostWritten && result.PutOff == 0;
+            }
+        }
+        return within;
+    }
+
+    /// <summary>Runs all slices of a load.</summary>
+    public async Task<ThrottleResult> MeasureAsync(int inFlight, int slices, int sliceRows, TableLimits limits)
+    {
+        var file = Path.Combine(folder, $"{Guid.NewGuid():N}.db");
+        var options = new PipelineOptions { SliceRows = sliceRows, BatchRows = 20_000 };
+        var rows = slices * sliceRows;
+        await using var server = await ThrottlingTableServer.StartAsync(limits);
+        await using var first = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        var load = await CopyAsync(first, rows, options);
+        var all = await first.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
+        var queue = new ConcurrentQueue<Slice>(all);
+        var putOff = 0;
+
+        var began = Stopwatch.GetTimestamp();
+        var processes = Processes(inFlight);
+        await Task.WhenAll(Enumerable.Range(0, processes).Select(async _ =>
+        {
+            using var account = StorageAccount.Open(Connection(server.Endpoint), NullLoggerFactory.Instance);
+            await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+            var stage = new UpsertSlice(Context(account, database, options));
+            await Task.WhenAll(Enumerable.Range(0, inFlight / processes).Select(_ => Task.Run(async () =>
+            {
+                while (queue.TryDequeue(out var slice))
+                {
+                    try
+                    {
+                        await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+                    }
+                    catch (StoreUnavailableException)
+                    {
+                        Interlocked.Increment(ref putOff);
+                        queue.Enqueue(slice);
+                    }
+                }
+            })));
+        }));
+        var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
+        var done = await first.GetLoadAsync(load.Id, CancellationToken.None);
+        if (done!.Slices.Done != slices || done.Entities != rows)
+            throw new InvalidOperationException($"{done.Slices.Done} of {slices} slices are done, with {done.Entities} of {rows} entities");
+        return new ThrottleResult(seconds, ThrottledRows.Bound(rows, limits), (double)server.Refusals / (server.Refusals + server.Transactions), (double)server.Accepted / rows, putOff);
+    }
+
+    private static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
+
+    private static string Connection(string server) => UpsertBenchmark.Redirect(
+        $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
+
+    private PipelineContext Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
+    {
+        Database = database,
+        Table = account.Table,
+        Register = account.Register,
+        Blobs = account.Blobs,
+        Queues = account.Queues,
+        Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
+        Options = options,
+        Passwords = new ArchivePasswords(database, null),
+        Logs = NullLoggerFactory.Instance,
+    };
+
+    private static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, PipelineOptions options)
+    {
+        await database.UpgradeAsync(CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(database, options);
+        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
+        var batch = new AccountBatch(options.BatchRows);
+        for (var next = 0; next < rows;)
+        {
+            batch.Clear();
+            batch.FirstPosition = next + 1;
+            for (; !batch.IsFull && next < rows; next++)
+            {
+                var (alias, domain) = ThrottledRows.Account(next);
+                batch.Add(alias, domain);
+            }
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
+        }
+        // Not finished: nothing is to be matched behind it.
+        return load;
+    }
+}
+
+/// <summary>What a run came to.</summary>
+/// <param name="Seconds">It took.</param>
+/// <param name="Bound">The least it could have taken under the limits.</param>
+/// <param name="Refused">Of all writes, the part that was refused.</param>
+/// <param name="Written">Entities written for each that there is.</param>
+/// <param name="PutOff">Slices that were put off.</param>
+internal sealed record ThrottleResult(double Seconds, double Bound, double Refused, double Written, int PutOff)
+{
+    public double Rate => Bound / Seconds;
+}

@@ -1,0 +1,99 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.IO.Compression;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Emulator;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>A load under <c>hibp run</c>, as a process of its own, whose table service is a <see cref="ThrottlingTableServer"/> before the emulator: from the drop until it is done.</summary>
+internal sealed class ThrottledLoad(string folder)
+{
+    private const double MostWritten = 1.05;
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(20);
+
+    /// <summary>Prints the figures; false where one is not what it has to be.</summary>
+    /// <param name="answersWrites">The emulator holds no accounts: it gets slow with many.</param>
+    /// <param name="most">Times the bound.</param>
+    public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double most)
+    {
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        var table = new Uri(emulator.ConnectionString.Split(';').First(part => part.StartsWith("TableEndpoint=", StringComparison.Ordinal))["TableEndpoint=".Length..]);
+        await using var server = await ThrottlingTableServer.StartAsync(limits, table, answersWrites);
+        var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, server.Endpoint);
+        var file = Path.Combine(folder, "hibp.db");
+        var zip = Path.Combine(folder, "Throttled.zip");
+        await WriteAsync(zip, accounts);
+
+        var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), "run"]) { WorkingDirectory = folder, RedirectStandardError = true, UseShellExecute = false };
+        (start.Environment["HIBP_STORAGE"], start.Environment["HIBP_DATABASE"], start.Environment["HIBP_MAIL"]) = (connection, file, $"pickup:{folder}/mail");
+        using var host = Process.Start(start)!;
+        var putOff = 0;
+        host.ErrorDataReceived += (_, line) =>
+        {
+            if (line.Data?.Contains("is put off for", StringComparison.Ordinal) == true)
+                Interlocked.Increment(ref putOff);
+        };
+        host.BeginErrorReadLine();
+        try
+        {
+            using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+            await account.Blobs.CreateAsync(CancellationToken.None);
+            var began = Stopwatch.GetTimestamp();
+            using (var content = File.OpenRead(zip))
+                await account.Blobs.UploadAsync("Throttled.zip", content, null, CancellationToken.None);
+            await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+            var load = await WaitAsync(host, database);
+            var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
+
+            var bound = ThrottledRows.Bound(accounts, limits);
+            var written = (double)server.Accepted / accounts;
+            Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | put off |");
+            Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+            Console.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | {(double)server.Refusals / (server.Refusals + server.Transactions):P1} | {written:F3} | {putOff} |"));
+            return load.State == LoadState.Done && load.Entities == accounts && seconds <= most * bound && written is >= 1 and <= MostWritten && putOff == 0;
+        }
+        finally
+        {
+            host.Kill(entireProcessTree: true);
+            await host.WaitForExitAsync();
+        }
+    }
+
+    private static async Task<Load> WaitAsync(Process host, SqliteBreachDatabase database)
+    {
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(250));
+        var began = Stopwatch.GetTimestamp();
+        while (await timer.WaitForNextTickAsync())
+        {
+            if (host.HasExited)
+                throw new InvalidOperationException($"hibp run ended with {host.ExitCode}");
+            if (Stopwatch.GetElapsedTime(began) > Patience)
+                throw new TimeoutException($"the load was not done after {Patience}");
+            if (await database.GetSchemaVersionAsync(CancellationToken.None) is not { Found: > 0 })
+                continue;
+            if (await database.ListLoadsAsync(null, CancellationToken.None) is [{ State: LoadState.Done or LoadState.Failed } load])
+                return load;
+        }
+        throw new InvalidOperationException("the timer ended");
+    }
+
+    private static async Task WriteAsync(string file, int accounts)
+    {
+        await using var zip = new ZipArchive(File.Create(file), ZipArchiveMode.Create);
+        await using var entry = new BufferedStream(zip.CreateEntry("accounts.txt", CompressionLevel.Fastest).Open(), 1 << 16);
+        for (var i = 0; i < accounts; i++)
+        {
+            var (alias, domain) = ThrottledRows.Account(i);
+            entry.Write(alias);
+            entry.WriteByte((byte)'@');
+            entry.Write(domain);
+            entry.WriteByte((byte)'\n');
+        }
+    }
+}

@@ -1,0 +1,229 @@
+using System.Collections.Concurrent;
+using System.Globalization;
+using System.Net;
+using System.Text;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>What a <see cref="ThrottlingTableServer"/> allows.</summary>
+internal sealed record TableLimits
+{
+    /// <summary>Entities a second that one partition takes (learn.microsoft.com/azure/storage/tables/scalability-targets).</summary>
+    public double PartitionRate { get; init; } = 2_000;
+
+    /// <summary>Entities a second that the account takes.</summary>
+    public double AccountRate { get; init; } = 20_000;
+
+    /// <summary>Only this partition is limited; null: each is.</summary>
+    public string? OnlyPartition { get; init; }
+
+    /// <summary>What may come at once after a pause, in seconds of the rate. The service doesn't say; less is harder on whoever writes.</summary>
+    public double BurstSeconds { get; init; } = 0.5;
+
+    /// <summary>How long an accepted write takes.</summary>
+    public TimeSpan Latency { get; init; } = TimeSpan.FromMilliseconds(5);
+
+    /// <summary>How long it takes to be refused.</summary>
+    public TimeSpan RefusalLatency { get; init; }
+}
+
+/// <summary>
+/// A model of the table service's limits: a token bucket for each partition and one for the account; a write that finds one of them empty is refused as the service refuses, within the answer to its
+/// transaction. Writes into the account table are answered, or passed on to another server; everything else is passed on.
+/// </summary>
+internal sealed class ThrottlingTableServer : IAsyncDisposable
+{
+    private const string ChangeSet = "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n";
+    private const string PartHead = "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+    private const string Busy = """{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"0:The server is busy."}}}""";
+    private const string Done = PartHead + "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n";
+    private const string Refused = PartHead + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json;odata=minimalmetadata\r\n\r\n" + Busy + "\r\n";
+    private const string End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n";
+
+    private readonly WebApplication _app;
+    private readonly TableLimits _limits;
+    private readonly Uri? _upstream;
+    private readonly bool _answersWrites;
+    private readonly HttpClient _http = new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
+    private readonly ConcurrentDictionary<string, Bucket> _partitions = new();
+    private readonly Bucket _account;
+    private long _accepted;
+    private long _transactions;
+    private long _refused;
+
+    private ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites)
+    {
+        (_limits, _upstream, _answersWrites) = (limits, upstream, answersWrites);
+        _account = new Bucket(limits.AccountRate, limits.BurstSeconds);
+        var builder = WebApplication.CreateSlimBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        _app = builder.Build();
+        _app.Run(AnswerAsync);
+    }
+
+    /// <summary>Its address, without a path.</summary>
+    public string Endpoint { get; private set; } = "";
+
+    /// <summary>Entities written.</summary>
+    public long Accepted => Interlocked.Read(ref _accepted);
+
+    /// <summary>Writes that were done.</summary>
+    public long Transactions => Interlocked.Read(ref _transactions);
+
+    /// <summary>Writes that were refused.</summary>
+    public long Refusals => Interlocked.Read(ref _refused);
+
+    /// <summary>Starts it.</summary>
+    /// <param name="upstream">Address of the table service behind it, without the account; null: writes is all that is asked of it.</param>
+    /// <param name="answersWrites">Writes into the account table are answered here, and not passed on.</param>
+    public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
+    {
+        var server = new ThrottlingTableServer(limits, upstream, answersWrites);
+        await server._app.StartAsync();
+        server.Endpoint = server._app.Urls.First();
+        return server;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _app.StopAsync();
+        await _app.DisposeAsync();
+        _http.Dispose();
+    }
+
+    private async Task AnswerAsync(HttpContext context)
+    {
+        using var buffer = new MemoryStream();
+        await context.Request.Body.CopyToAsync(buffer);
+        var body = buffer.ToArray();
+        var path = context.Request.Path.Value!;
+        var batch = path.EndsWith("$batch", StringComparison.Ordinal);
+        var partition = batch ? Partition(body) : Partition(Encoding.UTF8.GetBytes(path));
+        if (partition is null || (!batch && context.Request.Method != HttpMethods.Patch))
+        {
+            await PassOnAsync(context, body);
+            return;
+        }
+        var entities = batch ? Count(body, "PATCH http"u8) : 1;
+        if (!Take(partition, entities))
+        {
+            Interlocked.Increment(ref _refused);
+            await Task.Delay(_limits.RefusalLatency);
+            await AnswerAsync(context, batch, ChangeSet + Refused + End, StatusCodes.Status503ServiceUnavailable, Busy);
+            return;
+        }
+        Interlocked.Add(ref _accepted, entities);
+        Interlocked.Increment(ref _transactions);
+        if (!_answersWrites)
+        {
+            await PassOnAsync(context, body);
+            return;
+        }
+        await Task.Delay(_limits.Latency);
+        await AnswerAsync(context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
+    }
+
+    private bool Take(string partition, int entities)
+    {
+        if (_limits.OnlyPartition is { } only && only != partition)
+            return true;
+        var bucket = _partitions.GetOrAdd(partition, static (_, limits) => new Bucket(limits.PartitionRate, limits.BurstSeconds), _limits);
+        lock (_account)
+        {
+            if (!bucket.Has(entities) || !_account.Has(entities))
+                return false;
+            bucket.Take(entities);
+            _account.Take(entities);
+            return true;
+        }
+    }
+
+    private static async Task AnswerAsync(HttpContext context, bool batch, string answer, int status, string json)
+    {
+        if (batch)
+        {
+            context.Response.StatusCode = StatusCodes.Status202Accepted;
+            context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
+            await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(answer));
+            return;
+        }
+        context.Response.StatusCode = status;
+        if (json.Length == 0)
+            return;
+        context.Response.ContentType = "application/json";
+        await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(json));
+    }
+
+    private async Task PassOnAsync(HttpContext context, byte[] body)
+    {
+        if (_upstream is null)
+        {
+            context.Response.StatusCode = StatusCodes.Status501NotImplemented;
+            return;
+        }
+        var target = context.Request;
+        // The parts of a transaction name the server too.
+        var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
+        var address = $"{_upstream.GetLeftPart(UriPartial.Authority)}{target.HttpContext.Features.Get<Microsoft.AspNetCore.Http.Features.IHttpRequestFeature>()!.RawTarget}";
+        using var request = new HttpRequestMessage(new HttpMethod(target.Method), address);
+        if (target.ContentLength is not null || body.Length > 0)
+            request.Content = new ByteArrayContent(text);
+        foreach (var (name, value) in target.Headers)
+        {
+            if (name is "Host" or "Content-Length" or "Connection")
+                continue;
+            if (!request.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value))
+                request.Content?.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value);
+        }
+        using var answer = await _http.SendAsync(request);
+        context.Response.StatusCode = (int)answer.StatusCode;
+        foreach (var (name, values) in answer.Headers.Concat(answer.Content.Headers))
+        {
+            if (name is not ("Transfer-Encoding" or "Connection" or "Keep-Alive" or "Content-Length"))
+                context.Response.Headers[name] = values.ToArray();
+        }
+        if (answer.StatusCode is not (HttpStatusCode.NoContent or HttpStatusCode.NotModified))
+            await context.Response.Body.WriteAsync(await answer.Content.ReadAsByteArrayAsync());
+    }
+
+    /// <summary>The key within the first <c>accounts(PartitionKey='...'</c>.</summary>
+    private static string? Partition(ReadOnlySpan<byte> text)
+    {
+        var at = text.IndexOf("/accounts(PartitionKey='"u8);
+        if (at < 0)
+            return null;
+        text = text[(at + "/accounts(PartitionKey='".Length)..];
+        return Encoding.ASCII.GetString(text[..text.IndexOf((byte)'\'')]);
+    }
+
+    private static int Count(ReadOnlySpan<byte> text, ReadOnlySpan<byte> what)
+    {
+        var count = 0;
+        for (int at; (at = text.IndexOf(what)) >= 0; text = text[(at + what.Length)..])
+            count++;
+        return count;
+    }
+
+    /// <summary>Fills at its rate up to what may come at once.</summary>
+    private sealed class Bucket(double rate, double burstSeconds)
+    {
+        private readonly double _most = Math.Max(rate * burstSeconds, 100);
+        private double _tokens = Math.Max(rate * burstSeconds, 100);
+        private long _at = TimeProvider.System.GetTimestamp();
+
+        public bool Has(int entities)
+        {
+            var now = TimeProvider.System.GetTimestamp();
+            _tokens = Math.Min(_most, _tokens + (rate * TimeProvider.System.GetElapsedTime(_at, now).TotalSeconds));
+            _at = now;
+            return _tokens >= entities;
+        }
+
+        public void Take(int entities) => _tokens -= entities;
+    }
+}
