@@ -1,4 +1,3 @@
-using HibpIngest.Ports;
 using System.Diagnostics;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
@@ -6,6 +5,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Notifications;
 using HibpIngest.Pipeline;
+using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
