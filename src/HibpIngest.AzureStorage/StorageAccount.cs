@@ -16,19 +16,17 @@ namespace HibpIngest.AzureStorage;
 /// <summary>One storage account: the container breaches are dropped into, the queues, the account table and the store register. Thread-safe; opening it asks the service nothing.</summary>
 public sealed class StorageAccount : IDisposable
 {
-    private readonly SocketsHttpHandler _handler;
     private readonly HttpClient _http;
     private readonly StorageConnection _connection;
     private readonly WriteThrottle _throttle;
 
-    private StorageAccount(StorageConnection connection, ILoggerFactory loggers, StorageOptions options)
+    private StorageAccount(StorageConnection connection, ILoggerFactory loggers, StorageOptions options, HttpMessageHandler network)
     {
         _connection = connection;
-        _handler = CreateHandler(connection);
-        _http = new HttpClient(_handler, disposeHandler: false) { Timeout = Timeout.InfiniteTimeSpan };
+        var token = connection.Key is null && connection.Sas is null ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
+        _http = new HttpClient(token?.Watch(network) ?? network) { Timeout = Timeout.InfiniteTimeSpan };
         var transport = new HttpClientTransport(_http);
 
-        var token = connection.Key is null && connection.Sas is null ? options.Credential ?? new DefaultAzureCredential() : null;
         var blobs = Configure(new BlobClientOptions(), options, transport);
         var queues = Configure(new QueueClientOptions(), options, transport);
         BlobServiceClient blobService;
@@ -91,10 +89,17 @@ public sealed class StorageAccount : IDisposable
     /// endpoint or name; the last two with a token of Azure.Identity's default chain.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The connection is malformed. The message holds nothing of it.</exception>
-    public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null)
+    public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null) => Open(connection, loggers, options, network: null);
+
+    /// <param name="connection">As above.</param>
+    /// <param name="loggers">As above.</param>
+    /// <param name="options">As above.</param>
+    /// <param name="network">In place of the network; the account disposes it. For tests.</param>
+    internal static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network)
     {
         ArgumentNullException.ThrowIfNull(connection);
-        return new StorageAccount(StorageConnection.Parse(connection), loggers, options ?? new StorageOptions());
+        var parsed = StorageConnection.Parse(connection);
+        return new StorageAccount(parsed, loggers, options ?? new StorageOptions(), network ?? CreateHandler(parsed));
     }
 
     /// <summary>Closes its connections.</summary>
@@ -102,7 +107,6 @@ public sealed class StorageAccount : IDisposable
     {
         _throttle.Dispose();
         _http.Dispose();
-        _handler.Dispose();
     }
 
     private static SocketsHttpHandler CreateHandler(StorageConnection connection) => new()

@@ -24,6 +24,7 @@ internal static class StorageErrors
         {
             OperationCanceledException when cancellationToken.IsCancellationRequested => error,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
+            TokenOutageException outage => new StoreUnavailableException($"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused => new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException or TimeoutException =>
                 new StoreUnavailableException($"{operation} failed: {Reason(error)}"),
@@ -42,7 +43,7 @@ internal static class StorageErrors
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // Deleted a moment ago; the service takes up to a minute or so over it.
             (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(message),
-            (404, "TableNotFound" or "QueueNotFound" or "ContainerNotFound") => new StoreRefusedException(message) { NotMade = true },
+            (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
             (401 or 403 or 404, _) => new StoreRefusedException(message),
             // Whatever else it refuses is not mended by trying again: the request or the set-up is wrong.
             _ => new StoreRefusedException(message),

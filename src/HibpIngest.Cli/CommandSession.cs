@@ -78,6 +78,61 @@ internal sealed class CommandSession : IDisposable
         return PipelineFactory.Open(Settings, Time, Logs);
     }
 
+    /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>
+    /// <exception cref="NotPossibleException">They are not there.</exception>
+    public async Task<OpenPipeline> OpenExistingAsync(CancellationToken cancellationToken)
+    {
+        var pipeline = await OpenStorageAsync(cancellationToken);
+        try
+        {
+            await ExistingStores.RequireAsync(pipeline.Context, pipeline.Account.DisplayName, cancellationToken);
+            return pipeline;
+        }
+        catch
+        {
+            await pipeline.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Opens the stores for an upload, which needs no database: it may be out of this machine's reach, and whoever drops may have no more than the container. Where one is named, or
+    /// is where one would be by default, it has to be the one that belongs to the storage account: the upload would otherwise go into another installation.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and storage are of two installations.</exception>
+    public async Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken)
+    {
+        var pipeline = await OpenStorageAsync(cancellationToken);
+        try
+        {
+            if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
+                await ExistingStores.BelongTogetherAsync(pipeline.Context, pipeline.Account.DisplayName, cancellationToken);
+            return pipeline;
+        }
+        catch
+        {
+            await pipeline.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>Opens the database alone, as it is.</summary>
+    /// <exception cref="NotPossibleException">It is not there.</exception>
+    public async Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken)
+    {
+        var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
+        try
+        {
+            await ExistingStores.RequireDatabaseAsync(database, cancellationToken);
+            return database;
+        }
+        catch
+        {
+            await database.DisposeAsync();
+            throw;
+        }
+    }
+
     /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
     public async Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken)
     {

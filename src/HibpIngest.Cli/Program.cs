@@ -27,6 +27,12 @@ internal static class Program
         {
             return signals.ExitCode;
         }
+        catch (WrongUsageException e)
+        {
+            Console.Error.WriteLine($"error: {e.Message}");
+            Console.Error.WriteLine($"see: {PathOf(parsed)} --help");
+            return WrongUsage;
+        }
         catch (Exception e)
         {
             Explain(e, parsed.GetValue(CommonOptions.Verbose));

@@ -21,6 +21,8 @@ internal sealed class ThrottleBenchmark(string folder)
     /// <summary>What the Functions host and the local host work on at once.</summary>
     private const int SlicesOfAProcess = 24;
 
+    private static readonly TimeSpan TellEvery = TimeSpan.FromSeconds(5);
+
     private const double LeastRate = 0.85;
     private const double MostWritten = 1.05;
 
@@ -30,6 +32,8 @@ internal sealed class ThrottleBenchmark(string folder)
         Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | written / entities | put off |");
         Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         var within = true;
+        // Not of interest here: how long a process takes that has just been started.
+        await MeasureAsync(inFlight: 2, slices: 4, sliceRows: 2_000, new TableLimits());
         foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) })
         {
             foreach (var (name, delay) in new[] { ("immediate", TimeSpan.Zero), ("after 500 ms", TimeSpan.FromMilliseconds(500)) })
@@ -58,6 +62,7 @@ internal sealed class ThrottleBenchmark(string folder)
         var putOff = 0;
 
         var began = Stopwatch.GetTimestamp();
+        var telling = new Timer(_ => Tell(server, Stopwatch.GetElapsedTime(began)), null, TellEvery, TellEvery);
         var processes = Processes(inFlight);
         await Task.WhenAll(Enumerable.Range(0, processes).Select(async _ =>
         {
@@ -81,11 +86,17 @@ internal sealed class ThrottleBenchmark(string folder)
             })));
         }));
         var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
+        await telling.DisposeAsync();
         var done = await first.GetLoadAsync(load.Id, CancellationToken.None);
         if (done!.Slices.Done != slices || done.Entities != rows)
             throw new InvalidOperationException($"{done.Slices.Done} of {slices} slices are done, with {done.Entities} of {rows} entities");
         return new ThrottleResult(seconds, ThrottledRows.Bound(rows, limits), (double)server.Refusals / (server.Refusals + server.Transactions), (double)server.Accepted / rows, putOff);
     }
+
+    /// <summary>For whoever waits.</summary>
+    private static void Tell(ThrottlingTableServer server, TimeSpan elapsed) => Console.Error.WriteLine(string.Create(
+        CultureInfo.InvariantCulture,
+        $"{elapsed.TotalSeconds:F0} s: {server.Accepted:N0} entities, {server.AcceptedHot:N0} of them in the hot partition; {server.Transactions:N0} writes done, {server.Refusals:N0} refused"));
 
     private static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
 

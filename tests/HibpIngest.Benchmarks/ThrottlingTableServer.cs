@@ -72,6 +72,9 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     /// <summary>Entities written.</summary>
     public long Accepted => Interlocked.Read(ref _accepted);
 
+    /// <summary>Entities written into the hot partition.</summary>
+    public long AcceptedHot => _partitions.TryGetValue(ThrottledRows.Hot, out var bucket) ? bucket.Taken : 0;
+
     /// <summary>Writes that were done.</summary>
     public long Transactions => Interlocked.Read(ref _transactions);
 
@@ -216,6 +219,8 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         private double _tokens = Math.Max(rate * burstSeconds, 100);
         private long _at = TimeProvider.System.GetTimestamp();
 
+        public long Taken { get; private set; }
+
         public bool Has(int entities)
         {
             var now = TimeProvider.System.GetTimestamp();
@@ -224,6 +229,10 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             return _tokens >= entities;
         }
 
-        public void Take(int entities) => _tokens -= entities;
+        public void Take(int entities)
+        {
+            _tokens -= entities;
+            Taken += entities;
+        }
     }
 }

@@ -6,8 +6,11 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
-    /// <summary>How far behind its time a transaction may go and the next one still keep its own: timers are late, and between two slices there is a pause, in which the service saves up too.</summary>
-    private static readonly TimeSpan Lateness = TimeSpan.FromMilliseconds(250);
+    /// <summary>What is not used of the rate is saved up for so long: timers are late, and between two slices there is a pause, in which the service saves up too.</summary>
+    private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
+
+    /// <summary>A wait is looked at again at least this often: the rate grows.</summary>
+    private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
 
     /// <summary>What went in within so long is the rate at which something was refused; less is too short to tell.</summary>
     private static readonly TimeSpan ShortestCount = TimeSpan.FromMilliseconds(250);
@@ -21,7 +24,9 @@ internal sealed class WriteLane : IDisposable
     private int _inFlight;
 
     private WriteRate? _rate;
-    private long _nextAt;
+    private double _saved; // entities that may go; below zero: that have gone before their time
+    private long _savedAt;
+    private long _notBefore;
     private long _limitedSince;
     private long _cutAt;
 
@@ -56,7 +61,7 @@ internal sealed class WriteLane : IDisposable
         {
             if (!again && _waiting.Count == 0 && MayGo(_time.GetTimestamp()))
             {
-                Go(entities, _time.GetTimestamp());
+                Go(entities);
                 return Task.CompletedTask;
             }
             waiter = new Waiter(entities);
@@ -72,14 +77,13 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>A transaction is done.</summary>
-    public void Done(int entities)
+    public void Done()
     {
         lock (_lock)
         {
             _inFlight--;
             if (_rate is null)
                 _mostInFlight++;
-            Count(entities);
             LetGo();
         }
     }
@@ -95,9 +99,11 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>A transaction was refused.</summary>
+    /// <param name="entities">Their time has to pass before anything goes here again.</param>
     /// <param name="sentAt">Timestamp. What was sent before the last cut says nothing of the rate since.</param>
     /// <param name="pause">For so long the service wants nothing.</param>
-    public void Refused(long sentAt, TimeSpan pause)
+    /// <param name="cut">The rate was too high; false: it was somebody else's.</param>
+    public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
     {
         lock (_lock)
         {
@@ -106,17 +112,19 @@ internal sealed class WriteLane : IDisposable
             if (_rate is null)
             {
                 Count(0);
-                _rate = new WriteRate((_countedBefore + _counted) / ((_countedBefore > 0 ? LongestCount : TimeSpan.Zero) + Elapsed(_countedSince, now, ShortestCount)).TotalSeconds);
+                // What was sent, and not what is known to be done: a refusal may come before the answers to what went before it. Too much is put right by the next refusals, within moments.
+                var sent = (_countedBefore + _counted) / ((_countedBefore > 0 ? LongestCount : TimeSpan.Zero) + Elapsed(_countedSince, now, ShortestCount)).TotalSeconds;
+                _rate = new WriteRate(sent);
                 _mostInFlight = int.MaxValue;
                 _cutAt = now;
             }
-            else if (sentAt >= _cutAt)
+            else if (cut && sentAt >= _cutAt)
             {
                 _rate.Refused();
                 _cutAt = now;
             }
-            _limitedSince = now;
-            _nextAt = Math.Max(_nextAt, now + Ticks(pause));
+            (_limitedSince, _savedAt, _saved) = (now, now, Math.Min(_saved, -entities));
+            _notBefore = Math.Max(_notBefore, now + Ticks(pause));
             LetGo();
         }
     }
@@ -129,7 +137,16 @@ internal sealed class WriteLane : IDisposable
             LetGo();
     }
 
-    private bool MayGo(long now) => _inFlight < _mostInFlight && (_rate is null || now >= _nextAt);
+    private bool MayGo(long now)
+    {
+        if (_inFlight >= _mostInFlight)
+            return false;
+        if (_rate is not { EntitiesPerSecond: var rate })
+            return true;
+        _saved = Math.Min(_saved + (rate * _time.GetElapsedTime(_savedAt, now).TotalSeconds), rate * SavedFor.TotalSeconds);
+        _savedAt = now;
+        return _saved >= 0 && now >= _notBefore;
+    }
 
     private void LetGo()
     {
@@ -141,27 +158,33 @@ internal sealed class WriteLane : IDisposable
             if (!MayGo(now))
             {
                 if (_inFlight < _mostInFlight)
-                {
-                    _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
-                    _timer.Change(_time.GetElapsedTime(now, _nextAt), Timeout.InfiniteTimeSpan);
-                }
+                    LookAgain();
                 return;
             }
             _waiting.RemoveFirst();
             // One that gave up meanwhile has left its place in the queue behind.
             if (next.TrySetResult())
-                Go(next.Entities, now);
+                Go(next.Entities);
         }
     }
 
-    private void Go(int entities, long now)
+    private void Go(int entities)
     {
         _inFlight++;
         if (_rate is null)
+        {
+            Count(entities);
             return;
+        }
         // Between half and one and a half of its time, so that processes that met here don't meet again.
-        var time = TimeSpan.FromSeconds(entities / _rate.EntitiesPerSecond * (0.5 + Random.Shared.NextDouble()));
-        _nextAt = Math.Max(_nextAt, now - Ticks(Lateness)) + Ticks(time);
+        _saved -= entities * (0.5 + Random.Shared.NextDouble());
+    }
+
+    private void LookAgain()
+    {
+        var due = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
+        _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer.Change(due < LongestLook ? due : LongestLook, Timeout.InfiniteTimeSpan);
     }
 
     private void Count(int entities)

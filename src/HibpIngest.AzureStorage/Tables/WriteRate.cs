@@ -17,20 +17,25 @@ internal sealed class WriteRate
     private const double Cut = 0.75;
 
     /// <summary>
-    /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was refused, from 200 it is 2.3. An eighth of it had 1% refused and took 5 points less of what a
-    /// partition takes, where one slice is in flight at a time.
+    /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was refused, from 200 it is 2.3. An eighth of it had a third of the refusals, and took twice as
+    /// long to take up what another process has left.
     /// </summary>
     private const double Growth = 4;
 
+    private bool _known;
     private double _refusedAt;
     private double _secondsToReturn;
     private double _secondsLimited;
 
-    /// <param name="entitiesPerSecond">What went there when it was refused for the first time.</param>
+    /// <param name="entitiesPerSecond">
+    /// What went there when it was refused for the first time. It says little (much may come at once after a pause, and a process that has just begun is slow), so that from there it doubles
+    /// each half second until the next refusal.
+    /// </param>
     public WriteRate(double entitiesPerSecond)
     {
         EntitiesPerSecond = Math.Max(entitiesPerSecond, Least);
         Refused();
+        _known = false;
     }
 
     public double EntitiesPerSecond { get; private set; }
@@ -42,11 +47,17 @@ internal sealed class WriteRate
         EntitiesPerSecond = Math.Max(EntitiesPerSecond * Cut, Least);
         _secondsToReturn = Math.Cbrt((_refusedAt - EntitiesPerSecond) / Growth);
         _secondsLimited = 0;
+        _known = true;
     }
 
     /// <summary>For so long something has waited because of it, and nothing was refused. While nothing waits it doesn't grow: it would not be known what it is good for.</summary>
     public void Limited(TimeSpan time)
     {
+        if (!_known)
+        {
+            EntitiesPerSecond *= Math.Pow(4, time.TotalSeconds);
+            return;
+        }
         _secondsLimited += time.TotalSeconds;
         var beyond = _secondsLimited - _secondsToReturn;
         EntitiesPerSecond = Math.Max(EntitiesPerSecond, _refusedAt + (Growth * beyond * beyond * beyond));

@@ -14,7 +14,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     private const int FirstInFlightOfAll = 64;
 
     /// <summary>
-    /// Partitions that were not expected to refuse, within <see cref="SurprisesWithin"/>: then it is the account that is busy. The service answers the same for both.
+    /// Partitions that were not expected to be refused, within <see cref="SurprisesWithin"/>: then it is the account that is busy. The service answers the same for both.
     /// </summary>
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
@@ -33,6 +33,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     private readonly WriteLane _all = new(FirstInFlightOfAll, time);
     private int _surprises;
     private long _surprisesSince;
+    private long? _accountBusyAt;
 
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
     /// <param name="send">Null: done.</param>
@@ -109,13 +110,15 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
             ended = true;
             if (refused is null)
             {
-                partition.Lane.Done(cost);
-                _all.Done(cost);
+                partition.Lane.Done();
+                _all.Done();
                 return null;
             }
-            partition.Lane.Refused(sentAt, refused.Pause);
-            if (!waited && IsTheAccount(partition))
-                _all.Refused(sentAt, refused.Pause);
+            // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own is not to blame for that.
+            var busy = IsAccountBusy();
+            partition.Lane.Refused(cost, sentAt, refused.Pause, cut: !waited || !busy);
+            if ((!waited || busy) && IsOneOfSeveral(partition))
+                _all.Refused(cost, sentAt, refused.Pause, cut: true);
             else
                 _all.GaveUp();
             return refused;
@@ -131,8 +134,14 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         }
     }
 
-    /// <summary>A partition that went at the pace it can take, as far as known, was refused: is it one of several?</summary>
-    private bool IsTheAccount(Partition partition)
+    private bool IsAccountBusy()
+    {
+        lock (_lock)
+            return _accountBusyAt is { } at && time.GetElapsedTime(at) < SurprisesWithin;
+    }
+
+    /// <summary>A partition was refused that was not known to be busy, or while the account was: is it one of several? Then the account is busy.</summary>
+    private bool IsOneOfSeveral(Partition partition)
     {
         lock (_lock)
         {
@@ -144,7 +153,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
             partition.SurprisedAt = now;
             if (++_surprises < SurprisesOfTheAccount)
                 return false;
-            (_surprises, _surprisesSince) = (0, now);
+            (_surprises, _surprisesSince, _accountBusyAt) = (0, now, now);
             return true;
         }
     }

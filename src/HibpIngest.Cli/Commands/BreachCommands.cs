@@ -4,7 +4,6 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -18,7 +17,7 @@ internal sealed class BreachCommands() : CommandGroup(
     /// <summary>Hides or shows; in force at once.</summary>
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         if (!await database.SetHiddenAsync(name, hidden, cancellationToken) || await database.GetBreachAsync(name, cancellationToken) is not { } breach)
             throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
         if (session.Screen.Json)
@@ -126,7 +125,7 @@ internal sealed class BreachAssignCommand : HibpCommand
 internal sealed class BreachRemoveCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
-    private readonly Option<bool> _yes = new("--yes") { Description = "Don't ask. (It asks on a terminal only.)" };
+    private readonly Confirmation _confirmation = new();
 
     public BreachRemoveCommand()
         : base(
@@ -135,20 +134,20 @@ internal sealed class BreachRemoveCommand : HibpCommand
             + "It can't be undone; broken off, it is run again.")
     {
         Add(_name);
-        Add(_yes);
-        Examples = [("hibp breach remove Adobe", "asks first; readers are done at once, the rest takes its time")];
+        Add(_confirmation.Yes);
+        Examples =
+        [
+            ("hibp breach remove Adobe", "has its name typed first; readers are done at once, the rest takes its time"),
+            ("hibp breach remove Adobe --yes", "the same in a script, where nobody can be asked"),
+        ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        _confirmation.RequireAnswerable(session.Parsed, "breach remove");
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
-        if (!session.Parsed.GetValue(_yes) && !Console.IsInputRedirected && session.Screen.IsLive)
-        {
-            var question = new ConfirmationPrompt($"Remove {Markup.Escape(breach.Name)} from every account, for good?") { DefaultValue = false };
-            if (!await question.ShowAsync(session.Screen.Messages, cancellationToken))
-                throw new NotPossibleException("nothing was removed");
-        }
+        await _confirmation.AskAsync(session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
         var removal = await RemoveAsync(session, pipeline.Context, breach.Name, cancellationToken);
         var gone = removal.Left.Count == 0;
         if (session.Screen.Json)

@@ -15,7 +15,7 @@ internal sealed class BreachesCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breaches = await database.ListBreachesAsync(cancellationToken);
         var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(load => load.Breach, StringComparer.OrdinalIgnoreCase);
         if (session.Screen.Json)

@@ -95,27 +95,25 @@ internal sealed class DoctorCommand : HibpCommand
         }
         else
         {
-            // Creating what is missing is the one call that every service answers the same on a fresh account and on an old one, and it shows that we may write.
+            const string Advice = "check HIBP_STORAGE and its permissions";
             var storage = pipeline.Account.DisplayName;
-            storageAnswers = await CheckAsync("blobs", () => $"{storage}, container {IBreachBlobs.Container}", "check HIBP_STORAGE and its permissions", context.Blobs.CreateAsync);
-            storageAnswers &= await CheckAsync("queues", () => storage, "check HIBP_STORAGE and its permissions", context.Queues.Get(QueueNames.Ingest).CreateAsync);
-            storageAnswers &= await CheckAsync("tables", () => storage, "check HIBP_STORAGE and its permissions", async token =>
-            {
-                await context.Register.CreateAsync(token);
-                inTable = await context.Register.GetIdentityAsync(token);
-            });
+            storageAnswers = await CheckAsync(
+                "blobs", () => $"{storage}, container {IBreachBlobs.Container}", Advice, async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token));
+            storageAnswers &= await CheckAsync("queues", () => storage, Advice, context.Queues.Get(QueueNames.Ingest).GetDepthAsync);
+            storageAnswers &= await CheckAsync("tables", () => storage, Advice, async token => inTable = await context.Register.GetIdentityAsync(token));
         }
 
         var (found, expected) = (0, 0);
         (string Found, string Advice)? setUp = null;
         var databaseAnswers = await CheckAsync(
-            "database", () => found == 0 ? $"{context.Database.DisplayName}, empty" : $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
+            "database", () => $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
             async token =>
             {
                 (found, expected) = await context.Database.GetSchemaVersionAsync(token);
                 setUp = await context.Database.CheckSetUpAsync(token);
-                if (found > 0)
-                    inDatabase = await context.Database.GetIdentityAsync(token);
+                if (found == 0)
+                    throw new StoreMissingException($"{context.Database.DisplayName} is not there, or is empty");
+                inDatabase = await context.Database.GetIdentityAsync(token);
             });
         if (databaseAnswers && found != expected && found != 0)
         {
@@ -135,6 +133,7 @@ internal sealed class DoctorCommand : HibpCommand
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
         checks.Add(new DoctorLine("memory", Ok, $"{Tables.Bytes(memory)} for this process; an archive may have {Tables.Number(settings.Options.Limits.MaxEntries)} entries and inflate to {Tables.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
 
+        // Makes nothing, so whether this program may write too shows only when it does.
         async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
         {
             using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -143,6 +142,11 @@ internal sealed class DoctorCommand : HibpCommand
             {
                 await check(patience.Token);
                 checks.Add(new DoctorLine(what, Ok, describe(), null));
+                return true;
+            }
+            catch (StoreMissingException e)
+            {
+                checks.Add(new DoctorLine(what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it"));
                 return true;
             }
             catch (HibpException e)

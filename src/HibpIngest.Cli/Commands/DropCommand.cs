@@ -49,8 +49,7 @@ internal sealed class DropCommand : HibpCommand
         var drop = Prepare(session.Parsed, file);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         var wait = session.Parsed.GetValue(_wait);
-        // Dropping alone needs no database: it may be out of this machine's reach.
-        await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenStorageAsync(cancellationToken);
+        await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
         // Before the zip: when the pipeline sees it, all that it needs is there.
         if (password is not null)
             await new Operations(pipeline.Context).PutPasswordAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);

@@ -24,7 +24,7 @@ internal sealed class LookupCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var email = session.Parsed.GetRequiredValue(_email);
         var breaches = await new AccountLookup(pipeline.Context).FindAsync(email, cancellationToken);
         if (session.Screen.Json)

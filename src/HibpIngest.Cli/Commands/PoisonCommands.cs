@@ -46,16 +46,15 @@ internal sealed class PoisonListCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var name = session.Parsed.GetValue(_queue);
         var queues = new List<PoisonQueueDocument>();
         foreach (var queue in string.IsNullOrEmpty(name) ? QueueNames.All : [name])
         {
             var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
-            await poison.CreateAsync(cancellationToken);
-            var depth = await poison.GetDepthAsync(cancellationToken);
-            var head = depth.Messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
-            queues.Add(new PoisonQueueDocument(queue, depth.Messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
+            var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
+            var head = messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
+            queues.Add(new PoisonQueueDocument(queue, messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
         }
         if (session.Screen.Json)
         {
@@ -90,7 +89,7 @@ internal sealed class PoisonRequeueCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
         var requeued = await new Operations(pipeline.Context).RequeuePoisonAsync(queue, cancellationToken);
         if (session.Screen.Json)
@@ -115,10 +114,9 @@ internal sealed class PoisonPurgeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
         IMessageQueue poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
-        await poison.CreateAsync(cancellationToken);
         var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
         await poison.ClearAsync(cancellationToken);
         if (session.Screen.Json)

@@ -32,7 +32,7 @@ internal sealed class PurgeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var operations = new Operations(pipeline.Context);
         var purged = new List<PurgedLoad>();
         foreach (var load in await ChooseAsync(session, pipeline.Context, cancellationToken))

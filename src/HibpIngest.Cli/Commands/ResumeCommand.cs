@@ -29,7 +29,7 @@ internal sealed class ResumeCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var load = await new Operations(pipeline.Context).ResumeAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         if (session.Screen.Json)

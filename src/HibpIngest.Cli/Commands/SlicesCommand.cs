@@ -20,7 +20,7 @@ internal sealed class SlicesCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var slices = new List<Breaches.Slice>();
         foreach (var load in await database.ListLoadsAsync(breach.Name, cancellationToken))

@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
 using Spectre.Console;
@@ -12,6 +13,9 @@ internal sealed class StatusCommand : HibpCommand
 {
     // Fast enough to watch, and slow enough for a database that others work on.
     private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
+
+    /// <summary>What a shell expects of a program whose reader went away (128 and the number of SIGPIPE), as 130 of one that was interrupted.</summary>
+    private const int ReaderIsGone = 141;
 
     private readonly Argument<string?> _breach = new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
     private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
@@ -36,15 +40,12 @@ internal sealed class StatusCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var context = pipeline.Context;
         var name = session.Parsed.GetValue(_breach);
         var breach = name is null ? null : await GetBreachAsync(context.Database, name, cancellationToken);
         if (session.Parsed.GetValue(_watch))
-        {
-            await WatchAsync(session, context, breach?.Name, cancellationToken);
-            return 0;
-        }
+            return await WatchAsync(session, context, breach?.Name, cancellationToken);
         var (loads, queues) = await ReadAsync(context, breach?.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new StatusDocument([.. loads.Select(Documents.Of)], queues), Documents.Default.StatusDocument);
@@ -53,7 +54,8 @@ internal sealed class StatusCommand : HibpCommand
         return 0;
     }
 
-    private static async Task WatchAsync(CommandSession session, PipelineContext context, string? breach, CancellationToken cancellationToken)
+    /// <summary>Until it is stopped or, where it writes into a pipe, nobody reads it any more.</summary>
+    private static async Task<int> WatchAsync(CommandSession session, PipelineContext context, string? breach, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)
@@ -61,6 +63,8 @@ internal sealed class StatusCommand : HibpCommand
             while (true)
             {
                 session.Screen.Show(await LookAsync(most: null));
+                if (OutputPipe.IsAbandoned)
+                    return ReaderIsGone;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
             }
         }
@@ -72,6 +76,7 @@ internal sealed class StatusCommand : HibpCommand
                 live.UpdateTarget(await LookAsync(Most(results)));
             }
         });
+        return 0;
 
         async Task<Spectre.Console.Rendering.IRenderable> LookAsync(int? most)
         {
@@ -92,6 +97,16 @@ internal sealed class StatusCommand : HibpCommand
             queue, await CountAsync(context.Queues.Get(queue)), await CountAsync(context.Queues.Get(queue + QueueNames.PoisonSuffix)))));
         return (loads, queues);
 
-        async Task<int> CountAsync(IMessageQueue queue) => (await queue.GetDepthAsync(cancellationToken)).Messages;
+        async Task<int> CountAsync(IMessageQueue queue)
+        {
+            try
+            {
+                return (await queue.GetDepthAsync(cancellationToken)).Messages;
+            }
+            catch (StoreMissingException)
+            {
+                return 0; // the next host makes it
+            }
+        }
     }
 }

@@ -59,7 +59,7 @@ internal sealed class SubscribersListCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var subscriptions = await database.ListSubscribersAsync(cancellationToken).ToListAsync(cancellationToken);
         if (session.Screen.Json)
         {

@@ -1,6 +1,7 @@
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Ports;
+using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Hosting;
@@ -14,7 +15,7 @@ public static partial class LocalHost
     /// Makes sure of the stores, then works until cancelled, and returns when everything in hand has come to a stop: stages stop at a batch boundary, and messages that were not
     /// finished are visible again at once. A store that is down is waited for.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together.</exception>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that was opened.</exception>
     /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
     public static async Task RunAsync(PipelineContext context, LocalHostOptions options, CancellationToken cancellationToken)
     {
@@ -23,6 +24,7 @@ public static partial class LocalHost
         var log = context.Logs.CreateLogger("HibpIngest.LocalHost");
         // One loop that ends with an error ends the others: a host that does half of its work would look alive.
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        StoreMismatchException? mismatch = null;
         var loops = new List<Task>();
         var dispatcher = new PipelineDispatcher(context);
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
@@ -40,18 +42,43 @@ public static partial class LocalHost
             loops.Add(ListenAsync(QueueNames.Mail, options.Queues));
         }
         if (options.Roles.HasFlag(HostRoles.Sweep))
-            loops.Add(RepeatAsync("sweep", options.SweepEvery, new Sweep(context).RunAsync));
+        {
+            var sweep = new Sweep(context);
+            loops.Add(RepeatAsync("sweep", options.SweepEvery, token =>
+            {
+                // At rest nothing else would ask the database.
+                (context.Database as SqliteBreachDatabase)?.CheckFile();
+                return sweep.RunAsync(token);
+            }));
+        }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
 
         LogStarted(log, options.Roles);
         await Task.WhenAll(loops);
         LogStopped(log);
+        if (mismatch is not null)
+            throw mismatch;
 
         Task ListenAsync(string queue, QueueListenerOptions rules) => UntilStopAsync(async () => await new QueueListener(
-            context.Queues, queue, (body, token) => dispatcher.DispatchAsync(queue, body, token),
+            context.Queues, queue, (body, token) => DispatchAsync(queue, body, token),
             rules with { MaxDequeueCount = context.Options.MaxTries }, context.Time, context.Logs.CreateLogger<QueueListener>(),
             options.OnFailure is { } tell ? e => tell(queue, e) : null).RunAsync(stop.Token));
+
+        async Task DispatchAsync(string queue, string body, CancellationToken token)
+        {
+            try
+            {
+                await dispatcher.DispatchAsync(queue, body, token);
+            }
+            catch (StoreMismatchException e)
+            {
+                // No message would fare better. Stopped before the listener looks at what became of this one, so that it is given back, at no cost.
+                mismatch = e;
+                await stop.CancelAsync();
+                throw;
+            }
+        }
 
         Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => UntilStopAsync(async () =>
         {

@@ -15,8 +15,11 @@ public sealed record QueueListenerOptions
     /// <summary>Tries by dequeue count; then the message is poison.</summary>
     public int MaxDequeueCount { get; init; } = 5;
 
-    /// <summary>How long a message is taken for; renewed at half of it while it is being worked on.</summary>
-    public TimeSpan Visibility { get; init; } = TimeSpan.FromMinutes(10);
+    /// <summary>
+    /// How long a message is taken for; renewed at half of it while it is being worked on. The Functions host takes it for ten minutes, for which a process that is killed then leaves its
+    /// messages lying. What is left at a renewal, 45 seconds, holds several tries of it.
+    /// </summary>
+    public TimeSpan Visibility { get; init; } = TimeSpan.FromSeconds(90);
 
     /// <summary>
     /// How long a message that failed stays invisible before the next try. The host's own default is zero, which uses up five tries within a second;

@@ -48,6 +48,13 @@ internal sealed class Screen
         }
     }
 
+    /// <summary>A question on standard error, whose answer follows on its line.</summary>
+    public void Ask(string question)
+    {
+        lock (_saying)
+            Messages.Profile.Out.Writer.Write(question);
+    }
+
     /// <summary>The result as a table, or another thing to look at.</summary>
     public void Show(IRenderable result) => Results.Write(result);
 

@@ -49,7 +49,7 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
             _ = await pipeline.Context.Register.GetIdentityAsync(patience.Token);
             return true;
         }
-        catch (StoreRefusedException e) when (e.NotMade)
+        catch (StoreMissingException)
         {
             return true; // fresh, and it let us in
         }

@@ -22,8 +22,8 @@ public sealed partial class SqlServerBreachDatabase
             {
                 var begun = await session.FirstAsync(
                     $"""
-                    UPDATE dbo.slices SET attempts = CASE WHEN state = 'failed' OR attempts >= @most THEN attempts ELSE attempts + 1 END, owner = @owner,
-                        lease_expires_at = DATEADD(millisecond, @lease, @now), active_at = @now
+                    UPDATE dbo.slices SET attempts = CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN slices.attempts ELSE slices.attempts + 1 END,
+                        owner = @owner, lease_expires_at = DATEADD(millisecond, @lease, @now), active_at = @now
                     OUTPUT deleted.state, deleted.attempts
                     WHERE load_id = @load AND number = @slice AND state <> 'done' AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                         AND EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})

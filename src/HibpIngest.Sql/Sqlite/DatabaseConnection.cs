@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using HibpIngest.Errors;
 using SQLitePCL;
 
@@ -14,20 +15,31 @@ internal sealed class DatabaseConnection : IDisposable
     /// </summary>
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
+    /// <summary>sqlite.org/c3ref/c_fcntl_begin_atomic_write.html</summary>
+    private const int FileHasMoved = 20;
+
     private readonly Dictionary<string, DatabaseStatement> _statements = [];
     private readonly sqlite3 _database;
     private readonly string _file;
 
     static DatabaseConnection() => Batteries_V2.Init();
 
-    /// <exception cref="StoreRefusedException">There is no such path, or no permission.</exception>
-    public DatabaseConnection(string file)
+    /// <summary>Version of the SQLite library in this process.</summary>
+    public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
+
+    /// <param name="file">Its path.</param>
+    /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
+    /// <exception cref="StoreMissingException">There is no such file.</exception>
+    /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
+    public DatabaseConnection(string file, bool create = false)
     {
         _file = file;
-        var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_CREATE | raw.SQLITE_OPEN_NOMUTEX, null);
+        var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | (create ? raw.SQLITE_OPEN_CREATE : 0) | raw.SQLITE_OPEN_NOMUTEX, null);
         if (code != raw.SQLITE_OK)
         {
             _database?.Dispose();
+            if (!create && !Path.Exists(file))
+                throw new StoreMissingException($"there is no database '{file}': name the one that is meant; 'hibp run' and 'hibp database upgrade' make a new one, with its schema");
             throw code == raw.SQLITE_CANTOPEN
                 ? new StoreRefusedException($"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
                 : SqliteErrors.Create(code, file, "");
@@ -38,6 +50,11 @@ internal sealed class DatabaseConnection : IDisposable
 
     /// <summary>An error after which it is to be closed.</summary>
     public bool IsSpoiled { get; private set; }
+
+    /// <summary>
+    /// Whether the file has been deleted, moved or replaced since it was opened, by its inode. Never on Windows, which lets nobody do that to a file that SQLite has open.
+    /// </summary>
+    public bool HasMoved => FileControl(_database, null, FileHasMoved, out var moved) == raw.SQLITE_OK && moved != 0;
 
     public bool InTransaction => raw.sqlite3_get_autocommit(_database) == 0;
 
@@ -111,4 +128,9 @@ internal sealed class DatabaseConnection : IDisposable
         _statements.Clear();
         raw.sqlite3_close_v2(_database);
     }
+
+    /// <summary>The one call that SQLitePCL's interface lacks; the library is the one that it has loaded.</summary>
+    [DllImport("e_sqlite3", EntryPoint = "sqlite3_file_control", CallingConvention = CallingConvention.Cdecl)]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories | DllImportSearchPath.AssemblyDirectory)]
+    private static extern int FileControl(sqlite3 database, [MarshalAs(UnmanagedType.LPUTF8Str)] string? name, int operation, out int result);
 }

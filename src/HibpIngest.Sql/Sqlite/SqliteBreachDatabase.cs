@@ -24,6 +24,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     private static readonly TimeSpan LongestLockDelay = TimeSpan.FromMilliseconds(25);
 
     private readonly string _file;
+    private readonly DatabaseFile _opened;
     private readonly TimeProvider _time;
     private readonly SemaphoreSlim _writing = new(1);
     private readonly SemaphoreSlim _reading = new(MaxReaders);
@@ -33,8 +34,12 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     private SqliteBreachDatabase(string file, TimeProvider time)
     {
         _file = file;
+        _opened = new DatabaseFile(file);
         _time = time;
     }
+
+    /// <summary>Version of the SQLite library in this process.</summary>
+    public static Version LibraryVersion => DatabaseConnection.LibraryVersion;
 
     /// <inheritdoc/>
     public string DisplayName => _file;
@@ -42,34 +47,35 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     /// <summary>Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set before first use.</summary>
     internal int MaxPages { get; init; }
 
-    /// <summary>Names the database; the file is made at first use, its folder here. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
+    /// <summary>Names the database; nothing is opened or made yet. File and folder are made with the schema: see <see cref="UpgradeAsync"/>.</summary>
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
     /// <param name="time">The database's clock.</param>
-    /// <exception cref="StoreRefusedException">The connection string asks for something else, or the folder can't be made.</exception>
+    /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
     public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) => Open(fileOrConnectionString, time, maxPages: 0);
 
-    internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages)
+    internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
+        new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
+
+    /// <summary>Makes sure that the file is still the one that this process opened, if it has opened one. Every transaction does so too; this is for who would begin none for long.</summary>
+    /// <exception cref="StoreMismatchException">It was deleted, moved or replaced.</exception>
+    public void CheckFile()
     {
-        var file = FileOf(fileOrConnectionString);
-        try
-        {
-            if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
-                Directory.CreateDirectory(folder);
-        }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
-        {
-            throw new StoreRefusedException($"the folder of database '{file}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
-        }
-        return new SqliteBreachDatabase(file, time) { MaxPages = maxPages };
+        if (_opened.IsOpen)
+            _opened.Check();
     }
 
-    /// <inheritdoc/>
-    public Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
-        ReadAsync(connection => (SqliteSchema.Find(connection, _file), SqliteSchema.Expected), cancellationToken);
+    /// <summary>As the port says; a file that isn't there has version 0, and is not made.</summary>
+    public Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) => _opened.IsOpen || Path.Exists(_file)
+        ? ReadAsync(connection => (SqliteSchema.Find(connection, _file), SqliteSchema.Expected), cancellationToken)
+        : Task.FromResult((0, SqliteSchema.Expected));
 
-    /// <inheritdoc/>
-    public Task UpgradeAsync(CancellationToken cancellationToken) =>
-        WriteAsync(connection => SqliteSchema.Upgrade(connection, _file), cancellationToken);
+    /// <summary>As the port says; makes file and folder where they are missing.</summary>
+    /// <exception cref="StoreRefusedException">They can't be made.</exception>
+    public async Task UpgradeAsync(CancellationToken cancellationToken)
+    {
+        _opened.Make();
+        await WriteAsync(connection => SqliteSchema.Upgrade(connection, _file), cancellationToken);
+    }
 
     /// <summary>A file has nothing to be set up.</summary>
     public Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) => Task.FromResult<(string, string)?>(null);
@@ -142,6 +148,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         _writer = null;
         while (_readers.TryTake(out var reader))
             reader.Dispose();
+        _opened.Dispose();
         _writing.Dispose();
         _reading.Dispose();
         return ValueTask.CompletedTask;
@@ -196,11 +203,13 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         try
         {
             cancellationToken.ThrowIfCancellationRequested();
+            _opened.Check();
             var connection = _writer ??= await OpenWriterAsync(cancellationToken);
             try
             {
                 await RunUnderLockAsync(connection, "BEGIN IMMEDIATE", cancellationToken);
-                return Run(connection, work, cancellationToken);
+                // Once more at the end: what was sent after a commit that is lost would be lost too.
+                return Run(connection, work, _opened.Check, cancellationToken);
             }
             finally
             {
@@ -224,12 +233,13 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         try
         {
             cancellationToken.ThrowIfCancellationRequested();
+            _opened.Check();
             if (!_readers.TryTake(out var connection))
                 connection = OpenReader();
             try
             {
                 connection.Execute("BEGIN");
-                return Run(connection, work, cancellationToken);
+                return Run(connection, work, beforeCommit: null, cancellationToken);
             }
             finally
             {
@@ -245,7 +255,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static T Run<T>(DatabaseConnection connection, Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
+    private static T Run<T>(DatabaseConnection connection, Func<DatabaseConnection, T> work, Action? beforeCommit, CancellationToken cancellationToken)
     {
         var committed = false;
         connection.Cancellation = cancellationToken;
@@ -254,6 +264,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             using var stop = cancellationToken.UnsafeRegister(static state => ((DatabaseConnection)state!).Interrupt(), connection);
             var result = work(connection);
             cancellationToken.ThrowIfCancellationRequested();
+            beforeCommit?.Invoke();
             connection.Execute("COMMIT");
             committed = true;
             return result;
@@ -285,7 +296,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         var connection = new DatabaseConnection(_file);
         try
         {
-            // Other processes are waited for in RunUnderLockAsync: no thread is held, cancellation counts, and SQLite itself would sleep for a whole second (it is built without usleep).
+            // Other processes are waited for in RunUnderLockAsync: no thread is held, and cancellation counts.
             connection.SetBusyTimeout(TimeSpan.Zero);
             // Another program's database is left as it is.
             connection.Script("BEGIN");

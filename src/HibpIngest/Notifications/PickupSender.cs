@@ -34,29 +34,35 @@ public sealed class PickupSender : INotificationSender
     /// <inheritdoc/>
     public string DisplayName => $"pickup folder {_folder}";
 
-    /// <inheritdoc/>
-    public Task CheckAsync(CancellationToken cancellationToken) => WriteAsync($".check-{Guid.NewGuid():N}.tmp", ReadOnlyMemory<byte>.Empty, moveTo: null, cancellationToken);
+    /// <summary>As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in the nearest one above it that is there.</summary>
+    public Task CheckAsync(CancellationToken cancellationToken)
+    {
+        var folder = _folder;
+        while (!Path.Exists(folder) && Path.GetDirectoryName(folder) is { } above)
+            folder = above;
+        return WriteAsync(folder, $".check-{Guid.NewGuid():N}.tmp", ReadOnlyMemory<byte>.Empty, moveTo: null, cancellationToken);
+    }
 
     /// <inheritdoc/>
     /// <exception cref="StoreFullException">The disk is full.</exception>
     public Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken) =>
-        WriteAsync($".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
+        WriteAsync(_folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    private async Task WriteAsync(string name, ReadOnlyMemory<byte> content, string? moveTo, CancellationToken cancellationToken)
+    private async Task WriteAsync(string folder, string name, ReadOnlyMemory<byte> content, string? moveTo, CancellationToken cancellationToken)
     {
-        var path = Path.Combine(_folder, name);
+        var path = Path.Combine(folder, name);
         try
         {
-            Directory.CreateDirectory(_folder);
+            Directory.CreateDirectory(folder);
             try
             {
                 await using (var file = _create(path))
                     await file.WriteAsync(content, cancellationToken);
                 if (moveTo is not null)
-                    File.Move(path, Path.Combine(_folder, moveTo), overwrite: true);
+                    File.Move(path, Path.Combine(folder, moveTo), overwrite: true);
             }
             finally
             {
@@ -72,7 +78,7 @@ public sealed class PickupSender : INotificationSender
         {
             throw new StoreFullException($"the disk of the pickup folder {_folder} is full; make room on it", e);
         }
-        catch (IOException e) when (e is DirectoryNotFoundException || e.HResult is ReadOnlyFileSystem || File.Exists(_folder))
+        catch (IOException e) when (e is DirectoryNotFoundException || e.HResult is ReadOnlyFileSystem || File.Exists(folder))
         {
             throw new StoreRefusedException($"{_folder} can't be a pickup folder (it is a file, lies below one, or on a disk that is read-only); name another one in HIBP_MAIL", e);
         }

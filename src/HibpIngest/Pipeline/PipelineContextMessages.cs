@@ -121,8 +121,8 @@ internal static class PipelineContextMessages
                 {
                     var first = from + 1 + (i * each);
                     var delay = TimeSpan.FromSeconds(Math.Min(Math.Floor((first - next) / perSecond), LongestHidden.TotalSeconds));
-                    await context.SendAsync(QueueNames.Mail, new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1,
-                        to) }, delay, token);
+                    var message = new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) };
+                    await context.SendAsync(QueueNames.Mail, message, delay, token);
                 });
             }
             catch

@@ -49,9 +49,12 @@ public sealed class StorageAccountTests
     {
         using var store = await AzuriteStorage.OpenAsync(Quick);
         await AssertRefusedAsync(store);
-        var error = await Assert.ThrowsAsync<StoreRefusedException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        var error = await Assert.ThrowsAsync<StoreMissingException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.Matches(@"^upsert of 2 accounts( \(number 1 of them\))? failed: status 404 \(TableNotFound\)$", error.Message);
-        await Assert.ThrowsAsync<StoreRefusedException>(() => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Blobs.FindAsync("a.zip", CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Register.GetIdentityAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").GetDepthAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
     }
 
     [Fact]
@@ -299,7 +302,7 @@ public sealed class StorageAccountTests
             var error = await Record.ExceptionAsync(calls[i]);
             Assert.True(error is StoreRefusedException, $"call {i}: {error}");
             Assert.Matches("failed: status 40[134]", error.Message);
-            Assert.True(error.Message.Contains("status 404", StringComparison.Ordinal) == ((StoreRefusedException)error).NotMade, $"call {i}: {error.Message}");
+            Assert.True(error.Message.Contains("status 404", StringComparison.Ordinal) == (error is StoreMissingException), $"call {i}: {error.Message}");
         }
     }
 

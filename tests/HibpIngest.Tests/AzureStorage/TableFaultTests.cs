@@ -88,7 +88,7 @@ public sealed class TableFaultTests
     [Theory]
     [InlineData(400, "PropertyNameInvalid", typeof(StoreRefusedException))]
     [InlineData(403, "AuthorizationFailure", typeof(StoreRefusedException))]
-    [InlineData(404, "TableNotFound", typeof(StoreRefusedException))]
+    [InlineData(404, "TableNotFound", typeof(StoreMissingException))]
     [InlineData(507, "AccountCapacityExceeded", typeof(StoreFullException))]
     public async Task A_part_that_is_refused_is_not_sent_again(int status, string code, Type expected)
     {

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
@@ -106,8 +107,9 @@ public sealed class CommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Status_of_fresh_stores_is_empty_lists_of_the_agreed_shape()
+    public async Task Status_of_stores_without_a_load_is_empty_lists_of_the_agreed_shape()
     {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var status = await JsonAsync("status", "--json");
         Assert.Equal(["loads", "queues"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
@@ -116,7 +118,27 @@ public sealed class CommandTests : IAsyncLifetime
 
         // A second database is not what the table was filled from.
         _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");
+        (await RunAsync("database", "upgrade")).Succeeded();
         Assert.Contains("belongs to another database", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("head -1")]
+    [InlineData("head -12")]
+    [InlineData("true")]
+    public async Task Watching_ends_quietly_with_whoever_reads_it(string reader)
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
+        Assert.Equal((141, ""), (exitCode, error));
+        Assert.Equal(reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture), output.Split('\n').Length - 1);
+    }
+
+    [Fact]
+    public async Task What_nobody_reads_to_its_end_is_done_all_the_same()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        Assert.Equal((0, "", ""), await ShellAsync("status --json | true; exit ${PIPESTATUS[0]}"));
     }
 
     [Fact]
@@ -163,9 +185,9 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Poison_is_listed_requeued_and_purged()
     {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
         using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var poison = account.Queues.Get("breach-slices-poison");
-        await poison.CreateAsync(CancellationToken.None);
         await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, CancellationToken.None);
 
         var listed = Assert.Single((await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
@@ -203,13 +225,16 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_lookup_of_what_is_no_address_fails_without_repeating_it()
     {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
+        Assert.Contains("no email address", line, StringComparison.Ordinal);
         Assert.DoesNotContain("somebody", line, StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task Doctor_says_what_works_and_fails_where_something_needed_does_not()
     {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var well = await JsonAsync("doctor", "--json");
         Assert.True(well.GetProperty("ok").GetBoolean());
         Assert.DoesNotContain(well.GetProperty("checks").EnumerateArray(), check => Text(check, "state") == "broken");
@@ -240,6 +265,32 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "B.zip")));
         Assert.NotEqual(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "C.zip")));
         Assert.Empty(Directory.GetFiles(_folder.Path, "*.part"));
+    }
+
+    /// <summary>A command line as a shell takes it: pipes, redirections and all.</summary>
+    private async Task<(int ExitCode, string Output, string Error)> ShellAsync(string line)
+    {
+        var start = new ProcessStartInfo("bash", ["-c", $"dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' {line}"])
+        {
+            WorkingDirectory = _folder.Path,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (var (name, value) in _variables)
+            start.Environment[name] = value;
+        using var shell = Process.Start(start)!;
+        try
+        {
+            var output = shell.StandardOutput.ReadToEndAsync();
+            var error = shell.StandardError.ReadToEndAsync();
+            await shell.WaitForExitAsync().WaitAsync(TimeSpan.FromMinutes(1));
+            return (shell.ExitCode, await output, await error);
+        }
+        finally
+        {
+            shell.Kill(entireProcessTree: true);
+        }
     }
 
     private async Task UntilDoneAsync()

@@ -81,6 +81,13 @@ public sealed class HibpProcess : IAsyncDisposable
             throw new InvalidOperationException($"it never said '{waitFor}', but: {process.Error}");
     }
 
+    /// <summary>Has a host set its stores up, and stops it.</summary>
+    public static async Task SetUpAsync(string folder, IReadOnlyDictionary<string, string> variables)
+    {
+        await using var host = await StartAsync(folder, variables, "ready", "run");
+        await host.TerminateAsync();
+    }
+
     public async Task<HibpResult> EndAsync()
     {
         await _process.WaitForExitAsync().WaitAsync(Patience);

@@ -4,6 +4,7 @@ using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Tests.EndToEnd;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -78,10 +79,53 @@ public sealed class LocalHostTests
         Assert.Equal(LoadState.Ingesting, Assert.Single(await rig.LoadsAsync()).State);
     }
 
+    [Fact]
+    public async Task A_database_file_that_goes_away_is_noticed_while_nothing_is_to_be_done()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var host = await StartAsync(rig, Quick with { Roles = HostRoles.Sweep, SweepEvery = TimeSpan.FromMilliseconds(100) });
+        File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
+        await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+    }
+
+    [Fact]
+    public async Task A_stage_that_meets_another_database_file_ends_the_host_and_costs_its_message_nothing()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var failures = new List<string>();
+        var host = await StartAsync(rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
+        File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
+        await rig.DropAsync("Late.zip", Zip(0, 100));
+        var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+        Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
+        Assert.Empty(failures);
+        // For whoever starts on the right file, at once.
+        var waiting = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
+        Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
+    }
+
     private static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows) = (100, 50);
 
     private static byte[] Zip(int from, int to) =>
         PipelineRig.Zip(("dump.csv", string.Join('\n', Enumerable.Range(from, to - from).Select(i => $"user{i}@example{i % 5}.com,secret"))));
+
+    /// <summary>A host that has made sure of its stores and begun its work.</summary>
+    private static async Task<Task> StartAsync(PipelineRig rig, LocalHostOptions options)
+    {
+        const int Started = 9020;
+        var started = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var log = new CollectingLogger
+        {
+            OnEvent = id =>
+            {
+                if (id == Started)
+                    started.TrySetResult();
+            },
+        };
+        var host = LocalHost.RunAsync(rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
+        await Task.WhenAny(started.Task, host).WaitAsync(Patience);
+        return host;
+    }
 
     private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
     {

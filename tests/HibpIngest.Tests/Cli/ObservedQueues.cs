@@ -11,6 +11,9 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
     /// <summary>Called with queue, body and delay of what is about to be sent.</summary>
     public Action<string, string, TimeSpan>? OnSend { get; set; }
 
+    /// <summary>Told for how long a receive or an extension asks for messages, before the call.</summary>
+    public Action<string, TimeSpan>? OnVisibility { get; set; }
+
     /// <summary>Told how many messages a receive brought.</summary>
     public Action<int>? OnReceived { get; set; }
 
@@ -34,6 +37,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
         {
             IReadOnlyList<QueuedMessage> received = [];
+            owner.OnVisibility?.Invoke("receive", visibility);
             await TellAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
             owner.OnReceived?.Invoke(received.Count);
             return received;
@@ -42,6 +46,7 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
         public async Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken)
         {
             QueuedMessage? extended = null;
+            owner.OnVisibility?.Invoke("extend", visibility);
             await TellAsync("extend", async () => extended = await real.ExtendAsync(message, visibility, cancellationToken));
             return extended;
         }

@@ -3,6 +3,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Hosting;
 using HibpIngest.Errors;
 using HibpIngest.Tests.Azurite;
+using HibpIngest.Tests.Notifications;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
@@ -148,6 +149,45 @@ public sealed class QueueListenerTests : IAsyncLifetime
             await _stop.CancelAsync();
         });
         Assert.Equal(0, seenByOthers);
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task A_host_that_is_killed_keeps_its_messages_for_a_minute_and_a_half_however_long_the_work()
+    {
+        await SendAsync("long");
+        var time = new ManualTime();
+        var began = time.GetTimestamp();
+        var asked = new List<(string Operation, TimeSpan Visibility, TimeSpan At)>();
+        var outlived = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var begun = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.OnVisibility = (operation, visibility) =>
+        {
+            lock (asked)
+            {
+                asked.Add((operation, visibility, time.GetElapsedTime(began)));
+                if (asked.Count(one => one.Operation == "extend") == 4)
+                    outlived.TrySetResult();
+            }
+        };
+        var listening = new QueueListener(_queues, Queue, async (_, _) =>
+        {
+            begun.SetResult();
+            await outlived.Task;
+            await _stop.CancelAsync();
+        }, new QueueListenerOptions(), time, _log).RunAsync(_stop.Token);
+        await begun.Task.WaitAsync(Patience);
+        Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
+        // As long as the listener's pause on an empty queue, so that each step sets a timer off.
+        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(Patience);
+        await listening.WaitAsync(Patience);
+        lock (asked)
+        {
+            Assert.All(asked, one => Assert.Equal(TimeSpan.FromSeconds(90), one.Visibility));
+            // Each renewal has half of that to spare.
+            var renewed = asked.Where(one => one.Operation == "extend").Select(one => one.At).Prepend(TimeSpan.Zero).ToList();
+            Assert.All(renewed.Zip(renewed.Skip(1), (one, next) => next - one), gap => Assert.InRange(gap, TimeSpan.FromSeconds(45), TimeSpan.FromSeconds(70)));
+        }
         Assert.Equal(0, await DepthAsync(Queue));
     }
 
@@ -307,7 +347,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     [Fact]
     public async Task A_queue_that_is_not_there_ends_it()
     {
-        await Assert.ThrowsAsync<StoreRefusedException>(() =>
+        await Assert.ThrowsAsync<StoreMissingException>(() =>
             new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log).RunAsync(_stop.Token).WaitAsync(Patience));
     }
 

@@ -1,7 +1,9 @@
 using System.Net;
 using System.Net.Sockets;
+using HibpIngest.AzureStorage;
 using HibpIngest.Tests.Azurite;
 using HibpIngest.Tests.Cli;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.EndToEnd;
 
@@ -43,6 +45,7 @@ public sealed class BadStoreTests : IAsyncLifetime
         var closed = ClosedPort();
         var nowhere = string.Join(';', _storage.Split(';')
             .Select(part => part.Split("Endpoint=") is [var service, var address] ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
+        (await RunAsync(nowhere, "1.db", "database", "upgrade")).Succeeded();
         var lines = await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"), RefusalAsync(nowhere, "3.db", "drop", Zip())).WaitAsync(Bounded);
         Assert.All(lines, line => Assert.Contains("no connection (ConnectionRefused)", line, StringComparison.Ordinal));
     }
@@ -63,13 +66,29 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task A_database_of_another_table()
     {
-        (await RunAsync(_storage, "own.db", "status")).Succeeded();
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
         Assert.Contains("the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
 
         // One that has a table of its own already.
-        (await RunAsync(await AzuriteFixture.NewAccountAsync(), "other.db", "status")).Succeeded();
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
         Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
         (await RunAsync(_storage, "own.db", "status")).Succeeded();
+    }
+
+    [Fact]
+    public async Task A_database_file_that_is_replaced_under_a_host()
+    {
+        await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
+        File.Delete(Path.Combine(_folder.Path, "hibp.db"));
+        // As any storage tool does.
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        await using (var zip = File.OpenRead(Zip()))
+            await account.Blobs.UploadAsync("Whole.zip", zip, null, CancellationToken.None);
+        var ended = await host.EndAsync();
+        Assert.Equal(1, ended.ExitCode);
+        var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
+        Assert.StartsWith($"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
+        Assert.False(File.Exists(Path.Combine(_folder.Path, "hibp.db")));
     }
 
     private async Task<string> RefusalAsync(string storage, string database, params string[] arguments)
@@ -79,10 +98,14 @@ public sealed class BadStoreTests : IAsyncLifetime
         return line;
     }
 
-    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(
-        _folder.Path,
-        new Dictionary<string, string> { ["HIBP_STORAGE"] = storage, ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database), ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail") },
-        arguments);
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+
+    private Dictionary<string, string> Variables(string storage, string database) => new()
+    {
+        ["HIBP_STORAGE"] = storage,
+        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
+        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+    };
 
     private string Zip() => _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
 

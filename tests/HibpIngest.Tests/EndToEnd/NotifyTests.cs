@@ -98,8 +98,10 @@ public sealed class NotifyTests
     public async Task What_is_the_server_s_puts_the_whole_message_off(string at, string? answer)
     {
         await using var rig = await PipelineRig.StartAsync();
-        await using var server = new SmtpTestServer { Script = step => step.Name == at ? answer is null
-            ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer) : null };
+        await using var server = new SmtpTestServer
+        {
+            Script = step => step.Name != at ? null : answer is null ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer),
+        };
         await using var sender = NotificationSenders.Create(server.Setting);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
@@ -296,8 +298,8 @@ public sealed class NotifyTests
         await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         var calls = new List<string>();
         var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
-        await new PipelineDispatcher(rig.Context with { Database = database }).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load,
-            First = 1, Last = 2 }.ToJson(), None);
+        var message = new MailMessage { Load = load, First = 1, Last = 2 };
+        await new PipelineDispatcher(rig.Context with { Database = database }).DispatchAsync(QueueNames.Mail, message.ToJson(), None);
 
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(IBreachDatabase.GetLoadAsync), calls);
@@ -427,12 +429,12 @@ public sealed class NotifyTests
         // A copy of the match message sends none again.
         await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1,
-            Last = 1 }.ToJson(), None);
+        var message = new MailMessage { Load = load, First = 1, Last = 1 };
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 2,
-            Last = 2 }.ToJson(), None);
+        message = new MailMessage { Load = load, First = 2, Last = 2 };
+        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
             (await rig.LoadAsync(load)).Notifications));
     }

@@ -13,22 +13,13 @@ internal static class RawTable
     /// <param name="filter">An OData filter; empty: all of the table.</param>
     public static async Task<List<(string Domain, string Row, string[] Breaches)>> ReadAsync(string connectionString, string table, string filter = "")
     {
-        var settings = connectionString.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
-        var endpoint = new Uri(settings["TableEndpoint"]);
         using var http = new HttpClient();
         var rows = new List<(string, string, string[])>();
         var query = filter.Length > 0 ? $"?$filter={Uri.EscapeDataString(filter)}" : "?";
         var next = "";
         do
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, $"{endpoint}/{table}(){query}{next}");
-            var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
-            request.Headers.Add("x-ms-date", date);
-            request.Headers.Add("x-ms-version", "2019-02-02");
-            request.Headers.Accept.Add(MediaTypeWithQualityHeaderValue.Parse("application/json;odata=nometadata"));
-            var resource = $"/{settings["AccountName"]}{endpoint.AbsolutePath}/{table}()";
-            var signature = HMACSHA256.HashData(Convert.FromBase64String(settings["AccountKey"]), Encoding.UTF8.GetBytes($"{date}\n{resource}"));
-            request.Headers.TryAddWithoutValidation("Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
+            using var request = Request(connectionString, $"{table}()", query + next);
             using var response = await http.SendAsync(request);
             response.EnsureSuccessStatusCode();
             using var page = JsonDocument.Parse(await response.Content.ReadAsStreamAsync());
@@ -44,6 +35,17 @@ internal static class RawTable
         }
         while (next.Length > 0);
         return rows;
+    }
+
+    /// <summary>The tables of a storage account.</summary>
+    public static async Task<List<string>> ListAsync(string connectionString)
+    {
+        using var http = new HttpClient();
+        using var request = Request(connectionString, "Tables", "");
+        using var response = await http.SendAsync(request);
+        response.EnsureSuccessStatusCode();
+        using var page = JsonDocument.Parse(await response.Content.ReadAsStreamAsync());
+        return [.. page.RootElement.GetProperty("value").EnumerateArray().Select(table => table.GetProperty("TableName").GetString()!)];
     }
 
     /// <summary>Each account with the breaches it carries, over all its rows.</summary>
@@ -66,6 +68,21 @@ internal static class RawTable
             rows.AddRange(await ReadAsync(connectionString, table, string.Join(" and ", new[] { from, to }.Where(part => part.Length > 0))));
         }
         return ByAccount(rows);
+    }
+
+    private static HttpRequestMessage Request(string connectionString, string path, string query)
+    {
+        var settings = connectionString.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+        var endpoint = new Uri(settings["TableEndpoint"]);
+        var request = new HttpRequestMessage(HttpMethod.Get, $"{endpoint}/{path}{query}");
+        var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
+        request.Headers.Add("x-ms-date", date);
+        request.Headers.Add("x-ms-version", "2019-02-02");
+        request.Headers.Accept.Add(MediaTypeWithQualityHeaderValue.Parse("application/json;odata=nometadata"));
+        var resource = $"/{settings["AccountName"]}{endpoint.AbsolutePath}/{path}";
+        var signature = HMACSHA256.HashData(Convert.FromBase64String(settings["AccountKey"]), Encoding.UTF8.GetBytes($"{date}\n{resource}"));
+        request.Headers.TryAddWithoutValidation("Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
+        return request;
     }
 
     private static Dictionary<string, string[]> ByAccount(IEnumerable<(string Domain, string Row, string[] Breaches)> rows) =>

@@ -77,14 +77,14 @@ public sealed class PickupSenderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_check_leaves_nothing_but_the_folder()
+    public async Task A_check_leaves_nothing()
     {
-        var folder = Path.Combine(_root, "new");
-        await using var sender = new PickupSender(folder);
+        await using var there = new PickupSender(_root);
+        await there.CheckAsync(default);
+        await using var yetToBeMade = new PickupSender(Path.Combine(_root, "new", "deep"));
+        await yetToBeMade.CheckAsync(default);
 
-        await sender.CheckAsync(default);
-
-        Assert.Empty(Directory.GetFileSystemEntries(folder));
+        Assert.Empty(Directory.GetFileSystemEntries(_root));
     }
 
     private static OutgoingMail Mail(long id, string content) => new(id, "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));

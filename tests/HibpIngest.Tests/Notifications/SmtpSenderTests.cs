@@ -192,8 +192,10 @@ public sealed class SmtpSenderTests
     public async Task A_passing_refusal_of_the_recipient_is_the_recipient_s_and_leaves_the_connection_to_the_next(string at, string answer)
     {
         var refused = 0;
-        await using var server = new SmtpTestServer { Script = step => step.Name == at && Interlocked.Exchange(ref refused, 1) == 0
-            ? SmtpAnswer.Say(answer) : null };
+        await using var server = new SmtpTestServer
+        {
+            Script = step => step.Name == at && Interlocked.Exchange(ref refused, 1) == 0 ? SmtpAnswer.Say(answer) : null,
+        };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None), TimeProvider.System);
 
         await RefusesAsync<RecipientDeferredException>(sender, answer[..9]);

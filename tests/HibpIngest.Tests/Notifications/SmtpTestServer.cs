@@ -261,6 +261,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
 
         private async Task<bool> EncryptAsync(CancellationToken cancellationToken)
         {
+            // Only when the client's hello is there does it wait for the handshake, and no longer for the answer before it.
+            await _stream.ReadAsync(Memory<byte>.Empty, cancellationToken);
             if (server.Script?.Invoke(new SmtpStep(number, "tls", "")) is { } answer && !await GiveAsync(answer, "", cancellationToken))
                 return false;
             var tls = new SslStream(_stream);

@@ -106,6 +106,11 @@ public sealed class SqlServerErrorsTests
         Assert.Contains("TrustServerCertificate", Judged<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message, StringComparison.Ordinal);
         Assert.Contains("az login", Judged<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message, StringComparison.Ordinal);
         Judged<StoreUnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
+        // The driver wraps what its token callback throws, as an error of the class that ends a connection; its own timeout cancels the callback.
+        var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
+        Judged<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
+        Judged<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
+        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
         Assert.Contains("ICU", Judged<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);
     }
 

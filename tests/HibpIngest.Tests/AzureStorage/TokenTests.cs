@@ -1,0 +1,96 @@
+using System.Net;
+using Azure.Core;
+using Azure.Identity;
+using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Tests.AzureStorage;
+
+/// <summary>A storage account that is signed in to by tokens: what a token that can't be had means, before the account has answered and after.</summary>
+public sealed class TokenTests
+{
+    private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };
+
+    [Fact]
+    public async Task No_token_from_the_start_is_a_set_up_that_is_wrong()
+    {
+        var network = new Network(HttpStatusCode.OK);
+        using var store = Open(network, new Tokens { Fails = true });
+        foreach (var call in Calls(store))
+        {
+            var error = await Assert.ThrowsAsync<StoreRefusedException>(call);
+            Assert.Contains("no token for the storage account (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
+        }
+        Assert.Equal(0, network.Requests);
+    }
+
+    [Theory]
+    [InlineData(HttpStatusCode.OK)]
+    [InlineData(HttpStatusCode.NotFound)]
+    public async Task Once_the_account_has_answered_a_token_that_fails_is_an_outage(HttpStatusCode answer)
+    {
+        var tokens = new Tokens();
+        using var store = Open(new Network(answer), tokens);
+        await Record.ExceptionAsync(Calls(store)[0]);
+        tokens.Fails = true;
+        foreach (var call in Calls(store))
+        {
+            var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
+            Assert.Contains("no token for the storage account just now (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
+        }
+        // And back, as if nothing had been.
+        tokens.Fails = false;
+        Assert.IsNotType<StoreUnavailableException>(await Record.ExceptionAsync(Calls(store)[0]));
+    }
+
+    [Theory]
+    [InlineData(HttpStatusCode.Unauthorized)]
+    [InlineData(HttpStatusCode.Forbidden)]
+    [InlineData(HttpStatusCode.ServiceUnavailable)]
+    public async Task An_account_that_never_took_a_token_has_not_answered(HttpStatusCode answer)
+    {
+        var tokens = new Tokens();
+        using var store = Open(new Network(answer), tokens);
+        await Assert.ThrowsAnyAsync<HibpException>(Calls(store)[0]);
+        tokens.Fails = true;
+        await Assert.ThrowsAsync<StoreRefusedException>(Calls(store)[0]);
+    }
+
+    private static StorageAccount Open(Network network, TokenCredential credential) => StorageAccount.Open(
+        "someaccount", NullLoggerFactory.Instance, new StorageOptions { Credential = credential, MaxRetries = Quick.MaxRetries, RetryDelay = Quick.RetryDelay }, network);
+
+    /// <summary>One of each service, and both ways to the tables.</summary>
+    private static Func<Task>[] Calls(StorageAccount store) =>
+    [
+        () => store.Register.GetIdentityAsync(CancellationToken.None),
+        () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
+        () => store.Blobs.FindAsync("a.zip", CancellationToken.None),
+        () => store.Queues.Get("breach-slices").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
+    ];
+
+    /// <summary>Answers everything with one status.</summary>
+    private sealed class Network(HttpStatusCode status) : HttpMessageHandler
+    {
+        private int _requests;
+
+        public int Requests => _requests;
+
+        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+        {
+            Interlocked.Increment(ref _requests);
+            return Task.FromResult(new HttpResponseMessage(status) { Content = new StringContent("{}") });
+        }
+    }
+
+    /// <summary>Tokens that are past their time at once, so that each request asks for one.</summary>
+    private sealed class Tokens : TokenCredential
+    {
+        public bool Fails { get; set; }
+
+        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
+            Fails ? throw new CredentialUnavailableException("the metadata service does not answer\r\nand more") : new AccessToken("a-token", DateTimeOffset.UnixEpoch);
+
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) => new(GetToken(requestContext, cancellationToken));
+    }
+}
