@@ -11,7 +11,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Removal of a breach from one emulator, where every other account is in another breach as well: by its rows, and by walking the table, its rows purged.</summary>
+/// <summary>
+/// Removal of a breach from one emulator, where every other account is in another breach as well: by its rows, and by walking the table,
+/// its rows purged.
+/// </summary>
 internal static class RemovalBenchmark
 {
     public static async Task RunAsync(IReadOnlyList<AccountBatch> batches, string folder)
@@ -44,7 +47,9 @@ internal static class RemovalBenchmark
             var began = Stopwatch.GetTimestamp();
             var removed = await new Operations(context).RemoveBreachAsync(load.Breach, null, CancellationToken.None);
             var took = Stopwatch.GetElapsedTime(began);
-            Console.WriteLine($"removed {removed.Entities:N0} accounts {(purged ? "by walking the table" : "by their rows")} in {took.TotalSeconds:F1} s: {removed.Entities / took.TotalSeconds:N0} a second");
+            var how = purged ? "by walking the table" : "by their rows";
+            var rate = removed.Entities / took.TotalSeconds;
+            Console.WriteLine($"removed {removed.Entities:N0} accounts {how} in {took.TotalSeconds:F1} s: {rate:N0} a second");
         }
     }
 
@@ -63,7 +68,9 @@ internal static class RemovalBenchmark
         foreach (var batch in batches)
         {
             await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
-                await context.Table.UpsertAsync(batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token), token));
+                await context.Table.UpsertAsync(
+                    batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token),
+                    token));
         }
         return load;
     }

@@ -1,3 +1,4 @@
+using System.Text;
 using System.Text.Json;
 using HibpIngest.Errors;
 using HibpIngest.Ports;
@@ -9,22 +10,32 @@ internal sealed partial class AccountTable
 {
     private const string RemovalOperation = "removal of a mark from accounts";
 
-    /// <summary>The first characters of domains, which divide the table into parts. What lies between them, or beyond, belongs to the part before, or to the first and the last.</summary>
+    /// <summary>
+    /// The first characters of domains, which divide the table into parts. What lies between two of them belongs to the part before,
+    /// what lies beyond to the first or the last.
+    /// </summary>
     private const string PartStarts = "0123456789abcdefghijklmnopqrstuvwxyz";
 
     /// <summary>Requests in flight for one call: who calls has several calls in flight as well.</summary>
     private const int RemovalsInFlight = 8;
 
-    /// <summary>From so many accounts of a domain on a page of all that lies between them is asked for, first of all: fewer are read one by one in less time.</summary>
+    /// <summary>
+    /// From so many accounts of a domain on a page of all that lies between them is asked for first: fewer are read one by one in less time.
+    /// </summary>
     private const int LeastForRange = 250;
 
-    /// <summary>Where fewer than one in so many of what such a page holds are asked for, the others are read one by one: of gmail.com a load has a small part.</summary>
+    /// <summary>
+    /// Where fewer than one in so many of what such a page holds are asked for, the others are read one by one: of gmail.com a load has
+    /// a small part.
+    /// </summary>
     private const int SparseAt = 10;
 
-    public async Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken)
+    public async Task<int> RemoveMarkAsync(
+        string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
-        string[] keys = [.. aliases.Distinct().Select(alias => RowKey(alias, (mark - 1) / IAccountTable.MarksPerRow)).Order(StringComparer.Ordinal)];
+        var row = (mark - 1) / IAccountTable.MarksPerRow;
+        string[] keys = [.. aliases.Distinct().Select(alias => RowKey(alias, row)).Order(StringComparer.Ordinal)];
         return await RemoveAsync(await ReadAsync(domain, keys, cancellationToken), Property(mark), cancellationToken);
     }
 
@@ -35,9 +46,9 @@ internal sealed partial class AccountTable
         var from = part > 0 ? $"PartitionKey ge '{PartStarts[part]}' and " : "";
         var to = part < PartStarts.Length - 1 ? $"PartitionKey lt '{PartStarts[part + 1]}' and " : "";
         var (entities, next) = await QueryPageAsync($"{from}{to}{property} eq true", token, cancellationToken);
+        var domains = entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString());
         var changed = 0;
-        var inFlight = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
-        await Parallel.ForEachAsync(entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString()), inFlight, async (domain, stop) =>
+        await Parallel.ForEachAsync(domains, InFlight(cancellationToken), async (domain, stop) =>
             Interlocked.Add(ref changed, await RemoveAsync([.. domain], property, stop)));
         if (next is null)
             LogPartWalked(mark, part + 1, PartStarts.Length);
@@ -45,7 +56,8 @@ internal sealed partial class AccountTable
     }
 
     /// <summary>A token that is no longer taken is as good as none: what was done before is not found again.</summary>
-    private async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(string filter, string? token, CancellationToken cancellationToken)
+    private async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(
+        string filter, string? token, CancellationToken cancellationToken)
     {
         try
         {
@@ -85,8 +97,7 @@ internal sealed partial class AccountTable
                 break;
         }
 
-        var inFlight = new ParallelOptions { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
-        await Parallel.ForEachAsync(keys[next..], inFlight, async (key, stop) =>
+        await Parallel.ForEachAsync(keys[next..], InFlight(cancellationToken), async (key, stop) =>
         {
             if (await tables.GetAsync(table, domain, key, RemovalOperation, stop) is not { } entity)
                 return;
@@ -100,7 +111,8 @@ internal sealed partial class AccountTable
     private async Task<int> RemoveAsync(IReadOnlyList<JsonElement> entities, string property, CancellationToken cancellationToken)
     {
         var changed = 0;
-        foreach (var removals in entities.Select(entity => new MarkRemoval(entity, property)).Where(removal => removal.IsDue).Chunk(IAccountTable.MaxTransactionEntities))
+        var due = entities.Select(entity => new MarkRemoval(entity, property)).Where(removal => removal.IsDue);
+        foreach (var removals in due.Chunk(IAccountTable.MaxTransactionEntities))
         {
             if (removals.Length > 1 && await TryRemoveAsync(removals, cancellationToken))
             {
@@ -115,18 +127,31 @@ internal sealed partial class AccountTable
         return changed;
     }
 
-    /// <summary>All of them in one transaction; false where one was changed meanwhile, or where this had been done and its answer was lost.</summary>
+    /// <summary>
+    /// All of them in one transaction, in its turn where the service is busy, however long that takes. False where one was changed
+    /// meanwhile, or where this had been done and its answer was lost.
+    /// </summary>
     private async Task<bool> TryRemoveAsync(MarkRemoval[] removals, CancellationToken cancellationToken)
     {
+        var inFlight = new TransactionsInFlight(1, cancellationToken);
+        await inFlight.EnterAsync();
         try
         {
-            using var transaction = TableTransaction.Remove(_address, removals);
-            await tables.SubmitAsync(transaction, cancellationToken);
+            await throttle.SendAsync(Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, inFlight, async () =>
+            {
+                using var transaction = TableTransaction.Remove(_address, removals);
+                return await tables.SubmitAsync(transaction, cancellationToken);
+            });
             return true;
         }
         catch (EntityChangedException)
         {
             return false;
+        }
+        catch (StoreThrottledException)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            throw;
         }
     }
 
@@ -141,10 +166,16 @@ internal sealed partial class AccountTable
                 : await tables.ReplaceAsync(table, domain, key, removal.ETag, removal.WriteRest, RemovalOperation, cancellationToken);
             if (done)
                 return true;
-            if (await tables.GetAsync(table, domain, key, RemovalOperation, cancellationToken) is not { } now || !(removal = new MarkRemoval(now, property)).IsDue)
+            if (await tables.GetAsync(table, domain, key, RemovalOperation, cancellationToken) is not { } now)
+                return false;
+            removal = new MarkRemoval(now, property);
+            if (!removal.IsDue)
                 return false;
         }
     }
+
+    private static ParallelOptions InFlight(CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
 
     private static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
 

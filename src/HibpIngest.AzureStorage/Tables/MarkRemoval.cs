@@ -44,6 +44,8 @@ internal readonly struct MarkRemoval(JsonElement entity, string property)
     private bool IsKept(string name)
     {
         var of = name.EndsWith(TypeSuffix, StringComparison.Ordinal) ? name[..^TypeSuffix.Length] : name;
-        return of != property && of is not ("PartitionKey" or "RowKey" or "Timestamp") && !of.StartsWith("odata.", StringComparison.Ordinal);
+        return of != property
+            && of is not ("PartitionKey" or "RowKey" or "Timestamp")
+            && !of.StartsWith("odata.", StringComparison.Ordinal);
     }
 }

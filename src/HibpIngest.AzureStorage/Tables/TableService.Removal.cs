@@ -12,13 +12,16 @@ internal sealed partial class TableService
     /// <param name="operation">For messages.</param>
     /// <param name="cancellationToken">Stops it.</param>
     /// <returns>The entities, and where the next page begins; null: there is none.</returns>
-    public async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(string table, string filter, string? token, string operation, CancellationToken cancellationToken)
+    public async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(
+        string table, string filter, string? token, string operation, CancellationToken cancellationToken)
     {
         var address = Address($"{table}()", $"$filter={Uri.EscapeDataString(filter)}{token}");
         using var answer = await SendAsync(RequestMethod.Get, address, null, null, MinimalMetadata, operation, cancellationToken);
         answer.ThrowUnlessSuccess(operation);
         var page = answer.Json(operation);
-        if (page.ValueKind != JsonValueKind.Object || !page.TryGetProperty("value", out var entities) || entities.ValueKind != JsonValueKind.Array)
+        if (page.ValueKind != JsonValueKind.Object
+            || !page.TryGetProperty("value", out var entities)
+            || entities.ValueKind != JsonValueKind.Array)
             throw TableAnswer.Malformed(operation);
         return ([.. entities.EnumerateArray()], Continuation(answer));
     }

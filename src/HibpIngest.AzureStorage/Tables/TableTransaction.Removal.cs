@@ -5,13 +5,16 @@ namespace HibpIngest.AzureStorage.Tables;
 
 internal sealed partial class TableTransaction
 {
-    private static ReadOnlySpan<byte> DeleteHead => "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nDELETE "u8;
+    private static ReadOnlySpan<byte> RemovalHead =>
+        "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"u8;
 
-    private static ReadOnlySpan<byte> PutHead => "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT "u8;
+    private static ReadOnlySpan<byte> RemovalHeaders =>
+        "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0\r\nIf-Match: "u8;
 
-    private static ReadOnlySpan<byte> RemovalHeaders => "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0\r\nIf-Match: "u8;
-
-    /// <summary>Writes the transaction that takes a mark off entities of one domain: each is put without it, or deleted where nothing else is left, as long as it is what was read.</summary>
+    /// <summary>
+    /// Writes the transaction that takes a mark off entities of one domain: each is put without it, or deleted where nothing else is left,
+    /// as long as it is what was read.
+    /// </summary>
     /// <param name="tableAddress">The table's address.</param>
     /// <param name="removals">At most 100, each entity once.</param>
     public static TableTransaction Remove(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<MarkRemoval> removals)
@@ -23,7 +26,8 @@ internal sealed partial class TableTransaction
         foreach (var removal in removals)
         {
             var empties = removal.Empties;
-            body.Append(empties ? DeleteHead : PutHead);
+            body.Append(RemovalHead);
+            body.Append(empties ? "DELETE "u8 : "PUT "u8);
             body.Append(tableAddress);
             body.Append("(PartitionKey='"u8);
             AppendKey(body, Encoding.ASCII.GetBytes(removal.Domain));

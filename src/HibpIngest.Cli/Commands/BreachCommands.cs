@@ -128,7 +128,10 @@ internal sealed class BreachRemoveCommand : HibpCommand
     private readonly Confirmation _confirmation = new();
 
     public BreachRemoveCommand()
-        : base("remove", "Take a breach out of every lookup, off every account in the table, and out of the database with the loads it has now. It can't be undone; broken off, it is run again.")
+        : base(
+            "remove",
+            "Take a breach out of every lookup, off every account in the table, and out of the database with the loads it has now. "
+            + "It can't be undone; broken off, it is run again.")
     {
         Add(_name);
         Add(_confirmation.Yes);
@@ -150,20 +153,25 @@ internal sealed class BreachRemoveCommand : HibpCommand
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
-                new BreachChangeDocument(breach.Name, breach.Hidden, Removed: gone, removal.Entities) { Loads = removal.Loads, LoadsLeft = removal.Left },
+                new BreachChangeDocument(breach.Name, breach.Hidden, Removed: gone, removal.Entities)
+                {
+                    Loads = removal.Loads,
+                    LoadsLeft = removal.Left,
+                },
                 Documents.Default.BreachChangeDocument);
         }
         else
         {
-            session.Screen.Show(gone
-                ? $"{breach.Name} is gone: {Tables.Number(removal.Entities)} accounts in the table were changed."
-                : $"{NameLoads(removal.Loads, "is", "are")} gone: {Tables.Number(removal.Entities)} accounts in the table were changed. {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.");
+            var what = gone ? $"{breach.Name} is" : NameLoads(removal.Loads, "is", "are");
+            var left = gone ? "" : $" {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.";
+            session.Screen.Show($"{what} gone: {Tables.Number(removal.Entities)} accounts in the table were changed.{left}");
         }
         return 0;
     }
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
-    private static async Task<BreachRemoval> RemoveAsync(CommandSession session, PipelineContext context, string breach, CancellationToken cancellationToken)
+    private static async Task<BreachRemoval> RemoveAsync(
+        CommandSession session, PipelineContext context, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
         try
@@ -173,13 +181,15 @@ internal sealed class BreachRemoveCommand : HibpCommand
         }
         catch (Exception) when (begun)
         {
-            session.Screen.Say($"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it was.");
+            session.Screen.Say(
+                $"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it was.");
             throw;
         }
     }
 
     /// <summary>"Load 3 is", "Loads 3, 4 are".</summary>
-    private static string NameLoads(IReadOnlyList<long> loads, string one, string many) => loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
+    private static string NameLoads(IReadOnlyList<long> loads, string one, string many) =>
+        loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
 
     private sealed class Noting(IProgress<RemovalProgress> progress, Action note) : IProgress<RemovalProgress>
     {

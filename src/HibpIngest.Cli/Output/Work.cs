@@ -14,18 +14,24 @@ internal static class Work
             work(new Count(count => context.Status = Markup.Escape($"{what}: {Tables.Number(count)}"))));
     }
 
-    /// <summary>The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a line now and then otherwise.</summary>
+    /// <summary>
+    /// The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a line now and then otherwise.
+    /// </summary>
     public static async Task<T> ShowAsync<T>(Screen screen, string what, TimeProvider time, Func<IProgress<RemovalProgress>, Task<T>> work)
     {
         if (!screen.IsLive)
             return await work(new Lines(screen, what, time));
         return await screen.Messages.Progress()
-            .Columns(new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new ElapsedTimeColumn(), new RemainingTimeColumn())
+            .Columns(
+                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new ElapsedTimeColumn(),
+                new RemainingTimeColumn())
             .StartAsync(context => work(new Bar(context.AddTask(Markup.Escape(what), maxValue: 1), what)));
     }
 
     private static string Describe(string what, RemovalProgress value) =>
-        value.Waiting ? $"{what}: waiting for slices that are under way" : $"{what}: {Tables.Number(value.Done)} of {Tables.Number(value.Total)} accounts";
+        value.Waiting
+            ? $"{what}: waiting for slices that are under way"
+            : $"{what}: {Tables.Number(value.Done)} of {Tables.Number(value.Total)} accounts";
 
     private sealed class Bar(ProgressTask task, string what) : IProgress<RemovalProgress>
     {
@@ -54,8 +60,10 @@ internal static class Work
                     return;
                 _last = time.GetTimestamp();
             }
-            var left = value.Done > 0 ? $", {Tables.Duration(time.GetElapsedTime(_began) * ((double)(value.Total - value.Done) / value.Done))} left" : "";
-            screen.Say(Describe(what, value) + left);
+            var line = Describe(what, value);
+            if (value.Done > 0)
+                line += $", {Tables.Duration(time.GetElapsedTime(_began) * ((double)(value.Total - value.Done) / value.Done))} left";
+            screen.Say(line);
         }
     }
 

@@ -8,12 +8,16 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction, which unlists them; what follows is housekeeping. Its key is the listed loads: run again,
-/// beside itself too, it goes on with those. A load that comes later has a mark of its own, and nothing of it is touched.
+/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction, which unlists them; what
+/// follows is housekeeping. Its key is the listed loads: run again, beside itself too, it goes on with those. A load that comes later has a
+/// mark of its own, and nothing of it is touched.
 /// </summary>
 public sealed partial class RemoveBreach(PipelineContext context, int chunkRows = RemoveBreach.ChunkRows)
 {
-    /// <summary>Rows worked on at once: so many of a large domain are then together that its transactions are full, and the transaction that takes the rows away is some 100 ms.</summary>
+    /// <summary>
+    /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and the transaction that takes
+    /// the rows away is some 100 ms.
+    /// </summary>
     public const int ChunkRows = 20_000;
 
     // Accounts of one domain that are worked on together; the domains of a chunk side by side.
@@ -36,7 +40,9 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     private long _done;
     private long _entities;
 
-    /// <exception cref="NotPossibleException">No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.</exception>
+    /// <exception cref="NotPossibleException">
+    /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
+    /// </exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
@@ -83,8 +89,9 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         {
             if (context.Time.GetElapsedTime(began) > LongestWait)
             {
-                throw new NotPossibleException($"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every lookup: "
-                    + "see what keeps it (hibp slices), then run 'hibp breach remove' again");
+                throw new NotPossibleException(
+                    $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
+                    + "lookup: see what keeps it (hibp slices), then run 'hibp breach remove' again");
             }
             LogWaiting(breach);
             _progress?.Report(new RemovalProgress(0, 0, Waiting: true));
@@ -92,7 +99,10 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         }
     }
 
-    /// <summary>Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts are done, so that a run that is broken off goes on where it was.</summary>
+    /// <summary>
+    /// Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts are done, so that a run that
+    /// is broken off goes on where it was.
+    /// </summary>
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
         var rows = new AccountBatch(chunkRows);
@@ -102,10 +112,12 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             if (hasEntities)
             {
                 await context.Database.ReadRowsAsync(load.Load, first, last, rows, cancellationToken);
-                var inFlight = new ParallelOptions { MaxDegreeOfParallelism = context.Options.TransactionsInFlight, CancellationToken = cancellationToken };
+                var inFlight = AtOnce(context.Options.TransactionsInFlight, cancellationToken);
                 await Parallel.ForEachAsync(ByDomain(rows), inFlight, async (accounts, token) =>
                 {
-                    Interlocked.Add(ref _entities, await PatientlyAsync(() => context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token));
+                    var changed = await PatientlyAsync(
+                        () => context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token);
+                    Interlocked.Add(ref _entities, changed);
                     Report(accounts.Aliases.Length);
                 });
             }
@@ -121,14 +133,17 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             .SelectMany(domain => domain.Order(StringComparer.Ordinal).Chunk(DomainAccounts).Select(aliases => (domain.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
 
-    /// <summary>Takes a mark off every account that has it, part by part of the table, page by page; how far each part is stands with the first of its loads.</summary>
+    /// <summary>
+    /// Takes a mark off every account that has it, part by part of the table, page by page; how far each part is stands with the first of
+    /// its loads.
+    /// </summary>
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
         var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var parts = new ParallelOptions { MaxDegreeOfParallelism = Math.Max(context.Options.TransactionsInFlight / RequestsAPart, 1), CancellationToken = cancellationToken };
+        var parts = AtOnce(Math.Max(context.Options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         await Parallel.ForAsync(0, IAccountTable.Parts, parts, async (part, token) =>
         {
             while (!walk.IsDone(part))
@@ -152,7 +167,13 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
     }
 
-    /// <summary>Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and whoever runs it needn't look after it.</summary>
+    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+
+    /// <summary>
+    /// Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and whoever runs it needn't
+    /// look after it.
+    /// </summary>
     private async Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken)
     {
         for (var pause = FirstPause; ; pause *= 2)
@@ -177,7 +198,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         // No token of a service is this short.
         private const string Done = ".";
 
-        public static TableWalk Parse(string? text) => new(text is null ? new string?[IAccountTable.Parts] : JsonSerializer.Deserialize<string?[]>(text)!);
+        public static TableWalk Parse(string? text) =>
+            new(text is null ? new string?[IAccountTable.Parts] : JsonSerializer.Deserialize<string?[]>(text)!);
 
         public bool IsDone(int part) => tokens[part] == Done;
 

@@ -29,13 +29,16 @@ public interface IAccountTable
     IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty. Nothing else of an account is touched: guarded by ETag, and read again where somebody else was
-    /// first. May be run again.
+    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty. Nothing else of an account is
+    /// touched: guarded by ETag, and read again where somebody else was first. A service that is busy is waited for. May be run again.
     /// </summary>
     /// <returns>How many entities were changed.</returns>
     Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
 
-    /// <summary>The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page, of as many as the service finds at once, which may be none.</summary>
+    /// <summary>
+    /// The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page, of as many as the service
+    /// finds at once, which may be none.
+    /// </summary>
     /// <param name="mark">1 and up.</param>
     /// <param name="part">0 and up; parts may be walked at once.</param>
     /// <param name="token">From the page before; null: from the start.</param>

@@ -1,3 +1,4 @@
+using System.Net;
 using Azure.Core.Pipeline;
 using HibpIngest.AzureStorage;
 using HibpIngest.AzureStorage.Tables;
@@ -9,7 +10,12 @@ namespace HibpIngest.Tests.AzureStorage;
 /// <summary>What becomes of entities that somebody else changes, or has put something into, while a mark is taken off them.</summary>
 public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
 {
-    private static readonly StorageOptions Quick = new() { MaxRetries = 3, RetryDelay = TimeSpan.FromMilliseconds(5), MaxRetryDelay = TimeSpan.FromMilliseconds(20) };
+    private static readonly StorageOptions Quick = new()
+    {
+        MaxRetries = 3,
+        RetryDelay = TimeSpan.FromMilliseconds(5),
+        MaxRetryDelay = TimeSpan.FromMilliseconds(20),
+    };
 
     private readonly List<IDisposable> _clients = [];
     private string _connection = "";
@@ -99,10 +105,42 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.InRange(lost, 2, int.MaxValue);
     }
 
+    [Theory]
+    [InlineData(1)]
+    [InlineData(20)]
+    public async Task A_transaction_that_the_service_is_too_busy_for_is_sent_again_until_it_is_taken(int refusals)
+    {
+        var refused = 0;
+        var table = Open((request, send) => IsTransaction(request) && refused++ < refusals
+            ? Task.FromResult(TooBusy())
+            : send());
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        await HasAsync(alias => alias == "bert" ? [2] : []);
+        Assert.Equal(refusals + 1, refused);
+    }
+
+    [Fact]
+    public async Task A_wait_for_a_busy_service_ends_as_cancelled()
+    {
+        using var stop = new CancellationTokenSource();
+        var refused = 0;
+        var table = Open(async (request, send) =>
+        {
+            if (!IsTransaction(request))
+                return await send();
+            if (++refused == 3)
+                await stop.CancelAsync();
+            return TooBusy();
+        });
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, stop.Token));
+        await HasAsync(alias => alias == "bert" ? [1, 2] : [1]);
+    }
+
     [Fact]
     public async Task What_somebody_else_has_put_into_an_entity_stays_as_it_is()
     {
-        var tables = new TableService(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client((_, send) => send())));
+        var tables = Tables((_, send) => send());
         foreach (var alias in (string[])["anna", "carl"])
         {
             await tables.MergeAsync("accounts", "example.com", alias, writer =>
@@ -175,7 +213,18 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         Assert.InRange(requests, 11, 12);
     }
 
-    private static bool IsTransaction(HttpRequestMessage request) => request.RequestUri!.AbsolutePath.EndsWith("$batch", StringComparison.Ordinal);
+    /// <summary>The service's answer to a transaction that it has no room for.</summary>
+    private static HttpResponseMessage TooBusy() => new(HttpStatusCode.Accepted)
+    {
+        Content = new StringContent(
+            "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"
+            + "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+            + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\r\n"
+            + "{\"odata.error\":{\"code\":\"ServerBusy\"}}\r\n--changesetresponse_x--\r\n--batchresponse_x--\r\n"),
+    };
+
+    private static bool IsTransaction(HttpRequestMessage request) =>
+        request.RequestUri!.AbsolutePath.EndsWith("$batch", StringComparison.Ordinal);
 
     private async Task HasAsync(Func<string, int[]> marks)
     {
@@ -186,23 +235,34 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     private static async Task<SortedDictionary<string, string>> ReadAsync(TableService tables, string alias)
     {
         var entity = (await tables.GetAsync("accounts", "example.com", alias, "test", CancellationToken.None))!.Value;
-        return new SortedDictionary<string, string>(
-            entity.EnumerateObject().Where(property => !property.Name.StartsWith("odata.", StringComparison.Ordinal) && property.Name is not ("PartitionKey" or "RowKey" or "Timestamp" or "Timestamp@odata.type"))
-                .ToDictionary(property => property.Name, property => property.Value.GetRawText()), StringComparer.Ordinal);
+        var own = entity.EnumerateObject().Where(property => !property.Name.StartsWith("odata.", StringComparison.Ordinal)
+            && property.Name is not ("PartitionKey" or "RowKey" or "Timestamp" or "Timestamp@odata.type"));
+        return new(own.ToDictionary(property => property.Name, property => property.Value.GetRawText()), StringComparer.Ordinal);
     }
 
-    private AccountTable Open(Func<HttpRequestMessage, Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> around) =>
-        new(new TableService(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around))), new WriteThrottle(TimeProvider.System), "accounts", NullLogger<AccountTable>.Instance);
-
-    private HttpClient Client(Func<HttpRequestMessage, Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> around)
+    private AccountTable Open(Around around)
     {
-        var client = new HttpClient(new Around(around));
+        var throttle = new WriteThrottle(TimeProvider.System);
+        _clients.Add(throttle);
+        return new AccountTable(Tables(around), throttle, "accounts", NullLogger<AccountTable>.Instance);
+    }
+
+    private TableService Tables(Around around) =>
+        new(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around)));
+
+    private HttpClient Client(Around around)
+    {
+        var client = new HttpClient(new AroundHandler(around));
         _clients.Add(client);
         return client;
     }
 
-    private sealed class Around(Func<HttpRequestMessage, Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> around) : DelegatingHandler(new SocketsHttpHandler())
+    /// <summary>Does something about a request, which it sends itself.</summary>
+    private delegate Task<HttpResponseMessage> Around(HttpRequestMessage request, Func<Task<HttpResponseMessage>> send);
+
+    private sealed class AroundHandler(Around around) : DelegatingHandler(new SocketsHttpHandler())
     {
-        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken) => around(request, () => base.SendAsync(request, cancellationToken));
+        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken) =>
+            around(request, () => base.SendAsync(request, cancellationToken));
     }
 }

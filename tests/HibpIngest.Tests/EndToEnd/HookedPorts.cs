@@ -4,7 +4,9 @@ using HibpIngest.Ports;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>Does what a test says before each call that a process makes on the database or the table: told its number (1 and up) and its name.</summary>
+/// <summary>
+/// Does what a test says before each call that a process makes on the database or the table: told its number (1 and up) and its name.
+/// </summary>
 internal sealed class HookedPorts(Func<int, string, Task> before)
 {
     private int _calls;
@@ -35,9 +37,10 @@ internal sealed class HookedPorts(Func<int, string, Task> before)
             var result = method!.ReturnType;
             if (result == typeof(Task))
                 return CallAsync(method, args);
-            return typeof(Task).IsAssignableFrom(result)
-                ? typeof(PortProxy<T>).GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!.MakeGenericMethod(result.GetGenericArguments()[0]).Invoke(this, [method, args])
-                : method.Invoke(_port, args);
+            if (!typeof(Task).IsAssignableFrom(result))
+                return method.Invoke(_port, args);
+            return typeof(PortProxy<T>).GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!
+                .MakeGenericMethod(result.GetGenericArguments()[0]).Invoke(this, [method, args]);
         }
 
         private async Task CallAsync(MethodInfo method, object?[]? args)

@@ -20,14 +20,14 @@ public abstract partial class BreachDatabaseContract
         var version = await CatalogueVersionAsync();
 
         var listed = await Database.BeginRemovalAsync("aDOBE", None);
-        Assert.Equal(
-            [new LoadRemoval(done.Id, (int)done.Id, false, 1, 1, false, null), new LoadRemoval(held.Id, (int)held.Id, false, 1, 2, false, null), new LoadRemoval(failed.Id, (int)failed.Id, false, 1, 3, false, null)],
-            listed);
+        Assert.Equal([Whole(done, 1), Whole(held, 2), Whole(failed, 3)], listed);
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Empty(breach.Marks);
         Assert.False(breach.IsPublic);
         Assert.Equal(version + 1, await CatalogueVersionAsync());
-        Assert.All(await Database.ListLoadsAsync("Adobe", None), load => Assert.True(load is { Removing: true, PublishedAt: null, Notifications.Total: 0 }));
+        Assert.All(
+            await Database.ListLoadsAsync("Adobe", None),
+            load => Assert.True(load is { Removing: true, PublishedAt: null, Notifications.Total: 0 }));
         Assert.True((await Database.GetLoadHeadAsync(done.Id, None))!.Stopped);
 
         // Again it is the same, and nothing is told anew.
@@ -44,7 +44,8 @@ public abstract partial class BreachDatabaseContract
         var open = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         for (var step = 0; step < 3; step++)
         {
-            Assert.Contains($"load {open.Id} ", (await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None))).Message, StringComparison.Ordinal);
+            var refused = await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None));
+            Assert.Contains($"load {open.Id} ", refused.Message, StringComparison.Ordinal);
             Assert.Single((await Database.GetBreachAsync("Adobe", None))!.Marks);
             if (step == 0)
                 await Database.FinishIngestAsync(open.Id, Me, new LoadCheckpoint(), None);
@@ -169,7 +170,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(3, await Database.DeleteRowsUpToAsync(load.Id, 3, None));
         Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 3, None));
         Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 2, None));
-        Assert.Equal(new LoadRemoval(load.Id, (int)load.Id, false, 4, 7, false, null), Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
+        Assert.Equal(Whole(load, 7) with { First = 4 }, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
         Assert.Equal(4, await Database.DeleteRowsUpToAsync(load.Id, 7, None));
         Assert.Equal(8, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)).First);
         Assert.Equal(5, await CountAsync("rows"));
@@ -202,8 +203,10 @@ public abstract partial class BreachDatabaseContract
         var second = await MarkedAsync("Adobe", "Adobe.2.zip", 900);
         var third = await MarkedAsync("Adobe", "Adobe.3.zip", 901);
         var other = await MarkedAsync("Bold", "Bold.zip", 901);
-        Assert.Equal([(first, false), (second, false), (third, true)], (await Database.BeginRemovalAsync("Adobe", None)).Select(load => (load.Load, load.SharesMark)));
-        Assert.Equal([(other, false)], (await Database.BeginRemovalAsync("Bold", None)).Select(load => (load.Load, load.SharesMark)));
+        var adobe = await Database.BeginRemovalAsync("Adobe", None);
+        Assert.Equal([(first, false), (second, false), (third, true)], adobe.Select(load => (load.Load, load.SharesMark)));
+        var bold = await Database.BeginRemovalAsync("Bold", None);
+        Assert.Equal([(other, false)], bold.Select(load => (load.Load, load.SharesMark)));
     }
 
     [Fact]
@@ -258,6 +261,9 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
         Assert.Equal([bold.Id, fresh.Id], (await Database.ListLoadsAsync(null, None)).Select(load => load.Id));
     }
+
+    private static LoadRemoval Whole(Load load, long last) =>
+        new(load.Id, (int)load.Id, SharesMark: false, First: 1, last, RowsPurged: false, Token: null);
 
     private async Task<long> MarkedAsync(string breach, string blob, int mark)
     {
