@@ -96,8 +96,9 @@ public sealed partial class Sweep(PipelineContext context)
     {
         if (load.LeaseExpiresAt is not null)
             return false;
-        // One that is just being begun has neither lease nor message yet.
-        var sentAt = load.MessageSentAt ?? load.StartedAt;
+        // None was ever sent: it was begun by an event, whose invocation has ended before its load did. (Or is just beginning, and takes a second message.)
+        if (load.MessageSentAt is not { } sentAt)
+            return true;
         return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || context.Time.GetUtcNow() - sentAt >= context.Options.SweepStaleAge;
     }
 
