@@ -162,7 +162,7 @@ public sealed class AnswerTests : IAsyncLifetime
         // Anybody may ask: it neither sets the stores up nor wakes the database.
         Assert.False(File.Exists(_host.DatabaseFile));
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            Assert.Contains("TableNotFound", (await Assert.ThrowsAsync<StoreRefusedException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message, StringComparison.Ordinal);
+            Assert.Contains("TableNotFound", (await Assert.ThrowsAsync<StoreMissingException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message, StringComparison.Ordinal);
 
         await _host.StartHandlerAsync(null, ("HIBP_STORAGE", OtherKey));
         Assert.Equal(503, (await _host.HealthAsync()).Status);
