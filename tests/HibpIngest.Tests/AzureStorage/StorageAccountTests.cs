@@ -12,6 +12,7 @@ using HibpIngest.AzureStorage.Blobs;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Errors;
+using HibpIngest.Ports;
 using HibpIngest.Tests.Azurite;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -175,21 +176,31 @@ public sealed class StorageAccountTests
     {
         // What the service says may hold the request and the string that was signed.
         var told = $"alice.secret@private.example {LoopbackServer.Key} /loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
-        await using var server = await LoopbackServer.StartAsync((context, _, _) =>
-            context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal) && status != 401
+        // A throttled transaction is sent again until the slice's patience ends: here as soon as it is.
+        CancellationTokenSource patience = null!;
+        var requests = 0;
+        await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
+        {
+            if (status == 503 && ++requests > 1)
+                await patience.CancelAsync();
+            var isBatch = context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal);
+            await (isBatch && status != 401
                 ? LoopbackServer.FailAsync(context, status, told, 0, told)
                 : LoopbackServer.JsonAsync(context, status, $$$$"""{"odata.error":{"code":"{{{{told}}}}","message":{"lang":"","value":"{{{{told}}}}"}}}"""));
+        });
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
         Func<Task>[] calls =
         [
-            () => store.Table.UpsertAsync("private.example", 1, "alice.secret", "bob.secret"),
-            () => store.Table.UpsertAsync("private.example", 1, "alice.secret"),
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret", "bob.secret"),
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret"),
             () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
             () => store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
         foreach (var call in calls)
         {
+            (patience, requests) = (new CancellationTokenSource(), 0);
             var error = await Assert.ThrowsAnyAsync<HibpException>(call);
+            patience.Dispose();
             Assert.Contains($"status {status}", error.Message, StringComparison.Ordinal);
             AssertSilent(error.ToString());
         }
