@@ -55,20 +55,8 @@ internal sealed class CommandSession : IDisposable
         Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables());
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
-    public async Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken)
-    {
-        var pipeline = await OpenStorageAsync(cancellationToken);
-        try
-        {
-            await new StoreSetup(pipeline.Context).EnsureAsync(cancellationToken);
-            return pipeline;
-        }
-        catch
-        {
-            await pipeline.DisposeAsync();
-            throw;
-        }
-    }
+    public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
+        OpenAsync(pipeline => new StoreSetup(pipeline.Context).EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the stores without touching the database.</summary>
     public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
@@ -80,33 +68,51 @@ internal sealed class CommandSession : IDisposable
 
     /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>
     /// <exception cref="NotPossibleException">They are not there.</exception>
-    public async Task<OpenPipeline> OpenExistingAsync(CancellationToken cancellationToken)
-    {
-        var pipeline = await OpenStorageAsync(cancellationToken);
-        try
+    /// <exception cref="StoreMismatchException">They don't belong together.</exception>
+    public Task<OpenPipeline> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
+        async pipeline =>
         {
-            await ExistingStores.RequireAsync(pipeline.Context, pipeline.Account.DisplayName, cancellationToken);
-            return pipeline;
-        }
-        catch
-        {
-            await pipeline.DisposeAsync();
-            throw;
-        }
-    }
+            await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
+            if (!await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken))
+            {
+                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage {pipeline.Account.DisplayName} are not set up yet: "
+                    + "'hibp run' does that, or name those that are meant by HIBP_DATABASE and HIBP_STORAGE");
+            }
+        },
+        cancellationToken);
 
     /// <summary>
     /// Opens the stores for an upload, which needs no database: it may be out of this machine's reach, and whoever drops may have no more than the container. Where one is named, or
     /// is where one would be by default, it has to be the one that belongs to the storage account: the upload would otherwise go into another installation.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and storage are of two installations.</exception>
-    public async Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken)
+    public Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
+        async pipeline =>
+        {
+            if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
+                await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken);
+        },
+        cancellationToken);
+
+    /// <summary>Opens the database alone, as it is.</summary>
+    /// <exception cref="NotPossibleException">It is not there.</exception>
+    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
+
+    /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
+    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
+
+    public void Dispose()
+    {
+        Logs.Dispose();
+        _telemetry?.Dispose();
+    }
+
+    private async Task<OpenPipeline> OpenAsync(Func<OpenPipeline, Task> check, CancellationToken cancellationToken)
     {
         var pipeline = await OpenStorageAsync(cancellationToken);
         try
         {
-            if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
-                await ExistingStores.BelongTogetherAsync(pipeline.Context, pipeline.Account.DisplayName, cancellationToken);
+            await check(pipeline);
             return pipeline;
         }
         catch
@@ -116,14 +122,12 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Opens the database alone, as it is.</summary>
-    /// <exception cref="NotPossibleException">It is not there.</exception>
-    public async Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken)
+    private async Task<IBreachDatabase> OpenDatabaseAsync(Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
     {
         var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
         try
         {
-            await ExistingStores.RequireDatabaseAsync(database, cancellationToken);
+            await check(database, cancellationToken);
             return database;
         }
         catch
@@ -133,31 +137,12 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
-    public async Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken)
+    private static async Task RequireSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
     {
-        var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
-        try
+        if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
-            if (found == 0)
-                await database.UpgradeAsync(cancellationToken);
-            else if (found < expected)
-                throw new StoreMismatchException($"the schema of {database.DisplayName} has version {found} and this program is made for {expected}: run hibp database upgrade");
-            else if (found > expected)
-                throw new StoreMismatchException($"the schema of {database.DisplayName} has version {found}, newer than this program's {expected}: use the newer program");
-            return database;
+            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by --database or HIBP_DATABASE; "
+                + "'hibp run' sets a new one up");
         }
-        catch
-        {
-            await database.DisposeAsync();
-            throw;
-        }
-    }
-
-    public void Dispose()
-    {
-        Logs.Dispose();
-        _telemetry?.Dispose();
     }
 }

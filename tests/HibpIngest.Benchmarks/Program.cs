@@ -13,7 +13,7 @@ const string Usage = """
       match CONNECTION [ROWS] [PEOPLE] [DOMAINS] [RANGE]   matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in ranges of 1,000,000); exit code 1 where the
                                   server, if it counts them, read more rows than the load once, the subscribers once a range, and the subscriber of each notification
       removal [ACCOUNTS]          removal of a breach from the emulator, half of whose accounts are in another one too: by its rows, and by the table (default 50,000)
-      throttle [SCALE]            the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices in flight; exit code 1 where less than 85% of what is permitted is reached,
+      throttle [SCALE] [SLICES]   the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices in flight, or SLICES only; exit code 1 where less than 85% of what is permitted is reached,
                                   more than 10% is refused (20% with ten processes), an entity is written more than 1.05 times, or a slice is put off
       throttle load [ACCOUNTS]    a load under 'hibp run' against the same model (default 480,000 accounts); exit code 1 where it takes more than 1.3 times what the limits allow
       throttle emulator [ACCOUNTS]   the same against the emulator behind a proxy that lets 400 entities a second into one domain (default 60,000); exit code 1 above 1.4 times
@@ -77,7 +77,7 @@ try
             var oneDomain = new TableLimits { PartitionRate = 400, OnlyPartition = ThrottledRows.Hot };
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 60_000), oneDomain, answersWrites: false, most: 1.4) ? 0 : 1;
         case ["throttle", ..]:
-            return await new ThrottleBenchmark(folder).RunAsync((int)Number(1, 1)) ? 0 : 1;
+            return await new ThrottleBenchmark(folder).RunAsync((int)Number(1, 1), args.Length > 2 ? (int)Number(2, 0) : null) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:

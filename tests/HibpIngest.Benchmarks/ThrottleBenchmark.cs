@@ -27,14 +27,16 @@ internal sealed class ThrottleBenchmark(string folder)
     private const double MostWritten = 1.05;
 
     /// <summary>Prints the table; false where a figure is not what it has to be.</summary>
-    public async Task<bool> RunAsync(int scale)
+    /// <param name="scale">So many times the slices.</param>
+    /// <param name="only">Only with so many in flight; null: all.</param>
+    public async Task<bool> RunAsync(int scale, int? only = null)
     {
         Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | written / entities | put off |");
         Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         var within = true;
         // Not of interest here: how long a process takes that has just been started.
         await MeasureAsync(inFlight: 2, slices: 4, sliceRows: 2_000, new TableLimits());
-        foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) })
+        foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) }.Where(row => only is null || row.Item1 == only))
         {
             foreach (var (name, delay) in new[] { ("immediate", TimeSpan.Zero), ("after 500 ms", TimeSpan.FromMilliseconds(500)) })
             {

@@ -12,13 +12,11 @@ internal sealed class WriteLane : IDisposable
     /// <summary>A wait is looked at again at least this often: the rate grows.</summary>
     private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>What went in within so long is the rate at which something was refused; less is too short to tell.</summary>
-    private static readonly TimeSpan ShortestCount = TimeSpan.FromMilliseconds(250);
-    private static readonly TimeSpan LongestCount = TimeSpan.FromSeconds(1);
-
     private readonly TimeProvider _time;
     private readonly Lock _lock = new();
     private readonly LinkedList<Waiter> _waiting = new();
+    private readonly RecentRate _sent;
+    private readonly RecentRate _done;
     private ITimer? _timer;
     private int _mostInFlight;
     private int _inFlight;
@@ -30,15 +28,12 @@ internal sealed class WriteLane : IDisposable
     private long _limitedSince;
     private long _cutAt;
 
-    private long _countedSince;
-    private long _counted;
-    private double _countedBefore;
 
     /// <param name="mostInFlight">At first; one more for each that is done.</param>
     public WriteLane(int mostInFlight, TimeProvider time)
     {
         (_mostInFlight, _time) = (mostInFlight, time);
-        _countedSince = time.GetTimestamp();
+        (_sent, _done) = (new RecentRate(time), new RecentRate(time));
     }
 
     /// <summary>Whether something was refused here.</summary>
@@ -52,14 +47,14 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>Completes when a transaction may go; at once where it needn't wait. To be followed by <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.</summary>
-    /// <param name="again">It was refused before: its turn comes before those that have not been tried.</param>
+    /// <param name="first">Its turn comes before that of all who wait.</param>
     /// <exception cref="OperationCanceledException">The patience ended first; nothing follows then.</exception>
-    public Task EnterAsync(int entities, bool again, CancellationToken patience)
+    public Task EnterAsync(int entities, bool first, CancellationToken patience)
     {
         Waiter waiter;
         lock (_lock)
         {
-            if (!again && _waiting.Count == 0 && MayGo(_time.GetTimestamp()))
+            if (_waiting.Count == 0 && MayGo(_time.GetTimestamp()))
             {
                 Go(entities);
                 return Task.CompletedTask;
@@ -67,7 +62,7 @@ internal sealed class WriteLane : IDisposable
             waiter = new Waiter(entities);
             if (_waiting.Count == 0)
                 _limitedSince = _time.GetTimestamp();
-            if (again)
+            if (first)
                 _waiting.AddFirst(waiter);
             else
                 _waiting.AddLast(waiter);
@@ -77,11 +72,12 @@ internal sealed class WriteLane : IDisposable
     }
 
     /// <summary>A transaction is done.</summary>
-    public void Done()
+    public void Done(int entities)
     {
         lock (_lock)
         {
             _inFlight--;
+            _done.Add(entities);
             if (_rate is null)
                 _mostInFlight++;
             LetGo();
@@ -111,16 +107,14 @@ internal sealed class WriteLane : IDisposable
             var now = _time.GetTimestamp();
             if (_rate is null)
             {
-                Count(0);
-                // What was sent, and not what is known to be done: a refusal may come before the answers to what went before it. Too much is put right by the next refusals, within moments.
-                var sent = (_countedBefore + _counted) / ((_countedBefore > 0 ? LongestCount : TimeSpan.Zero) + Elapsed(_countedSince, now, ShortestCount)).TotalSeconds;
-                _rate = new WriteRate(sent);
+                // What was sent, and not what is done: a refusal may come before the answers to what went before it.
+                _rate = new WriteRate(_sent.EntitiesPerSecond);
                 _mostInFlight = int.MaxValue;
                 _cutAt = now;
             }
             else if (cut && sentAt >= _cutAt)
             {
-                _rate.Refused();
+                _rate.Refused(_done.EntitiesPerSecond);
                 _cutAt = now;
             }
             (_limitedSince, _savedAt, _saved) = (now, now, Math.Min(_saved, -entities));
@@ -173,7 +167,7 @@ internal sealed class WriteLane : IDisposable
         _inFlight++;
         if (_rate is null)
         {
-            Count(entities);
+            _sent.Add(entities);
             return;
         }
         // Between half and one and a half of its time, so that processes that met here don't meet again.
@@ -186,19 +180,6 @@ internal sealed class WriteLane : IDisposable
         _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         _timer.Change(due < LongestLook ? due : LongestLook, Timeout.InfiniteTimeSpan);
     }
-
-    private void Count(int entities)
-    {
-        var now = _time.GetTimestamp();
-        if (_time.GetElapsedTime(_countedSince, now) is var elapsed && elapsed > LongestCount)
-        {
-            _countedBefore = elapsed < 2 * LongestCount ? _counted : 0;
-            (_countedSince, _counted) = (now, 0);
-        }
-        _counted += entities;
-    }
-
-    private TimeSpan Elapsed(long since, long now, TimeSpan least) => _time.GetElapsedTime(since, now) is var elapsed && elapsed > least ? elapsed : least;
 
     private long Ticks(TimeSpan time) => (long)(time.TotalSeconds * _time.TimestampFrequency);
 

@@ -13,8 +13,9 @@ internal sealed class WriteRate
     /// <summary>Never less: something has to go there to find out that it may.</summary>
     private const double Least = 50;
 
-    /// <summary>What is left after a cut.</summary>
+    /// <summary>What is left after a cut: at most, and at least where less than that was done.</summary>
     private const double Cut = 0.75;
+    private const double DeepestCut = 0.5;
 
     /// <summary>
     /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was refused, from 200 it is 2.3. An eighth of it had a third of the refusals, and took twice as
@@ -29,22 +30,23 @@ internal sealed class WriteRate
 
     /// <param name="entitiesPerSecond">
     /// What went there when it was refused for the first time. It says little (much may come at once after a pause, and a process that has just begun is slow), so that from there it doubles
-    /// each half second until the next refusal.
+    /// each second until the next refusal.
     /// </param>
     public WriteRate(double entitiesPerSecond)
     {
         EntitiesPerSecond = Math.Max(entitiesPerSecond, Least);
-        Refused();
+        Refused(EntitiesPerSecond);
         _known = false;
     }
 
     public double EntitiesPerSecond { get; private set; }
 
     /// <summary>Something was refused that was sent at this rate.</summary>
-    public void Refused()
+    /// <param name="done">Entities a second that were done of late: where refusals take their time, far more may be under way than is taken.</param>
+    public void Refused(double done)
     {
         _refusedAt = EntitiesPerSecond;
-        EntitiesPerSecond = Math.Max(EntitiesPerSecond * Cut, Least);
+        EntitiesPerSecond = Math.Max(Math.Clamp(done, _refusedAt * DeepestCut, _refusedAt * Cut), Least);
         _secondsToReturn = Math.Cbrt((_refusedAt - EntitiesPerSecond) / Growth);
         _secondsLimited = 0;
         _known = true;
@@ -55,7 +57,7 @@ internal sealed class WriteRate
     {
         if (!_known)
         {
-            EntitiesPerSecond *= Math.Pow(4, time.TotalSeconds);
+            EntitiesPerSecond *= Math.Pow(2, time.TotalSeconds);
             return;
         }
         _secondsLimited += time.TotalSeconds;

@@ -80,7 +80,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     /// <summary>Returns whether it had to wait.</summary>
     private static async Task<bool> EnterAsync(WriteLane lane, int cost, bool again, TransactionsInFlight inFlight)
     {
-        var turn = lane.EnterAsync(cost, again, inFlight.Patience);
+        var turn = lane.EnterAsync(cost, first: again, inFlight.Patience);
         if (turn.IsCompletedSuccessfully)
             return false;
         var aside = inFlight.TryStepAside();
@@ -102,16 +102,16 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         var ended = false;
         try
         {
-            // Whoever waits for the account keeps its place: all wait for the same.
-            await _all.EnterAsync(cost, again: false, inFlight.Patience);
+            // Whoever waits for the account keeps its place: all wait for the same. What has waited for its partition goes before the others: a busy one takes longest, and must not stand idle.
+            await _all.EnterAsync(cost, first: waited, inFlight.Patience);
             entered = true;
             var sentAt = time.GetTimestamp();
             var refused = await send();
             ended = true;
             if (refused is null)
             {
-                partition.Lane.Done();
-                _all.Done();
+                partition.Lane.Done(cost);
+                _all.Done(cost);
                 return null;
             }
             // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own is not to blame for that.

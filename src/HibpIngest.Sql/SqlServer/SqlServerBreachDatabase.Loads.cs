@@ -296,6 +296,10 @@ public sealed partial class SqlServerBreachDatabase
                     throw Refusals.Removing(load);
                 if (facts.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
                     throw Refusals.AssignOpen(load);
+                var other = await session.NumberAsync(
+                    "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)", BigInt("@load", load));
+                if (other is not null)
+                    throw Refusals.AssignShared(load, other.Value);
                 await session.ExecuteAsync(
                     """
                     INSERT INTO dbo.breaches (folded_name, name, metadata)

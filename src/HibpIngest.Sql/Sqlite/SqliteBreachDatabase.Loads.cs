@@ -258,6 +258,8 @@ public sealed partial class SqliteBreachDatabase
                     throw Refusals.Removing(load);
                 if (found.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
                     throw Refusals.AssignOpen(load);
+                if (connection.Number("SELECT MIN(id) FROM loads WHERE id <> ?1 AND mark = (SELECT mark FROM loads WHERE id = ?1)", load) is { } other)
+                    throw Refusals.AssignShared(load, other);
                 connection.Execute(
                     "INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING",
                     Fold(breach), breach, ToText(new BreachMetadata()));

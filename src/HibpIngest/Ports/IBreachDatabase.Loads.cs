@@ -78,7 +78,7 @@ public partial interface IBreachDatabase
     /// Gives a load that is done, failed or held to another breach, which is made where its name is new, with its notifications (an open one that the other breach has already goes) and its
     /// mark; it is held for no reason of its own any more. The metadata document is merged into the other breach's. The old breach goes where nothing else is of it.
     /// </summary>
-    /// <exception cref="Errors.NotPossibleException">No such load; it is open, or being removed.</exception>
+    /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its mark with another (taken over from schema 1).</exception>
     Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 
     /// <summary>Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0 the load is marked purged. From the first chunk on it is neither resumed nor requeued.</summary>

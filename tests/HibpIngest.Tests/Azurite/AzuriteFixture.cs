@@ -9,7 +9,7 @@ namespace HibpIngest.Tests.Azurite;
 public static class AzuriteFixture
 {
     /// <summary>Accounts that tests may take in one run.</summary>
-    private const int Accounts = 400;
+    private const int Accounts = 1_000;
 
     private static readonly Lazy<Task<AzuriteEmulator>> Shared = new(() => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
     private static int _taken;

@@ -87,6 +87,8 @@ public sealed class PublishingTests
         var restored = rig.OpenContext();
         var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
+        // Whoever changes or reads only what is there is told so too.
+        await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).CheckAsync(None));
         // A host that is running meanwhile stops as well, before it sends anything.
         await rig.Context.Register.MarkOpenAsync(1, None);
         await Assert.ThrowsAsync<StoreMismatchException>(() => new Sweep(restored).RunAsync(None));

@@ -55,6 +55,13 @@ public sealed class UpgradeTests
         await using var rig = await OpenStore1Async();
         await rig.Context.Database.UpgradeAsync(None);
         await new StoreSetup(rig.Context).EnsureAsync(None);
+        // One of them alone can't be given to another breach: the mark would mean both.
+        var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
+        Assert.Single(shared.Select(load => load.Mark).Distinct());
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(rig.Context).AssignAsync(shared[0].Id, "Other", None));
+        Assert.Contains($"shares its mark on the accounts with load {shared[1].Id}", refused.Message, StringComparison.Ordinal);
+        Assert.Null(await rig.Context.Database.GetBreachAsync("Other", None));
+
         Assert.Equal(60, (await new Operations(rig.Context).RemoveBreachAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
         Assert.Equal(["Waiting"], await FindAsync(new AccountLookup(rig.Context), "user0@example.com"));

@@ -1,0 +1,21 @@
+namespace HibpIngest.AzureStorage.Tables;
+
+/// <summary>Entities a second of late: what is longer ago than a second counts for less and less.</summary>
+internal sealed class RecentRate(TimeProvider time)
+{
+    private double _rate;
+    private long _at = time.GetTimestamp();
+
+    public double EntitiesPerSecond
+    {
+        get
+        {
+            var now = time.GetTimestamp();
+            _rate *= Math.Exp(-time.GetElapsedTime(_at, now).TotalSeconds);
+            _at = now;
+            return _rate;
+        }
+    }
+
+    public void Add(int entities) => _rate = EntitiesPerSecond + entities;
+}
