@@ -142,10 +142,14 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await StartAsync();
         Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
-        // The clock is read at the transaction's start, and again at its end.
-        Time.OnRead = () => Time.Advance(Lease);
+        // The transaction begins, and takes as long.
+        Time.OnRead = () =>
+        {
+            Time.OnRead = null;
+            Time.Advance(Lease);
+        };
         await Database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(4)), SliceRows, new LoadCheckpoint(), false, Lease, None);
-        Time.OnRead = null;
+        Assert.Null(Time.OnRead);
         Assert.Equal(Now + Lease, (await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
     }
 

@@ -5,13 +5,14 @@ public sealed class ManualTime : TimeProvider
 {
     private DateTimeOffset _now = new(2024, 2, 29, 23, 59, 58, 123, TimeSpan.Zero);
 
-    /// <summary>Called each time the clock is read.</summary>
+    /// <summary>Called each time the clock has been read.</summary>
     public Action? OnRead { get; set; }
 
     public override DateTimeOffset GetUtcNow()
     {
+        var now = _now;
         OnRead?.Invoke();
-        return _now;
+        return now;
     }
 
     public void Advance(TimeSpan by) => _now += by;
