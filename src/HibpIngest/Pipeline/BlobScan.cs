@@ -27,6 +27,11 @@ public sealed class BlobScan(PipelineContext context)
                 continue;
             if (!_known.Contains(blob.Version) && !await context.Register.HasReceiptAsync(blob.Version, cancellationToken))
             {
+                if (NameText.HoldsAt(blob.Version.Name))
+                {
+                    await new IngestBreach(context).RefuseAsync(blob.Version, cancellationToken);
+                    continue;
+                }
                 if (!await context.Register.TryMarkSentAsync(blob.Version, context.Time.GetUtcNow(), OnItsWay, cancellationToken))
                     continue;
                 var message = new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag };

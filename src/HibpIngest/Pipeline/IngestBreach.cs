@@ -77,6 +77,9 @@ public sealed partial class IngestBreach(PipelineContext context)
         await context.SendAfterLeaseAsync(QueueNames.Ingest, again, head.LeaseExpiresAt, context.Options.LoadLease, cancellationToken);
     }
 
+    /// <summary>Records a blob version whose name may be an address as a load that failed by that: here and now, for the name must not travel in a message.</summary>
+    internal Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => StartAsync(blob, heldBecause: null, cancellationToken);
+
     /// <summary>The load of a blob version; recorded where there is none.</summary>
     /// <param name="blob">The version.</param>
     /// <param name="heldBecause">Why its mails are to wait whatever its metadata says; null: no reason.</param>

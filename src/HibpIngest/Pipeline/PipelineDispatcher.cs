@@ -48,8 +48,16 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     public async Task IngestBlobAsync(string blob, CancellationToken cancellationToken)
     {
         // Gone, or replaced: whatever is there now has an event of its own.
-        if (await context.Blobs.FindAsync(blob, cancellationToken) is { Version: var version })
+        if (await context.Blobs.FindAsync(blob, cancellationToken) is not { Version: var version })
+            return;
+        if (!NameText.HoldsAt(blob))
+        {
             await RunAsync(QueueNames.Ingest, new IngestMessage { Blob = version.Name, ETag = version.ETag }, TakeOnAsync, cancellationToken);
+            return;
+        }
+        if (setup is not null)
+            await setup.EnsureOnceAsync(cancellationToken);
+        await _ingest.RefuseAsync(version, cancellationToken);
     }
 
     private async Task TakeOnAsync(IngestMessage message, CancellationToken cancellationToken)

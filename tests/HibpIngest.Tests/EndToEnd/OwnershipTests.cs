@@ -156,6 +156,34 @@ public sealed class OwnershipTests
         Assert.NotEqual(rig.Context.Owner, rig.OpenContext().Owner);
     }
 
+    [Theory]
+    [InlineData("john.doe%40example.com.zip")]
+    [InlineData("john.doe@example.com/dump.zip")]
+    public async Task A_blob_named_by_an_address_is_refused_and_named_in_no_message(string name)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        await rig.DropAsync(name, _zip);
+        var (queues, sent) = Observe(rig);
+        Assert.Equal(0, await new BlobScan(rig.Context with { Queues = queues }).RunAsync(TimeSpan.Zero, CancellationToken.None));
+        await AssertRefusedAsync(load: 1);
+        Assert.Equal(0, await new BlobScan(rig.Context with { Queues = queues }).RunAsync(TimeSpan.Zero, CancellationToken.None));
+
+        // And by its event, while the database is down: the host brings that again, and nothing is sent on.
+        await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
+        var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down")).Wrap(rig.Context) with { Queues = queues };
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => new PipelineDispatcher(down).IngestBlobAsync(name, CancellationToken.None));
+        await new PipelineDispatcher(rig.Context with { Queues = queues }).IngestBlobAsync(name, CancellationToken.None);
+        await AssertRefusedAsync(load: 2);
+        Assert.Empty(sent);
+
+        async Task AssertRefusedAsync(int load)
+        {
+            var failed = await rig.LoadAsync(load);
+            Assert.Equal((LoadState.Failed, "unnamed"), (failed.State, failed.Breach));
+            Assert.Contains("rename the file or the folder", failed.Error, StringComparison.Ordinal);
+        }
+    }
+
     [Fact]
     public async Task A_superseded_load_stops_its_slices_and_its_version_is_never_gone_on_with()
     {
