@@ -8,7 +8,7 @@ using Azure.Storage.Queues;
 using HibpIngest.AzureStorage.Blobs;
 using HibpIngest.AzureStorage.Queues;
 using HibpIngest.AzureStorage.Tables;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage;

@@ -1,5 +1,5 @@
 using Azure.Core;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage;
 

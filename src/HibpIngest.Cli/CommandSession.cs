@@ -1,12 +1,12 @@
 using System.CommandLine;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli;

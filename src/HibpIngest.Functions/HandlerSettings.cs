@@ -2,7 +2,6 @@ using System.Collections;
 using System.Globalization;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
 

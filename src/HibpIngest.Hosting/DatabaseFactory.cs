@@ -1,7 +1,7 @@
 using HibpIngest.Errors;
-using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Sql.SqlServer;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;

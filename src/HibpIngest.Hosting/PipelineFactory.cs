@@ -1,8 +1,7 @@
 using HibpIngest.AzureStorage;
+using HibpIngest.Delivery;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;

@@ -1,8 +1,8 @@
 using System.Collections;
 using System.ComponentModel.DataAnnotations;
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
 using HibpIngest.Pipeline;
 using Microsoft.Extensions.Configuration;
 

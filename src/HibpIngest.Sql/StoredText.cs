@@ -41,6 +41,9 @@ internal static class StoredText
     /// <summary>Why a load is held that goes on for one whose mails were.</summary>
     public static string HeldBefore(long load) => $"load {load}, in whose place it is, was held";
 
+    /// <summary>Why a load is held again whose slices were requeued while it was.</summary>
+    public const string HeldBeforeRequeue = "it was held before its slices were requeued";
+
     /// <summary>Why a load is held that has taken over what another had yet to send.</summary>
     public static string HeldWith(long load) => $"what it took over from load {load} was held";
 

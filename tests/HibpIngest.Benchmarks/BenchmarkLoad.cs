@@ -1,6 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 

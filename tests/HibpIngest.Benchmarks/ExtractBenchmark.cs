@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.IO.Compression;
-using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
 

@@ -2,9 +2,9 @@ using System.Diagnostics;
 using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Samples;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Samples;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
 

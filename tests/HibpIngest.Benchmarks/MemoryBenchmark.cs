@@ -1,12 +1,10 @@
 using System.Diagnostics;
 using System.Globalization;
-using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
-using HibpIngest.Cli.Emulator;
-using HibpIngest.Cli.Samples;
-using HibpIngest.Notifications;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using HibpIngest.Benchmarks;
-using HibpIngest.Cli.Samples;
 using HibpIngest.Pipeline;
+using HibpIngest.Samples;
 using HibpIngest.Sql.SqlServer;
 using Microsoft.Extensions.Logging.Abstractions;
 

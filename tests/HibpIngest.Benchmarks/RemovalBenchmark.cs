@@ -2,11 +2,11 @@ using System.Diagnostics;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Emulator;
-using HibpIngest.Notifications;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;

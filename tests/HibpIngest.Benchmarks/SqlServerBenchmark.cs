@@ -4,7 +4,6 @@ using System.Globalization;
 using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
 using HibpIngest.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;

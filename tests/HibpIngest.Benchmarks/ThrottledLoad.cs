@@ -3,7 +3,7 @@ using System.Globalization;
 using System.IO.Compression;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 

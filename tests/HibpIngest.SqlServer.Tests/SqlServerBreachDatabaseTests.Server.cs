@@ -1,7 +1,6 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Sql;
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Tests.Sql;
 using HibpIngest.Tests.Sql.SqlServer;

@@ -1,8 +1,8 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
 using HibpIngest.Sql;
 using HibpIngest.Sql.SqlServer;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Sql;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;

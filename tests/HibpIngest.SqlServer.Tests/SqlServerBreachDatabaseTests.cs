@@ -1,5 +1,5 @@
-using HibpIngest.Ports;
 using HibpIngest.Sql.SqlServer;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Sql;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,4 +1,4 @@
-using HibpIngest.Cli;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Tests;
 

@@ -5,7 +5,7 @@ using Azure.Storage.Blobs.Models;
 using Azure.Storage.Blobs.Specialized;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 

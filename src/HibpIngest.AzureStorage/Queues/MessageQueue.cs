@@ -3,7 +3,7 @@ using System.Text;
 using Azure;
 using Azure.Storage.Queues;
 using Azure.Storage.Queues.Models;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Queues;
 

@@ -1,5 +1,5 @@
 using Azure.Storage.Queues;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Queues;
 

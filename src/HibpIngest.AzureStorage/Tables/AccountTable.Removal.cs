@@ -1,7 +1,7 @@
 using System.Text;
 using System.Text.Json;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;

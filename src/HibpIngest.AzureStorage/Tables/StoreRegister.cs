@@ -4,11 +4,11 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet).</summary>
+/// <summary>The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed).</summary>
 internal sealed class StoreRegister(TableService tables, string table) : IStoreRegister
 {
     private const string StorePartition = "store";
@@ -17,6 +17,7 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     private const string OpenPartition = "open";
     private const string ReceiptPartition = "receipt";
     private const string SentAt = "SentAt";
+    private const string Removed = "Removed";
 
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
@@ -49,18 +50,25 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     public async Task<int> DrawMarkAsync(CancellationToken cancellationToken) =>
         (await ChangeIdsAsync(ids => ids with { MarksDrawn = ids.MarksDrawn + 1 }, cancellationToken)).MarksDrawn;
 
-    public async Task<StoreIds> GetConfirmedAsync(CancellationToken cancellationToken)
+    public async Task<(StoreIds Ids, bool MovingOn)> GetConfirmedAsync(CancellationToken cancellationToken)
     {
         var (ids, _) = await ReadIdsAsync(cancellationToken);
-        return new StoreIds(ids.LoadsConfirmed, ids.MarksConfirmed);
+        return (new StoreIds(ids.LoadsConfirmed, ids.MarksConfirmed), ids.MovingOn);
     }
+
+    public Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken) => ChangeIdsAsync(ids => ids with { MovingOn = movingOn }, cancellationToken);
 
     public Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken)
     {
         var load = checked((int)ids.Load);
         return ChangeIdsAsync(
-            now => new Ids(
-                Math.Max(now.LoadsDrawn, load), Math.Max(now.MarksDrawn, ids.Mark), Math.Max(now.LoadsConfirmed, load), Math.Max(now.MarksConfirmed, ids.Mark)),
+            now => now with
+            {
+                LoadsDrawn = Math.Max(now.LoadsDrawn, load),
+                MarksDrawn = Math.Max(now.MarksDrawn, ids.Mark),
+                LoadsConfirmed = Math.Max(now.LoadsConfirmed, load),
+                MarksConfirmed = Math.Max(now.MarksConfirmed, ids.Mark),
+            },
             cancellationToken);
     }
 
@@ -90,7 +98,7 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
             && entity.TryGetProperty(nameof(Ids.MarksDrawn), out var marks) && marks.TryGetInt32(out var marksDrawn)
             && entity.TryGetProperty(nameof(Ids.LoadsConfirmed), out loads) && loads.TryGetInt32(out var loadsConfirmed)
             && entity.TryGetProperty(nameof(Ids.MarksConfirmed), out marks) && marks.TryGetInt32(out var marksConfirmed))
-            return (new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed), entity.GetProperty("odata.etag").GetString()!);
+            return (new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed) { MovingOn = entity.TryGetProperty(nameof(Ids.MovingOn), out _) }, entity.GetProperty("odata.etag").GetString()!);
         throw new StoreMismatchException($"the store's ids in table {table} can't be read: the table was written by something else");
     }
 
@@ -132,6 +140,12 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     public Task AddReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         tables.PutAsync(table, ReceiptPartition, ReceiptKey(blob), static _ => { }, "recording of a blob's receipt", cancellationToken);
 
+    public Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) => tables.PutAsync(
+        table, ReceiptPartition, ReceiptKey(blob), static writer => writer.WriteBoolean(Removed, true), "recording of a load's removal", cancellationToken);
+
+    public async Task<bool> WasRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        await FindReceiptAsync(blob, cancellationToken) is { } receipt && receipt.TryGetProperty(Removed, out _);
+
     private Task<JsonElement?> FindReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         tables.GetAsync(table, ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken);
 
@@ -140,12 +154,17 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
 
     private sealed record Ids(int LoadsDrawn, int MarksDrawn, int LoadsConfirmed, int MarksConfirmed)
     {
+        /// <summary>The property is there while it is so.</summary>
+        public bool MovingOn { get; init; }
+
         public void Write(Utf8JsonWriter writer)
         {
             writer.WriteNumber(nameof(LoadsDrawn), LoadsDrawn);
             writer.WriteNumber(nameof(MarksDrawn), MarksDrawn);
             writer.WriteNumber(nameof(LoadsConfirmed), LoadsConfirmed);
             writer.WriteNumber(nameof(MarksConfirmed), MarksConfirmed);
+            if (MovingOn)
+                writer.WriteBoolean(nameof(MovingOn), true);
         }
     }
 }

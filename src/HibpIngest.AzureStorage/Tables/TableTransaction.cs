@@ -1,7 +1,7 @@
 using System.Buffers;
 using System.Globalization;
 using System.Text;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 

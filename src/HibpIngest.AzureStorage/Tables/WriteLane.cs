@@ -12,6 +12,9 @@ internal sealed class WriteLane : IDisposable
     /// <summary>A wait is looked at again at least this often: the rate grows.</summary>
     private static readonly TimeSpan LongestLook = TimeSpan.FromMilliseconds(100);
 
+    /// <summary>What a timer can tell apart: less would be at once, over and over.</summary>
+    private static readonly TimeSpan ShortestLook = TimeSpan.FromMilliseconds(1);
+
     private readonly TimeProvider _time;
     private readonly Lock _lock = new();
     private readonly LinkedList<Waiter> _waiting = new();
@@ -61,7 +64,7 @@ internal sealed class WriteLane : IDisposable
             }
             waiter = new Waiter(entities);
             if (_waiting.Count == 0)
-                _limitedSince = _time.GetTimestamp();
+                _limitedSince = Math.Max(_time.GetTimestamp(), _notBefore);
             if (first)
                 _waiting.AddFirst(waiter);
             else
@@ -117,8 +120,10 @@ internal sealed class WriteLane : IDisposable
                 _rate.Refused(_done.EntitiesPerSecond);
                 _cutAt = now;
             }
-            (_limitedSince, _savedAt, _saved) = (now, now, Math.Min(_saved, -entities));
+            (_savedAt, _saved) = (now, Math.Min(_saved, -entities));
             _notBefore = Math.Max(_notBefore, now + Ticks(pause));
+            // A pause that the service asks for says nothing of the rate.
+            _limitedSince = Math.Max(now, _notBefore);
             LetGo();
         }
     }
@@ -147,8 +152,11 @@ internal sealed class WriteLane : IDisposable
         var now = _time.GetTimestamp();
         while (_waiting.First is { Value: var next })
         {
-            _rate?.Limited(_time.GetElapsedTime(_limitedSince, now));
-            _limitedSince = now;
+            if (now > _limitedSince)
+            {
+                _rate?.Limited(_time.GetElapsedTime(_limitedSince, now));
+                _limitedSince = now;
+            }
             if (!MayGo(now))
             {
                 if (_inFlight < _mostInFlight)
@@ -177,6 +185,10 @@ internal sealed class WriteLane : IDisposable
     private void LookAgain()
     {
         var due = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
+        if (_notBefore > _time.GetTimestamp() && _time.GetElapsedTime(_time.GetTimestamp(), _notBefore) is var pause && pause > due)
+            due = pause;
+        if (due < ShortestLook)
+            due = ShortestLook;
         _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         _timer.Change(due < LongestLook ? due : LongestLook, Timeout.InfiniteTimeSpan);
     }

@@ -83,7 +83,7 @@ internal sealed class BreachSetCommand : HibpCommand
     {
         if (!_described.IsGiven(session.Parsed))
             throw new BadInputException("nothing to set was given; see: hibp breach set --help");
-        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_name), cancellationToken);
         await database.MergeMetadataAsync(breach.Name, JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)), byOperator: true, cancellationToken);
         breach = await GetBreachAsync(database, breach.Name, cancellationToken);
@@ -111,7 +111,7 @@ internal sealed class BreachAssignCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var load = await new Operations(pipeline.Context).AssignAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);

@@ -2,11 +2,11 @@ using System.CommandLine;
 using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Emulator;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
@@ -121,7 +121,7 @@ internal sealed class DemoCommand : HibpCommand
         }
         screen.Show(Summary(load, total));
         if (await FirstAccountAsync(context, load, cancellationToken) is { } account)
-            LookupCommand.Show(screen, account, await new AccountLookup(context).FindAsync(account, cancellationToken));
+            LookupCommand.Show(screen, account, await new AccountLookup(context.Database, context.Table).FindAsync(account, cancellationToken));
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 

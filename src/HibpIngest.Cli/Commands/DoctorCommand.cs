@@ -1,11 +1,11 @@
 using System.ComponentModel;
 using System.Diagnostics;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;

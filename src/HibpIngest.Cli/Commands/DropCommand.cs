@@ -4,7 +4,6 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -102,7 +101,8 @@ internal sealed class DropCommand : HibpCommand
             if (beside.Length > BreachMetadata.MaxBytes)
                 throw new BadInputException($"{beside.Name} is {Tables.Bytes(beside.Length)} long; a breach's metadata has at most {Tables.Bytes(BreachMetadata.MaxBytes)}");
             var content = File.ReadAllBytes(beside.FullName);
-            return new Drop(file.Name, BreachMetadata.Parse(content).Name ?? breach, (name, content));
+            BreachMetadata.Parse(content); // what is wrong with it is better told now
+            return new Drop(file.Name, breach, (name, content));
         }
         return new Drop(file.Name, breach, null);
     }

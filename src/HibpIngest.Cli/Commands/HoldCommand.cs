@@ -22,7 +22,7 @@ internal sealed class HoldCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenAsync(cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var waiting = await new Operations(pipeline.Context).HoldAsync(breach.Name, cancellationToken);
         if (session.Screen.Json)

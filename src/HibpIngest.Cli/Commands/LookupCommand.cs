@@ -1,7 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline;
+using HibpIngest.Lookup;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -26,7 +26,7 @@ internal sealed class LookupCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var email = session.Parsed.GetRequiredValue(_email);
-        var breaches = await new AccountLookup(pipeline.Context).FindAsync(email, cancellationToken);
+        var breaches = await new AccountLookup(pipeline.Context.Database, pipeline.Context.Table).FindAsync(email, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Document(email, breaches), Documents.Default.LookupDocument);
         else

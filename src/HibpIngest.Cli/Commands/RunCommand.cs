@@ -1,8 +1,7 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
-using HibpIngest.Cli.Emulator;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Cli.Output;
+using HibpIngest.Hosting.Local;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;

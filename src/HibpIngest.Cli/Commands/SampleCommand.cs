@@ -1,6 +1,6 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
-using HibpIngest.Cli.Samples;
+using HibpIngest.Samples;
 
 namespace HibpIngest.Cli.Commands;
 

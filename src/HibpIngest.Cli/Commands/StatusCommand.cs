@@ -3,7 +3,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;

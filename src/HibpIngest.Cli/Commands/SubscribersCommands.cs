@@ -1,7 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
-using HibpIngest.Notifications;
-using HibpIngest.Ports;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;

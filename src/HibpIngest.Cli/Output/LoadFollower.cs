@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Output;

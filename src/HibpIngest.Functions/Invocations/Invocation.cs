@@ -1,6 +1,6 @@
 using System.Text.Json;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Functions;
 

@@ -3,7 +3,7 @@ using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Data.SqlClient;
 using static HibpIngest.Sql.SqlServer.Parameter;
 using static HibpIngest.Sql.StoredText;
@@ -79,13 +79,14 @@ public sealed partial class SqlServerBreachDatabase
                 // Of two that start the same load, or the same breach, the second meets a key and then finds what the first has made.
                 if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE blob_version = @version ORDER BY generation DESC", Hash("@version", VersionOf(load.Blob))) is { } found)
                     return (await ReadLoadAsync(session, found))!;
-                await session.ExecuteAsync(
+                var isNew = await session.ExecuteAsync(
                     """
                     INSERT INTO dbo.breaches (folded_name, name, metadata)
                     SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
                     """,
-                    Folded(load.Breach), Text("@name", load.Breach, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata())));
-                if (load is { Failure: null, Metadata: { } document })
+                    Folded(load.Breach), Text("@name", load.Breach, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata()))) == 1;
+                // What is known of a breach changes when the load is published.
+                if (isNew && load is { Failure: null, Metadata: { } document })
                     await MergeMetadataAsync(session, load.Breach, document, byOperator: false);
                 var breach = await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(load.Breach))
                     ?? throw Refusals.NoBreach(load.Breach);
@@ -310,7 +311,13 @@ public sealed partial class SqlServerBreachDatabase
                 if (document is { } merged)
                     await MergeMetadataAsync(session, breach, merged, byOperator: false);
                 var to = (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(breach)))!.Value;
-                await session.ExecuteAsync("UPDATE dbo.loads SET breach = @to, held_because = NULL WHERE id = @load", BigInt("@load", load), Int("@to", to));
+                // No other hold: what was held for the restore, or by an operator, waits for hibp notify.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET breach = @to, held_because = CASE WHEN LEFT(held_because, LEN(@other)) = @other THEN NULL ELSE held_because END
+                    WHERE id = @load
+                    """,
+                    BigInt("@load", load), Int("@to", to), LongText("@other", HoldReason.OtherBreach));
                 await session.ExecuteAsync(
                     """
                     DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to

@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Data.SqlClient;
 using static HibpIngest.Sql.SqlServer.Parameter;
 using static HibpIngest.Sql.StoredText;

@@ -1,4 +1,4 @@
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.SqlServer.Parameter;
 
 namespace HibpIngest.Sql.SqlServer;

@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.SqlServer.Parameter;
 using static HibpIngest.Sql.StoredText;
 
@@ -140,9 +140,9 @@ public sealed partial class SqlServerBreachDatabase
                     throw Refusals.Removing(load);
                 RefusePurged(load, facts, "requeued");
                 if (slice is not null)
-                    RefuseRestarted(load, facts);
-                else if (facts.RestartedAs is not null)
-                    return []; // its rows are in the slices of the load it was restarted as
+                    RefuseStopped(load, facts);
+                else if (facts.Superseded || facts.RestartedAs is not null)
+                    return []; // its rows are in the slices of the load it was restarted as, or are no longer what its blob holds
                 var requeued = await session.ListAsync(
                     $"""
                     UPDATE dbo.slices SET state = 'pending', attempts = 0, entities = 0, error = NULL, pending_since = @now, queued_at = NULL, done_at = NULL, owner = NULL,
@@ -157,10 +157,12 @@ public sealed partial class SqlServerBreachDatabase
                 {
                     await session.ExecuteAsync(
                         """
-                        UPDATE dbo.loads SET state = CASE WHEN ingest_complete = 1 THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL, error = NULL, upserted_at = NULL, finished_at = NULL
+                        UPDATE dbo.loads SET state = CASE WHEN ingest_complete = 1 THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL, error = NULL,
+                            upserted_at = NULL, finished_at = NULL,
+                            held_because = CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, @because) ELSE held_because END
                         WHERE id = @load
                         """,
-                        BigInt("@load", load));
+                        BigInt("@load", load), LongText("@because", HeldBeforeRequeue));
                 }
                 return [.. requeued.OrderBy(one => one.Number)];
             },

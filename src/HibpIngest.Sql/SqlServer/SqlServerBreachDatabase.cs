@@ -1,6 +1,6 @@
 using System.Data;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;

@@ -1,7 +1,7 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -59,10 +59,11 @@ public sealed partial class SqliteBreachDatabase
                 var blob = load.Blob;
                 if (connection.Number("SELECT id FROM loads WHERE blob = ?1 AND etag = ?2 ORDER BY generation DESC LIMIT 1", blob.Name, blob.ETag) is { } found)
                     return ReadLoad(connection, found)!;
-                connection.Execute(
+                var isNew = connection.Execute(
                     "INSERT INTO breaches (folded_name, name, metadata) VALUES (?1, ?2, ?3) ON CONFLICT (folded_name) DO NOTHING",
-                    Fold(load.Breach), load.Breach, ToText(new BreachMetadata()));
-                if (load is { Failure: null, Metadata: { } document })
+                    Fold(load.Breach), load.Breach, ToText(new BreachMetadata())) == 1;
+                // What is known of a breach changes when the load is published.
+                if (isNew && load is { Failure: null, Metadata: { } document })
                     MergeMetadata(connection, load.Breach, document, byOperator: false);
                 var breach = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(load.Breach))!.Value;
                 AddLoad(connection, load.Id, breach, blob, load.Settings, generation: 1, load.HeldBecause);
@@ -267,7 +268,9 @@ public sealed partial class SqliteBreachDatabase
                     MergeMetadata(connection, breach, merged, byOperator: false);
                 var from = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
                 var to = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach))!.Value;
-                connection.Execute("UPDATE loads SET breach = ?2, held_because = NULL WHERE id = ?1", load, to);
+                // No other hold: what was held for the restore, or by an operator, waits for hibp notify.
+                var held = found.HeldBecause is { } because && because.StartsWith(HoldReason.OtherBreach, StringComparison.Ordinal) ? null : found.HeldBecause;
+                connection.Execute("UPDATE loads SET breach = ?2, held_because = ?3 WHERE id = ?1", load, to, held);
                 connection.Execute(
                     """
                     DELETE FROM notifications WHERE load = ?1 AND state = 'open' AND breach <> ?2

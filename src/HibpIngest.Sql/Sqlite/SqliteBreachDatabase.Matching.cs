@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;

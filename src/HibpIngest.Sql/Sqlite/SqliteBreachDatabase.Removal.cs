@@ -1,4 +1,4 @@
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;

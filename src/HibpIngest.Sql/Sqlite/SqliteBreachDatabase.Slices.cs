@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.StoredText;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -107,18 +107,19 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync<IReadOnlyList<Slice>>(
             connection =>
             {
-                if (RequireLoad(connection, load).Removing)
+                var found = RequireLoad(connection, load);
+                if (found.Removing)
                     throw Refusals.Removing(load);
                 RefusePurged(connection, load, "requeued");
                 if (slice is { } number)
                 {
-                    RefuseRestarted(connection, load);
+                    RefuseStopped(connection, found);
                     if (ReadSlice(connection, load, number) is null)
                         throw Refusals.NoSlice(load, number);
                 }
-                else if (RestartedAs(connection, load) is not null)
+                else if (found.Superseded || RestartedAs(connection, load) is not null)
                 {
-                    // Its rows are in the slices of the load it was restarted as.
+                    // Its rows are in the slices of the load it was restarted as, or are no longer what its blob holds.
                     return [];
                 }
                 // Same state and age for all of them, so that they are found again after the update.
@@ -137,10 +138,12 @@ public sealed partial class SqliteBreachDatabase
                 {
                     connection.Execute(
                         """
-                        UPDATE loads SET state = CASE WHEN ingest_complete THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL, error = NULL, upserted_at = NULL, finished_at = NULL
+                        UPDATE loads SET state = CASE WHEN ingest_complete THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL, error = NULL,
+                            upserted_at = NULL, finished_at = NULL,
+                            held_because = CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, ?2) ELSE held_because END
                         WHERE id = ?1
                         """,
-                        load);
+                        load, HeldBeforeRequeue);
                 }
                 return numbers.ConvertAll(requeued => ReadSlice(connection, load, (int)requeued)!);
             },

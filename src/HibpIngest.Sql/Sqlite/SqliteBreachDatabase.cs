@@ -1,7 +1,7 @@
 using System.Collections.Concurrent;
 using System.Data.Common;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -306,7 +306,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
             // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a power failure could take back committed batches, whose slices would by
-            // then be upserted under a breach id that the database would go on to give to another breach. Measured at a tenth of the copying rate.
+            // then be upserted under a mark that the database knows nothing of. Measured at a tenth of the copying rate.
             // wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes every dozen batches instead of every third.
             await RunUnderLockAsync(
                 connection,

@@ -2,6 +2,7 @@ using System.Text;
 using FsCheck;
 using FsCheck.Fluent;
 using HibpIngest.Accounts;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Accounts;
 

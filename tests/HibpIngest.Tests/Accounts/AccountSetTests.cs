@@ -1,5 +1,5 @@
 using System.Text;
-using HibpIngest.Accounts;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Accounts;
 

@@ -1,6 +1,7 @@
 using System.IO.Compression;
 using System.Text;
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Tests.Archives;

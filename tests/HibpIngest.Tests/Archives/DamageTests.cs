@@ -1,4 +1,5 @@
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using ICSharpCode.SharpZipLib.Zip;
 using Xunit.Abstractions;

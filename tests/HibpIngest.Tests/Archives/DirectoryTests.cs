@@ -1,5 +1,6 @@
 using System.Text;
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using static HibpIngest.Tests.Archives.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

@@ -1,4 +1,5 @@
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using static HibpIngest.Tests.Archives.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

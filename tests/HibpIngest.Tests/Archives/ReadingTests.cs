@@ -1,4 +1,5 @@
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 using static HibpIngest.Tests.Archives.ArchiveTesting;
 

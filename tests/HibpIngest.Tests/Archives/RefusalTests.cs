@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.IO.Hashing;
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
 using static HibpIngest.Tests.Archives.ArchiveTesting;
 

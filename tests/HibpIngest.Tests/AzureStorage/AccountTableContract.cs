@@ -1,5 +1,5 @@
 using System.Text;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.AzureStorage;
 

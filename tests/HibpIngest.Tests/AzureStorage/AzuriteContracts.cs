@@ -1,5 +1,5 @@
 using HibpIngest.AzureStorage;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Azurite;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -2,7 +2,7 @@ using System.IO.Compression;
 using System.Security.Cryptography;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.AzureStorage;
 

@@ -9,9 +9,8 @@ using Azure.Identity;
 using HibpIngest.AzureStorage;
 using HibpIngest.AzureStorage.Tables;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
-using HibpIngest.Tests.Azurite;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,8 +1,8 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Cli.Emulator;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Tests.Azurite;
 

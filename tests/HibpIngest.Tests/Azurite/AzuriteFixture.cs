@@ -1,4 +1,4 @@
-using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Tests.Azurite;
 

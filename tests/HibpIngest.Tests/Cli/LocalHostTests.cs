@@ -1,6 +1,6 @@
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Tests.EndToEnd;

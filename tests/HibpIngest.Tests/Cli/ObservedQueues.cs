@@ -1,4 +1,4 @@
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Cli;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Breaches;
-using HibpIngest.Cli;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using Microsoft.Extensions.Logging.Abstractions;

@@ -1,7 +1,8 @@
 using System.Collections.Concurrent;
 using HibpIngest.AzureStorage;
-using HibpIngest.Cli.Hosting;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Azurite;
 using HibpIngest.Tests.Notifications;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -360,7 +361,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
             await _account.Queues.Get(Queue).SendAsync(body, TimeSpan.Zero, CancellationToken.None);
     }
 
-    private Task<IReadOnlyList<Ports.QueuedMessage>> ReceiveAsync() => _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
+    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() => _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
 
     private async Task<int> DepthAsync(string queue) => (await _account.Queues.Get(queue).GetDepthAsync(CancellationToken.None)).Messages;
 

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Tests.Cli;
 
 namespace HibpIngest.Tests.EndToEnd;

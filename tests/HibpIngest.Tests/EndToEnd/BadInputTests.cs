@@ -2,7 +2,6 @@ using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
 using HibpIngest.Tests.Archives;
-using HibpIngest.Tests.Cli;
 using CompressionMethod = ICSharpCode.SharpZipLib.Zip.CompressionMethod;
 
 namespace HibpIngest.Tests.EndToEnd;

@@ -1,6 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.EndToEnd;

@@ -1,6 +1,6 @@
 using System.Reflection;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.EndToEnd;
 

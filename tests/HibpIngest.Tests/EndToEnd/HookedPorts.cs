@@ -1,6 +1,5 @@
 using System.Reflection;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
 
 namespace HibpIngest.Tests.EndToEnd;
 

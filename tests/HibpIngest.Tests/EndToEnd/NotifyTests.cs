@@ -1,10 +1,10 @@
 using System.Diagnostics;
 using System.Reflection;
 using HibpIngest.Breaches;
+using HibpIngest.Delivery;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Notifications;
 
 namespace HibpIngest.Tests.EndToEnd;
@@ -237,7 +237,7 @@ public sealed class NotifyTests
         var load = await MatchingAsync(rig);
         for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Matching; tries++)
         {
-            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(IBreachDatabase.MatchRowsAsync));
+            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(IMatching.MatchRowsAsync));
             clock.Advance(TimeSpan.FromHours(1));
         }
         var failed = await rig.LoadAsync(load);
@@ -302,8 +302,8 @@ public sealed class NotifyTests
         await new PipelineDispatcher(rig.Context with { Database = database }).DispatchAsync(QueueNames.Mail, message.ToJson(), None);
 
         Assert.Equal(2, rig.Mails().Count);
-        Assert.DoesNotContain(nameof(IBreachDatabase.GetLoadAsync), calls);
-        Assert.DoesNotContain(nameof(IBreachDatabase.ListLoadsAsync), calls);
+        Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
+        Assert.DoesNotContain(nameof(ILoads.ListLoadsAsync), calls);
     }
 
     [Fact]

@@ -1,8 +1,8 @@
-using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Cli;
 using HibpIngest.Tests.Sql;
 
@@ -176,6 +176,12 @@ public sealed class OwnershipTests
         await AssertRefusedAsync(load: 2);
         Assert.Empty(sent);
 
+        // Nor is it loaded after all when it is resumed.
+        await new Operations(rig.Context).ResumeAsync(2, restart: false, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        await AssertRefusedAsync(load: 2);
+        Assert.Empty(await rig.TableAsync());
+
         async Task AssertRefusedAsync(int load)
         {
             var failed = await rig.LoadAsync(load);
@@ -206,8 +212,8 @@ public sealed class OwnershipTests
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(rig.Context).ResumeAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
-        Assert.Empty(await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None));
-        Assert.Single(await new AccountLookup(rig.Context).FindAsync("user1002@example.com", CancellationToken.None));
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
     }
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)

@@ -3,6 +3,7 @@ using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Tests.Azurite;
@@ -33,8 +34,8 @@ public sealed class PipelineTests
         Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
         Assert.Equal(["owner@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         Assert.Contains(rig.Mails(), mail => mail.Text.Contains("Adobe Systems", StringComparison.Ordinal));
-        Assert.Equal("Adobe", Assert.Single(await new AccountLookup(rig.Context).FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
-        Assert.Empty(await new AccountLookup(rig.Context).FindAsync("nobody@example.com", CancellationToken.None));
+        Assert.Equal("Adobe", Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("nobody@example.com", CancellationToken.None));
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
     }
 
@@ -107,7 +108,7 @@ public sealed class PipelineTests
         await rig.RunToEndAsync();
 
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
-        Assert.Equal(found, (await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
+        Assert.Equal(found, (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
         Assert.Equal(mailed ? 1 : 0, rig.Mails().Count);
         Assert.Equal(10, (await rig.TableAsync()).Count);
     }
@@ -118,7 +119,7 @@ public sealed class PipelineTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.RunToEndAsync();
-        var lookup = new AccountLookup(rig.Context);
+        var lookup = new AccountLookup(rig.Context.Database, rig.Context.Table);
 
         Assert.True(await rig.Context.Database.SetHiddenAsync("x", hidden: true, CancellationToken.None));
         Assert.Empty(await lookup.FindAsync("user0@example.com", CancellationToken.None));
@@ -137,7 +138,7 @@ public sealed class PipelineTests
         var held = await rig.LoadAsync(1);
         Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
         Assert.Empty(rig.Mails());
-        Assert.Single(await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
         var operations = new Operations(rig.Context);
         var preview = new List<Notification>();
         await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
@@ -186,7 +187,7 @@ public sealed class PipelineTests
 
         var metadata = (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Metadata;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold), (metadata.Title, metadata.Flags, metadata.Notify));
-        Assert.Empty(await new AccountLookup(rig.Context).FindAsync("user6@example.com", CancellationToken.None));
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user6@example.com", CancellationToken.None));
     }
 
     [Theory]
@@ -224,7 +225,7 @@ public sealed class PipelineTests
         Assert.InRange(load.LastPosition, 1_000, 1_999);
         Assert.Equal(0, load.LastPosition % 200);
         Assert.Equal(load.LastPosition, (await rig.TableAsync()).Count);
-        Assert.Empty(await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
 
         await rig.DropAsync("X.zip", zip);
         await rig.RunToEndAsync();

@@ -1,8 +1,10 @@
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.EndToEnd;
 
@@ -99,7 +101,7 @@ public sealed class PublishingTests
         await rig.DropAsync("ShoeShop.zip", Zip(1_000, 100));
         await PipelineRig.RunToEndAsync(restored);
 
-        var lookup = new AccountLookup(restored);
+        var lookup = new AccountLookup(restored.Database, restored.Table);
         Assert.Equal(["First"], await FindAsync(lookup, 0));
         Assert.Equal(["ClinicPatients"], await FindAsync(lookup, 501));
         Assert.Equal(["ShoeShop"], await FindAsync(lookup, 1_002));
@@ -167,6 +169,73 @@ public sealed class PublishingTests
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         clock.Advance(TimeSpan.FromMinutes(11));
         Assert.Equal(0, await scan.RunAsync(TimeSpan.Zero, None));
+    }
+
+    [Fact]
+    public async Task A_zip_whose_breach_was_removed_before_the_backup_is_not_loaded_again()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Old.zip", Zip(0, 100));
+        await rig.DropAsync("First.zip", Zip(200, 100));
+        await rig.RunToEndAsync();
+        await new Operations(rig.Context).RemoveBreachAsync("Old", null, None);
+        var backup = rig.DatabaseFile + ".backup";
+        await BackUpAsync(rig.DatabaseFile, backup);
+        await rig.DropAsync("Since.zip", Zip(500, 100));
+        await rig.RunToEndAsync();
+
+        await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext();
+        Assert.Equal(1, (await new Operations(restored).MoveOnAsync(None)).Loads);
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Equal(["First", "Since"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
+        Assert.Empty(await FindAsync(new AccountLookup(restored.Database, restored.Table), 0));
+    }
+
+    [Fact]
+    public async Task Moving_on_that_was_broken_off_is_refused_by_hosts_and_gone_on_with()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("First.zip", Zip(0, 100));
+        await rig.RunToEndAsync();
+        var backup = rig.DatabaseFile + ".backup";
+        await BackUpAsync(rig.DatabaseFile, backup);
+        // Loads that were never given a mark: their ids alone were given since.
+        await rig.DropAsync("A.zip", Encoding.ASCII.GetBytes("no zip"));
+        await rig.DropAsync("B.zip", Encoding.ASCII.GetBytes("no zip either"));
+        await rig.RunToEndAsync();
+
+        await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext();
+        var calls = 0;
+        var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2 ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
+        await Assert.ThrowsAsync<CrashException>(() => new Operations(dying).MoveOnAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).EnsureAsync(None));
+        Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
+
+        Assert.Equal(1, (await new Operations(restored).MoveOnAsync(None)).Loads);
+        await new StoreSetup(restored).EnsureAsync(None);
+        Assert.Equal(["First", "A", "B"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
+        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(restored).MoveOnAsync(None));
+    }
+
+    [Fact]
+    public async Task Metadata_beside_a_zip_changes_its_breach_when_its_load_is_published_and_not_before()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("X.zip", Zip(0, 100), """{"Title":"X"}""");
+        await rig.RunToEndAsync();
+        // A load that comes to nothing takes nothing out of the lookups.
+        await rig.DropAsync("X.2.zip", Encoding.ASCII.GetBytes("no zip"), """{"IsRetired":true,"Title":"Another"}""");
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Failed, (await rig.LoadAsync(2)).State);
+        var breach = (await rig.Context.Database.GetBreachAsync("X", None))!;
+        Assert.Equal((BreachFlags.None, "X"), (breach.Metadata.Flags, breach.Metadata.Title));
+        Assert.Equal(["X"], await FindAsync(rig, 0));
+
+        await rig.DropAsync("X.3.zip", Zip(200, 100), """{"Title":"Another"}""");
+        await rig.RunToEndAsync();
+        Assert.Equal("Another", (await rig.Context.Database.GetBreachAsync("X", None))!.Metadata.Title);
     }
 
     [Fact]
@@ -254,7 +323,7 @@ public sealed class PublishingTests
 
     private static byte[] Zip(int first, int count) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count)));
 
-    private static Task<string[]> FindAsync(PipelineRig rig, int account) => FindAsync(new AccountLookup(rig.Context), account);
+    private static Task<string[]> FindAsync(PipelineRig rig, int account) => FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), account);
 
     private static async Task<string[]> FindAsync(AccountLookup lookup, int account) =>
         [.. (await lookup.FindAsync(Assert.Single(PipelineRig.Expected(account, 1)), None)).Select(breach => breach.Name)];

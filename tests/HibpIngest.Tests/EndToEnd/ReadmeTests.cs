@@ -1,5 +1,6 @@
 using System.CommandLine;
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Pipeline;
 using HibpIngest.Tests.Cli;

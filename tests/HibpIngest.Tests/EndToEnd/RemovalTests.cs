@@ -1,8 +1,9 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using HibpIngest.Tests.Sql;
 using Microsoft.Data.Sqlite;
 using Xunit.Abstractions;
@@ -51,7 +52,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
                     await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
                     await (halfWay ? RunHalfWayAsync(rig) : rig.RunToEndAsync());
                 }
-                listed |= what == nameof(IBreachDatabase.BeginRemovalAsync);
+                listed |= what == nameof(IRemovals.BeginRemovalAsync);
             });
             var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), breach, null, None);
             var refused = await Record.ExceptionAsync(() => removing);
@@ -82,7 +83,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
             Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
             Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
             Assert.Equal(mails + 2, rig.Mails().Count);
-            var found = Assert.Single(await new AccountLookup(rig.Context).FindAsync(InBoth, None), one => one.Name == breach);
+            var found = Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(InBoth, None), one => one.Name == breach);
             Assert.Equal(("Adobe Systems", BreachFlags.Verified), (found.Metadata.Title, found.Metadata.Flags));
         }
         Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
@@ -139,7 +140,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         {
             // In the second chunk, or once the first part of the table that holds any is done.
             var reached = purged
-                ? what == nameof(IBreachDatabase.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
+                ? what == nameof(IRemovals.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
                 : what == nameof(IAccountTable.RemoveMarkAsync) && ++removed == 6;
             if (reached)
                 await stop.CancelAsync();
@@ -192,7 +193,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         var looks = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IBreachDatabase.HasLivingSlicesAsync) && ++looks == 2)
+            if (what == nameof(IRemovals.HasLivingSlicesAsync) && ++looks == 2)
             {
                 // Its last words.
                 var rows = new AccountBatch(4);
@@ -281,7 +282,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         // Broken off when the first load is gone, and another one has come.
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IBreachDatabase.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
+            if (what == nameof(IRemovals.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
                 throw new CrashException();
         });
         await Assert.ThrowsAsync<CrashException>(() => RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None));
@@ -389,7 +390,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     {
         var found = 0;
         foreach (var account in PipelineRig.Expected(first, count))
-            found += (await new AccountLookup(rig.Context).FindAsync(account, None)).Count(one => one.Name == breach);
+            found += (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(account, None)).Count(one => one.Name == breach);
         return found;
     }
 

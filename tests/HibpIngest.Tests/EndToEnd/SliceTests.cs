@@ -3,7 +3,7 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.EndToEnd;
 

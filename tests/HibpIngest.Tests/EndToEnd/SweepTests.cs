@@ -1,7 +1,8 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.EndToEnd;
 
@@ -203,7 +204,7 @@ public sealed class SweepTests
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
         await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
-        Assert.Single(await new AccountLookup(rig.Context).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
     }
 
     [Fact]

@@ -2,8 +2,9 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.EndToEnd;
@@ -30,7 +31,7 @@ public sealed class UpgradeTests
         await context.Database.UpgradeAsync(None);
         await new StoreSetup(context).EnsureAsync(None);
 
-        var lookup = new AccountLookup(context);
+        var lookup = new AccountLookup(context.Database, context.Table);
         Assert.Equal(["Adobe", "Waiting"], await FindAsync(lookup, "user0@example.com"));
         Assert.Equal(["Adobe"], await FindAsync(lookup, "user59@d8.example.org"));
         Assert.Equal(["Purged"], await FindAsync(lookup, "user102@example.com"));
@@ -64,7 +65,7 @@ public sealed class UpgradeTests
 
         Assert.Equal(60, (await new Operations(rig.Context).RemoveBreachAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
-        Assert.Equal(["Waiting"], await FindAsync(new AccountLookup(rig.Context), "user0@example.com"));
+        Assert.Equal(["Waiting"], await FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), "user0@example.com"));
         Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));
     }
 

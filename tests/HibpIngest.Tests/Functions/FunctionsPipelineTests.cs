@@ -1,4 +1,3 @@
-using HibpIngest.Tests.Cli;
 using HibpIngest.Tests.EndToEnd;
 
 namespace HibpIngest.Tests.Functions;

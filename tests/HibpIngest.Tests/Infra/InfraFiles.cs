@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text.Json;
-using HibpIngest.Cli.Emulator;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Tests.Infra;
 

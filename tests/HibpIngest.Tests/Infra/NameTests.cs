@@ -1,13 +1,11 @@
 using System.Globalization;
 using System.Text.Json;
 using System.Text.RegularExpressions;
-using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Functions;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Infra;
 

@@ -1,8 +1,8 @@
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
-using HibpIngest.Ports;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,4 +1,4 @@
-using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,5 +1,5 @@
+using HibpIngest.Delivery;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,7 +1,7 @@
 using System.Text;
+using HibpIngest.Delivery;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -3,9 +3,10 @@ using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using HibpIngest.Breaches;
+using HibpIngest.Delivery;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
-using HibpIngest.Ports;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -1,7 +1,7 @@
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Notifications;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Notifications;
 

@@ -4,7 +4,8 @@ using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Samples;
+using HibpIngest.Pipeline;
+using HibpIngest.Samples;
 using HibpIngest.Tests.Accounts;
 
 namespace HibpIngest.Tests.Samples;

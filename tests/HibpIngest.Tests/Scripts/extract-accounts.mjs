@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 
-const list = new URL('../../../src/HibpIngest/Accounts/tlds-alpha-by-domain.txt', import.meta.url);
+const list = new URL('../../../src/HibpIngest.Core/Accounts/tlds-alpha-by-domain.txt', import.meta.url);
 const topLevelDomains = new Set(readFileSync(list, 'ascii').toLowerCase().split('\n').filter(line => line && !line.startsWith('#')));
 
 function* entriesOf(zip) {

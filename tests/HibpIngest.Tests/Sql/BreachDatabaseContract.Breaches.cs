@@ -1,7 +1,7 @@
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 

@@ -1,6 +1,6 @@
 using System.Text;
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 

@@ -1,5 +1,6 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 
@@ -165,7 +166,7 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(Enumerable.Range(1, numbers.Count), numbers);
         }
 
-        static async Task AllAsync(Ports.IBreachDatabase database, long load)
+        static async Task AllAsync(IBreachDatabase database, long load)
         {
             for (var after = 0; after < 40; after += 8)
                 Assert.True(await database.MatchRowsAsync(load, after, after + 8, None));
@@ -360,7 +361,7 @@ public abstract partial class BreachDatabaseContract
         var sent = await Task.WhenAll(databases.Select((database, i) => Task.Run(() => SendAsync(database, $"sender {i}"))));
         Assert.Equal(Enumerable.Range(1, 31), sent.SelectMany(numbers => numbers).Order());
 
-        async Task IngestAsync(Ports.IBreachDatabase database, string owner)
+        async Task IngestAsync(IBreachDatabase database, string owner)
         {
             while (await database.GetLoadAsync(load.Id, None) is { State: LoadState.Ingesting } found)
             {
@@ -387,7 +388,7 @@ public abstract partial class BreachDatabaseContract
             }
         }
 
-        async Task WorkAsync(Ports.IBreachDatabase database)
+        async Task WorkAsync(IBreachDatabase database)
         {
             while (true)
             {
@@ -408,7 +409,7 @@ public abstract partial class BreachDatabaseContract
             }
         }
 
-        async Task<List<int>> SendAsync(Ports.IBreachDatabase database, string owner)
+        async Task<List<int>> SendAsync(IBreachDatabase database, string owner)
         {
             var numbers = new List<int>();
             for (var first = 1; first <= 31; first += 5)

@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 
@@ -240,6 +240,19 @@ public abstract partial class BreachDatabaseContract
         await RefusedAsync(() => Database.AssignLoadAsync(given.Id, "Adobe", null, None));
         await Database.RemoveBreachAsync("Bold", None);
         Assert.Equal((0, 0), (await CountAsync("loads"), await CountAsync("breaches")));
+    }
+
+    [Theory]
+    [InlineData("its metadata says that it is of breach 'Bold'", false)]
+    [InlineData("held by an operator", true)]
+    [InlineData("restored; its metadata says that it is of breach 'Bold'", true)]
+    public async Task A_load_that_is_given_to_another_breach_is_held_on_for_every_other_reason(string because, bool stays)
+    {
+        var load = await UpsertAsync(Numbered(4));
+        await Database.MoveOnAsync(new StoreIds(0, 0), because, None);
+        await Database.FailLoadAsync(load.Id, owner: null, "no password", superseded: false, None);
+        await Database.AssignLoadAsync(load.Id, "Bold", null, None);
+        Assert.Equal(stays ? because : null, (await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
     }
 
     [Fact]

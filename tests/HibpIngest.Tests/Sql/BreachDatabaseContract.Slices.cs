@@ -1,5 +1,5 @@
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 
@@ -304,6 +304,29 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(new SliceCounts(3, 0, 0, 0), (await Database.GetLoadAsync(load.Id, None))!.Slices);
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 4, false, None));
         await RefusedAsync(() => Database.RequeueSlicesAsync(999, null, false, None));
+    }
+
+    [Fact]
+    public async Task A_superseded_load_is_not_opened_again_by_requeueing()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: true, None);
+        await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
+        Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+    }
+
+    [Fact]
+    public async Task A_load_whose_slices_are_requeued_while_it_is_held_is_held_again()
+    {
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
+        await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
+        await CompleteSlicesAsync(load.Id);
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id));
+        Assert.True(await Database.ReleaseLoadNotificationsAsync(load.Id, None));
     }
 
     [Fact]

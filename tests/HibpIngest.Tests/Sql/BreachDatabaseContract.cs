@@ -3,7 +3,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 

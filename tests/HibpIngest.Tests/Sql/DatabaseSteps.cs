@@ -1,6 +1,6 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Ports;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Sql;
 

@@ -1,5 +1,4 @@
 using System.Text;
-using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Sql.Sqlite;

@@ -1,5 +1,5 @@
-using HibpIngest.Ports;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;

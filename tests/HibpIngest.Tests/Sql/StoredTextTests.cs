@@ -1,4 +1,5 @@
 using HibpIngest.Archives;
+using HibpIngest.Breaches;
 using HibpIngest.Sql;
 
 namespace HibpIngest.Tests.Sql;

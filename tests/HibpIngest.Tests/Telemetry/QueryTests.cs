@@ -5,7 +5,9 @@ using System.Text.RegularExpressions;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
-using HibpIngest.Cli.Emulator;
+using HibpIngest.Cli.Output;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.SqlServer;
@@ -102,7 +104,8 @@ public sealed partial class QueryTests
     [Fact]
     public void No_two_lines_share_an_event_id()
     {
-        var ids = new[] { typeof(HibpTelemetry), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport) }
+        Type[] ofAllAssemblies = [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport), typeof(Screen)];
+        var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(type => type.GetMethods(BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
             .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)

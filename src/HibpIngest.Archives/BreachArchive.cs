@@ -1,0 +1,181 @@
+using System.Buffers.Binary;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// A breach's zip, read as it lies: entry by entry in the order of its central directory, straight from a seekable stream, zips and gzips within it
+/// opened in the stream by their magic number, nothing on disk, no entry held.
+/// </summary>
+/// <remarks>
+/// The zip format is read here rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects, the first checks
+/// no CRC-32 and the second has its own slower inflater. One reader serves outer and nested entries, plain and encrypted; inflating is left to
+/// DeflateStream, and to SharpZipLib's inflater where only the data itself tells where it ends.
+/// </remarks>
+public sealed class BreachArchive : IDisposable
+{
+    private const int ScratchBytes = 1 << 14;
+
+    private readonly Stream _archive;
+    private readonly string? _password;
+    private readonly CentralDirectory _directory;
+    private readonly InflationMeter _meter;
+    private readonly byte[] _scratch = new byte[ScratchBytes];
+    private int _entry;
+    private (int Entry, long Start, long End) _before;
+
+    private BreachArchive(Stream archive, string? password, ArchiveLimits limits, CentralDirectory directory)
+    {
+        _archive = archive;
+        _password = password;
+        _directory = directory;
+        _meter = new InflationMeter(limits, archive.Length);
+    }
+
+    /// <summary>Top-level entries, directories and empty ones among them, as the archive's end record says and its directory has.</summary>
+    public int Entries => _directory.Entries;
+
+    /// <summary>Where reading stands: the top-level entry that is being read (<see cref="Entries"/> after the last), and the counts so far, not those at its start.</summary>
+    public ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
+
+    /// <summary>Finds the central directory and reads it through: entries that overlap are refused before any is opened.</summary>
+    /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
+    /// <param name="password">For encrypted entries; null or empty: there is none.</param>
+    /// <param name="limits">What the archive may ask of us.</param>
+    /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it says itself.</exception>
+    public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits)
+    {
+        var directory = CentralDirectory.Find(archive, limits);
+        try
+        {
+            EntryExtents.Check(directory);
+            return new BreachArchive(archive, password, limits, directory);
+        }
+        catch
+        {
+            directory.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Every text from that top-level entry on, in the archive's order; one enumeration at a time. Entries before it are neither opened nor counted.
+    /// Directories and empty entries are passed over, and counted as entries. <see cref="BadArchiveException"/> and whatever the archive's stream throws
+    /// come out of the enumeration and of the texts' content.
+    /// </summary>
+    public IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
+    {
+        _meter.StartAt(start);
+        _directory.Rewind();
+        _before = default;
+        for (_entry = 0; _entry < Entries; _entry++)
+        {
+            if (_entry < start.Entry)
+            {
+                _directory.Next();
+                continue;
+            }
+            var position = Position;
+            var content = OpenNext();
+            if (content is null)
+                continue;
+            using (content)
+            {
+                foreach (var text in Texts(position, content, depth: 0))
+                    yield return text;
+            }
+        }
+    }
+
+    /// <summary>Gives its buffers back; the archive's stream stays open.</summary>
+    public void Dispose() => _directory.Dispose();
+
+    /// <summary>The next entry of the central directory; null: it is empty.</summary>
+    private EntryContent? OpenNext()
+    {
+        var record = _directory.Next();
+        var central = ZipHeader.ParseCentral(record);
+        var entry = EntryName.TopLevel(_entry, Entries, ZipHeader.CentralName(record));
+        _meter.CountEntry(entry);
+        if (central.IsEmpty)
+            return null;
+        ZipEntries.CheckReadable(central, entry, _password);
+
+        // The offset is a stranger's: it and what is added to it may be anything.
+        Int128 offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
+        if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
+            throw Damaged(entry, "its data is not within the file");
+        long at = (long)offset;
+        // As much as the entry probably has, header and data: a stream that fetches what it is asked for is asked but once for a small one.
+        long probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
+        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
+        MoveTo(at);
+        if (_archive.ReadAtLeast(header, ZipHeader.LocalBytes, throwOnEndOfStream: false) < ZipHeader.LocalBytes
+            || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.LocalSignature)
+        {
+            throw Damaged(entry, "no local header where the central directory says");
+        }
+        // Names and sizes may differ for harmless reasons; method and encryption decide how the data is read.
+        ushort method = BinaryPrimitives.ReadUInt16LittleEndian(header[8..]);
+        bool encrypted = (header[6] & 1) != 0;
+        if (method != (central.AesVersion != 0 ? ZipHeader.AesMethod : central.Method) || encrypted != central.IsEncrypted)
+            throw Damaged(entry, "its local header does not match the central directory");
+        long dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
+            throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
+        // The directory has been checked for overlaps, but for the names and extra fields of local headers, which it doesn't tell.
+        long end = dataAt + central.CompressedBytes;
+        if (at < _before.End && _before.Start < end)
+            throw EntryExtents.Overlap(_before.Entry, _entry, Entries);
+        _before = (_entry, at, end);
+        MoveTo(dataAt);
+        return ZipEntries.Open(_archive, central, entry, _password, _meter, atEnd: null);
+    }
+
+    private IEnumerable<ArchiveText> Texts(ArchivePosition topLevel, EntryContent content, int depth)
+    {
+        switch (content.PeekMagic())
+        {
+            case []:
+                yield break;
+            case [(byte)'P', (byte)'K', 3, 4] or [(byte)'P', (byte)'K', 5, 6]:
+                _meter.CheckNesting(depth + 1, content.Entry);
+                using (var zip = new NestedZip(content, _password, _meter))
+                {
+                    while (zip.Next() is { } inner)
+                    {
+                        using (inner)
+                        {
+                            foreach (var text in Texts(topLevel, inner, depth + 1))
+                                yield return text;
+                        }
+                    }
+                }
+                break;
+            case [0x1F, 0x8B, 8, ..]:
+                _meter.CheckNesting(depth + 1, content.Entry);
+                _meter.CountEntry(content.Entry);
+                var gauge = new IdleGauge(_meter, content.Entry);
+                using (var inner = new EntryContent(
+                    content.Entry, new GzipDecoder(content, gauge), _meter, gauge, null, static (_, _) => { }, maybePassword: false))
+                {
+                    foreach (var text in Texts(topLevel, inner, depth + 1))
+                        yield return text;
+                }
+                break;
+            default:
+                yield return new ArchiveText(topLevel, content);
+                break;
+        }
+        content.Drain(_scratch);
+    }
+
+    private void MoveTo(long position)
+    {
+        if (_archive.Position != position)
+            _archive.Position = position;
+    }
+
+    private static BadArchiveException Damaged(EntryName entry, string reason) =>
+        new($"{entry}: {reason}; the archive is damaged or incomplete: drop an intact copy");
+}

@@ -1,0 +1,244 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Globalization;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// The central directory of a seekable zip, read record by record. ZipArchive and ZipFile hold all of it in memory as objects, some hundred bytes
+/// for each of millions of entries that a hostile archive may have; this holds one chunk.
+/// </summary>
+internal sealed class CentralDirectory : IDisposable
+{
+    private const int EndBytes = 22;
+    private const int Zip64LocatorBytes = 20;
+    private const int Zip64EndBytes = 56;
+
+    /// <summary>Several times the longest record (196,651 bytes); each chunk costs the archive's stream two jumps.</summary>
+    private const int ChunkBytes = 1 << 20;
+
+    private readonly Stream _archive;
+    private readonly long _end;
+    private byte[] _chunk;
+    private long _chunkStart;
+    private int _chunkCount;
+    private long _next;
+    private int _ordinal;
+
+    private CentralDirectory(Stream archive, byte[] chunk, long start, long size, int entries, long shift)
+    {
+        _archive = archive;
+        _chunk = chunk;
+        Start = _next = start;
+        _end = start + size;
+        Entries = entries;
+        Shift = shift;
+    }
+
+    /// <summary>As many as the end record says; that neither more nor fewer are there is checked while they are read.</summary>
+    public int Entries { get; }
+
+    /// <summary>Where it begins; entries lie before it.</summary>
+    public long Start { get; }
+
+    /// <summary>Bytes before the first that offsets count: a self-extractor's program, or anything else put in front.</summary>
+    public long Shift { get; }
+
+    public static CentralDirectory Find(Stream archive, ArchiveLimits limits)
+    {
+        long length = archive.Length;
+        if (length == 0)
+            throw new BadArchiveException("not a zip: the file is empty (0 bytes); drop the archive again");
+        byte[] chunk = ArrayPool<byte>.Shared.Rent(ChunkBytes);
+        try
+        {
+            return Find(archive, length, limits, chunk);
+        }
+        catch
+        {
+            ArrayPool<byte>.Shared.Return(chunk);
+            throw;
+        }
+    }
+
+    /// <summary>Back to the first record.</summary>
+    public void Rewind() => (_next, _ordinal) = (Start, 0);
+
+    /// <summary>The next record, whole, until the next call; not to be called after the last.</summary>
+    public ReadOnlySpan<byte> Next()
+    {
+        var header = Window(ZipHeader.CentralBytes);
+        if (header.Length < ZipHeader.CentralBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.CentralSignature)
+            throw Damaged($"the central directory breaks off before entry {_ordinal + 1} of {Entries}");
+        int size = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
+        header = Window(size);
+        if (header.Length < size)
+            throw Damaged($"the central directory breaks off within entry {_ordinal + 1} of {Entries}");
+        _next += size;
+        _ordinal++;
+        return header[..size];
+    }
+
+    /// <summary>After the last record: whether there are more than the end record says, which writers without ZIP64 do past 65,535.</summary>
+    public void CheckEnd()
+    {
+        var rest = Window(4);
+        if (rest.Length >= 4 && BinaryPrimitives.ReadUInt32LittleEndian(rest) == ZipHeader.CentralSignature)
+        {
+            throw new BadArchiveException(
+                $"the archive says it has {Entries} entries and has more: it is damaged, or was made without ZIP64; unpack it and zip it again");
+        }
+    }
+
+    public void Dispose()
+    {
+        if (_chunk.Length == 0)
+            return;
+        ArrayPool<byte>.Shared.Return(_chunk);
+        _chunk = [];
+        _chunkCount = 0;
+    }
+
+    private static CentralDirectory Find(Stream archive, long length, ArchiveLimits limits, byte[] chunk)
+    {
+        int tailBytes = (int)Math.Min(length, EndBytes + ushort.MaxValue + Zip64LocatorBytes);
+        var tail = chunk.AsSpan(0, tailBytes);
+        ReadAt(archive, length - tailBytes, tail);
+        int endInTail = FindEnd(tail, out bool reachesEnd);
+        if (endInTail < 0)
+            throw NoEnd(archive, length);
+        var end = tail[endInTail..];
+        long endAt = length - tailBytes + endInTail;
+        int disk = BinaryPrimitives.ReadUInt16LittleEndian(end[4..]);
+        ulong entries = BinaryPrimitives.ReadUInt16LittleEndian(end[10..]);
+        ulong size = BinaryPrimitives.ReadUInt32LittleEndian(end[12..]);
+        ulong offset = BinaryPrimitives.ReadUInt32LittleEndian(end[16..]);
+        bool needsZip64 = disk == ushort.MaxValue || entries == ushort.MaxValue || size == uint.MaxValue || offset == uint.MaxValue;
+        long directoryEnd = endAt;
+
+        if (endInTail >= Zip64LocatorBytes
+            && BinaryPrimitives.ReadUInt32LittleEndian(tail[(endInTail - Zip64LocatorBytes)..]) == ZipHeader.Zip64LocatorSignature)
+        {
+            long locatorAt = endAt - Zip64LocatorBytes;
+            long said = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
+            Span<byte> zip64 = stackalloc byte[Zip64EndBytes];
+            // Where the locator says, and, where data was put in front, right before the locator.
+            foreach (long at in (ReadOnlySpan<long>)[said, locatorAt - Zip64EndBytes])
+            {
+                if (at < 0 || at > locatorAt - Zip64EndBytes)
+                    continue;
+                ReadAt(archive, at, zip64);
+                if (BinaryPrimitives.ReadUInt32LittleEndian(zip64) != ZipHeader.Zip64EndSignature)
+                    continue;
+                disk = BinaryPrimitives.ReadInt32LittleEndian(zip64[16..]);
+                entries = BinaryPrimitives.ReadUInt64LittleEndian(zip64[32..]);
+                size = BinaryPrimitives.ReadUInt64LittleEndian(zip64[40..]);
+                offset = BinaryPrimitives.ReadUInt64LittleEndian(zip64[48..]);
+                directoryEnd = at;
+                needsZip64 = false;
+                break;
+            }
+            if (needsZip64)
+                throw Damaged("its ZIP64 end record is not where its locator says");
+        }
+        if (disk != 0 && !needsZip64)
+            throw new BadArchiveException("one part of a split archive: join the parts (zip -s 0) and drop the whole");
+        if (entries > (ulong)limits.MaxEntries)
+        {
+            throw new BadArchiveException(
+                $"the archive says it has {entries:N0} entries, at most {limits.MaxEntries:N0} are read (limit MaxEntries); raise the limit if it can be trusted");
+        }
+        if (size > (ulong)directoryEnd || offset > (ulong)length || size / ZipHeader.CentralBytes < entries)
+            throw Damaged($"its end record says {entries:N0} entries in {size:N0} bytes at {offset:N0}, which can't be in a file of {length:N0} bytes");
+        if (entries == 0)
+        {
+            return size == 0 ? new CentralDirectory(archive, chunk, directoryEnd, 0, 0, 0)
+                : throw Damaged($"its end record says no entries in {size:N0} bytes");
+        }
+
+        Span<byte> signature = stackalloc byte[4];
+        // It ends where the end record begins, so that data put in front does no harm; where there is a gap, its offset is right.
+        foreach (long start in (ReadOnlySpan<long>)[directoryEnd - (long)size, (long)offset])
+        {
+            if (start + (long)size > length)
+                continue;
+            ReadAt(archive, start, signature);
+            if (BinaryPrimitives.ReadUInt32LittleEndian(signature) != ZipHeader.CentralSignature)
+                continue;
+            long shift = start - (long)offset;
+            if (shift != 0)
+            {
+                // The end record may be that of a zip within, stored near the end of an archive that was cut off behind it: not to be taken for the whole.
+                ReadAt(archive, 0, signature);
+                if (!reachesEnd || BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.LocalSignature)
+                    throw Damaged("its end record belongs to a zip that begins further behind: truncated");
+            }
+            return new CentralDirectory(archive, chunk, start, (long)size, (int)entries, shift);
+        }
+        throw Damaged($"no central directory at {offset:N0}, where its end record says");
+    }
+
+    /// <summary>Where in the tail the end record stands; negative: nowhere.</summary>
+    private static int FindEnd(ReadOnlySpan<byte> tail, out bool reachesEnd)
+    {
+        reachesEnd = true;
+        ReadOnlySpan<byte> signature = "PK\u0005\u0006"u8;
+        int lenient = -1;
+        for (int at = tail.LastIndexOf(signature); at >= 0; at = tail[..at].LastIndexOf(signature))
+        {
+            if (tail.Length - at < EndBytes)
+                continue;
+            int comment = BinaryPrimitives.ReadUInt16LittleEndian(tail[(at + 20)..]);
+            if (comment == tail.Length - at - EndBytes)
+                return at; // A comment may hold the signature, so the one that reaches to the very end wins,
+            if (lenient < 0 && comment < tail.Length - at - EndBytes)
+                lenient = at; // over one that is followed by something else, as after a careless transfer.
+        }
+        reachesEnd = false;
+        return lenient;
+    }
+
+    private static BadArchiveException NoEnd(Stream archive, long length)
+    {
+        Span<byte> head = stackalloc byte[(int)Math.Min(length, 8)];
+        ReadAt(archive, 0, head);
+        if (head.StartsWith("PK\u0003\u0004"u8))
+            return Damaged("it begins as a zip and has no end record: truncated");
+        string found = head switch
+        {
+            [0x1F, 0x8B, ..] => "a gzip file",
+            [0x37, 0x7A, 0xBC, 0xAF, ..] => "a 7z archive",
+            [0x52, 0x61, 0x72, 0x21, ..] => "a RAR archive",
+            [0x42, 0x5A, 0x68, ..] => "a bzip2 file",
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => "a Zstandard file",
+            _ => string.Create(CultureInfo.InvariantCulture, $"a file of {length:N0} bytes without a zip's end record"),
+        };
+        return new BadArchiveException($"not a zip: found {found}; put the files into a zip and drop that");
+    }
+
+    private static void ReadAt(Stream archive, long position, Span<byte> buffer)
+    {
+        archive.Position = position;
+        if (archive.ReadAtLeast(buffer, buffer.Length, throwOnEndOfStream: false) < buffer.Length)
+            throw Damaged($"the file ends before the {archive.Length:N0} bytes it is said to have");
+    }
+
+    private static BadArchiveException Damaged(string reason) => new($"{reason}; the archive is damaged or incomplete: drop an intact copy");
+
+    /// <summary>What the directory holds from the next record on, at least so many bytes if it has them.</summary>
+    private ReadOnlySpan<byte> Window(int bytes)
+    {
+        ObjectDisposedException.ThrowIf(_chunk.Length == 0, this);
+        long wanted = Math.Min(bytes, _end - _next);
+        if (_next < _chunkStart || _next + wanted > _chunkStart + _chunkCount)
+        {
+            _chunkCount = 0;
+            int count = (int)Math.Min(_chunk.Length, _end - _next);
+            ReadAt(_archive, _next, _chunk.AsSpan(0, count));
+            (_chunkStart, _chunkCount) = (_next, count);
+        }
+        int from = (int)(_next - _chunkStart);
+        return _chunk.AsSpan(from, Math.Min(_chunkCount - from, (int)Math.Min(int.MaxValue, _end - _next)));
+    }
+}

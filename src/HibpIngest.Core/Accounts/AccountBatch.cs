@@ -1,0 +1,126 @@
+namespace HibpIngest.Accounts;
+
+/// <summary>
+/// Up to <see cref="Capacity"/> accounts in order, as bytes in one buffer that is used again from batch to batch: alias and domain of
+/// account <c>i</c> (0-based) are spans into it. Its account <c>i</c> has the position <see cref="FirstPosition"/> + i.
+/// Not safe for use by several threads at once.
+/// </summary>
+public sealed class AccountBatch
+{
+    private const int TypicalAccountBytes = 32;
+
+    private readonly int[] _ends;
+    private readonly byte[] _aliasLengths;
+    private byte[] _bytes;
+    private int _used;
+
+    /// <param name="capacity">The most accounts it holds; at least 1.</param>
+    public AccountBatch(int capacity)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(capacity, 1);
+        Capacity = capacity;
+        _ends = new int[capacity];
+        _aliasLengths = new byte[capacity];
+        _bytes = new byte[capacity * TypicalAccountBytes];
+    }
+
+    /// <summary>The most accounts it holds.</summary>
+    public int Capacity { get; }
+
+    /// <summary>How many it holds.</summary>
+    public int Count { get; private set; }
+
+    /// <summary>Whether it holds as many as it can.</summary>
+    public bool IsFull => Count == Capacity;
+
+    /// <summary>Position (1-based) of account 0 within its load.</summary>
+    public long FirstPosition { get; set; }
+
+    /// <summary>Position of the last account; FirstPosition - 1 when empty.</summary>
+    public long LastPosition => FirstPosition + Count - 1;
+
+    /// <summary>Bytes of all aliases and domains together.</summary>
+    public int Bytes => _used;
+
+    /// <summary>Adds an account: lower-case ASCII, alias 1-64 bytes, domain 4-255 bytes.</summary>
+    /// <exception cref="InvalidOperationException">The batch is full.</exception>
+    public void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        var place = Reserve(alias.Length + domain.Length, alias.Length);
+        alias.CopyTo(place);
+        domain.CopyTo(place[alias.Length..]);
+    }
+
+    /// <summary>Adds an account of another batch.</summary>
+    /// <exception cref="InvalidOperationException">The batch is full.</exception>
+    public void Add(AccountBatch from, int index)
+    {
+        var account = from.Account(index, out var aliasLength);
+        account.CopyTo(Reserve(account.Length, aliasLength));
+    }
+
+    /// <summary>Alias and domain of account <paramref name="index"/>, one right behind the other.</summary>
+    public ReadOnlySpan<byte> Account(int index, out int aliasLength)
+    {
+        var start = Start(index);
+        aliasLength = _aliasLengths[index];
+        return _bytes.AsSpan(start, _ends[index] - start);
+    }
+
+    /// <summary>The part before the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
+    public ReadOnlySpan<byte> Alias(int index) => _bytes.AsSpan(Start(index), _aliasLengths[index]);
+
+    /// <summary>The part after the @ of account <paramref name="index"/>, lower-case ASCII.</summary>
+    public ReadOnlySpan<byte> Domain(int index)
+    {
+        var start = Start(index) + _aliasLengths[index];
+        return _bytes.AsSpan(start, _ends[index] - start);
+    }
+
+    /// <summary>The bytes behind it, for <see cref="AliasRange"/>; until the next account is added.</summary>
+    public ReadOnlyMemory<byte> Memory => _bytes.AsMemory(0, _used);
+
+    /// <summary>Where in <see cref="Memory"/> the alias of account <paramref name="index"/> lies.</summary>
+    public Range AliasRange(int index)
+    {
+        var start = Start(index);
+        return start..(start + _aliasLengths[index]);
+    }
+
+    /// <summary>The domain of account <paramref name="index"/> as memory; until the next account is added.</summary>
+    public ReadOnlyMemory<byte> DomainMemory(int index)
+    {
+        var start = Start(index) + _aliasLengths[index];
+        return _bytes.AsMemory(start, _ends[index] - start);
+    }
+
+    /// <summary>Empties it, keeping its buffers.</summary>
+    public void Clear()
+    {
+        Count = 0;
+        _used = 0;
+        FirstPosition = 0;
+    }
+
+    private Span<byte> Reserve(int length, int aliasLength)
+    {
+        if (IsFull)
+            throw new InvalidOperationException($"the batch is full ({Capacity} accounts)");
+        var needed = _used + length;
+        if (needed > _bytes.Length)
+            Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
+        var place = _bytes.AsSpan(_used, length);
+        _used = needed;
+        _aliasLengths[Count] = checked((byte)aliasLength);
+        _ends[Count] = needed;
+        Count++;
+        return place;
+    }
+
+    private int Start(int index)
+    {
+        if ((uint)index >= (uint)Count)
+            throw new ArgumentOutOfRangeException(nameof(index));
+        return index == 0 ? 0 : _ends[index - 1];
+    }
+}

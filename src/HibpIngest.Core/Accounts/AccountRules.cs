@@ -1,0 +1,137 @@
+using System.Buffers;
+using System.Text;
+
+namespace HibpIngest.Accounts;
+
+/// <summary>
+/// What makes a candidate an account, in one place, for the scanner and for single addresses alike. A candidate is a run of <c>A-Z a-z 0-9 . - + _</c>, an
+/// <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>; the rules are those of <see cref="AccountRule"/>, tried in its order.
+/// </summary>
+public static class AccountRules
+{
+    /// <summary>Most characters before the @.</summary>
+    public const int MaxAliasLength = 64;
+
+    /// <summary>Fewest characters of a domain.</summary>
+    public const int MinDomainLength = 4;
+
+    /// <summary>Most characters of a domain.</summary>
+    public const int MaxDomainLength = 255;
+
+    /// <summary>Most characters of a label of a domain.</summary>
+    public const int MaxLabelLength = 63;
+
+    /// <summary>Most characters of an account, its @ included.</summary>
+    public const int MaxAccountLength = 255;
+
+    /// <summary>Fewest characters after an @ that make a candidate; fewer are no candidate at all and counted nowhere.</summary>
+    public const int MinCandidateDomainLength = 3;
+
+    public static readonly SearchValues<byte> AliasBytes = SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-+_"u8);
+    public static readonly SearchValues<byte> DomainBytes = SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"u8);
+
+    /// <summary>
+    /// Reads a single address: trimmed, lower-cased, it must be exactly one account.
+    /// </summary>
+    /// <param name="email">Any text.</param>
+    /// <param name="alias">Part before the @, lower-case; empty when false.</param>
+    /// <param name="domain">Part after the @, lower-case; empty when false.</param>
+    /// <param name="broken">The first rule broken; null when true, and where the text doesn't have the form alias@domain at all.</param>
+    public static bool TryParse(ReadOnlySpan<byte> email, out string alias, out string domain, out AccountRule? broken)
+    {
+        alias = domain = "";
+        broken = null;
+        var text = email.Trim(" \t\r\n"u8);
+        var at = text.IndexOf((byte)'@');
+        if (at < 0 || text[..at].ContainsAnyExcept(AliasBytes) || text[(at + 1)..].ContainsAnyExcept(DomainBytes))
+            return false;
+        if (text.Length > MaxAliasLength + 1 + MaxDomainLength)
+        {
+            broken = at > MaxAliasLength ? AccountRule.AliasLength : AccountRule.DomainLength;
+            return false;
+        }
+        Span<byte> lower = stackalloc byte[text.Length];
+        Ascii.ToLower(text, lower, out _);
+        if (Check(lower[..at], lower[(at + 1)..]) is { } rule)
+        {
+            broken = rule;
+            return false;
+        }
+        alias = Encoding.ASCII.GetString(lower[..at]);
+        domain = Encoding.ASCII.GetString(lower[(at + 1)..]);
+        return true;
+    }
+
+    /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
+    public static bool TryParse(string email, out string alias, out string domain, out AccountRule? broken) =>
+        TryParse(Encoding.UTF8.GetBytes(email.Trim()), out alias, out domain, out broken);
+
+    /// <summary>Reads a single domain: trimmed, lower-cased, it must be one that an account may have.</summary>
+    /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
+    public static bool TryParseDomain(string text, out string domain, out AccountRule? broken) => TryParse("a@" + text.Trim(), out _, out domain, out broken);
+
+    /// <summary>The first rule that a candidate breaks, or null. Both parts are runs of their characters, lower-case.</summary>
+    public static AccountRule? Check(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        if (alias.Length is 0 or > MaxAliasLength)
+            return AccountRule.AliasLength;
+        if (alias[0] == '.' || alias[^1] == '.' || alias.IndexOf(".."u8) >= 0)
+            return AccountRule.AliasPeriod;
+        if (domain.Length is < MinDomainLength or > MaxDomainLength)
+            return AccountRule.DomainLength;
+
+        var lastDot = -1;
+        var longLabel = false;
+        var previous = (byte)'.';
+        for (var i = 0; i < domain.Length; i++)
+        {
+            var b = domain[i];
+            if (b == '.')
+            {
+                if (previous is (byte)'.' or (byte)'-')
+                    return AccountRule.DomainShape;
+                longLabel |= i - lastDot - 1 > MaxLabelLength;
+                lastDot = i;
+            }
+            else if (b == '-' && previous == '.')
+            {
+                return AccountRule.DomainShape;
+            }
+            previous = b;
+        }
+        if (lastDot < 0 || previous is (byte)'.' or (byte)'-')
+            return AccountRule.DomainShape;
+        if (longLabel || domain.Length - lastDot - 1 > MaxLabelLength)
+            return AccountRule.LabelLength;
+        if (char.IsAsciiDigit((char)previous) && IsAddress(domain))
+            return AccountRule.DomainIsAddress;
+        if (!TopLevelDomains.Contains(domain[(lastDot + 1)..]))
+            return AccountRule.TopLevelDomain;
+        if (alias.Length + 1 + domain.Length > MaxAccountLength)
+            return AccountRule.AccountLength;
+        return null;
+    }
+
+    /// <summary>Four labels of one to three digits, each at most 255.</summary>
+    private static bool IsAddress(ReadOnlySpan<byte> domain)
+    {
+        var labels = 0;
+        foreach (var range in domain.Split((byte)'.'))
+        {
+            var label = domain[range];
+            if (label.Length is 0 or > 3)
+                return false;
+            var value = 0;
+            foreach (var b in label)
+            {
+                if (!char.IsAsciiDigit((char)b))
+                    return false;
+                value = value * 10 + (b - '0');
+            }
+            if (value > 255)
+                return false;
+            labels++;
+        }
+        return labels == 4;
+    }
+}

@@ -1,0 +1,116 @@
+namespace HibpIngest.Breaches;
+
+/// <summary>One run of one blob version of a breach through the pipeline.</summary>
+public sealed record Load
+{
+    public required long Id { get; init; }
+
+    /// <summary>Name of the breach it belongs to.</summary>
+    public required string Breach { get; init; }
+
+    /// <summary>Its property <c>b{Mark}</c> in the account table; 0 until its first batch has committed. Of this load alone, but for loads of a store that was upgraded from schema 1.</summary>
+    public int Mark { get; init; }
+
+    /// <summary>Since when its mark counts; null: it doesn't (not matched yet, failed before, replaced, or being removed).</summary>
+    public DateTimeOffset? PublishedAt { get; init; }
+
+    /// <summary>The load of the same blob name that was published in its place.</summary>
+    public long? ReplacedBy { get; init; }
+
+    /// <summary>Its blob was replaced or deleted while it was read: it can't go on.</summary>
+    public bool Superseded { get; init; }
+
+    /// <summary>It is being taken away.</summary>
+    public bool Removing { get; init; }
+
+    /// <summary>One line: why its mails wait for an operator, whatever its metadata says.</summary>
+    public string? HeldBecause { get; init; }
+
+    /// <summary>How often it was taken since it last got on; more than the tries allowed means that it ends its process each time.</summary>
+    public int Attempts { get; init; }
+
+    /// <summary>When the message of its state (match, mail) was last sent.</summary>
+    public DateTimeOffset? MessageSentAt { get; init; }
+
+    /// <summary>Notifications up to this number have a message.</summary>
+    public int MailsQueued { get; init; }
+
+    /// <summary>Blob name within the container, and the ETag of the version.</summary>
+    public required BlobVersion Blob { get; init; }
+
+    public required LoadState State { get; init; }
+
+    /// <summary>What its positions depend on; a rerun uses these, not today's.</summary>
+    public required LoadSettings Settings { get; init; }
+
+    /// <summary>Where a rerun starts.</summary>
+    public required LoadCheckpoint Checkpoint { get; init; }
+
+    /// <summary>Accounts copied so far (the last committed position); taken exactly by SQL at matching where duplicates may have passed.</summary>
+    public long Accounts { get; init; }
+
+    /// <summary>The last committed position.</summary>
+    public long LastPosition { get; init; }
+
+    /// <summary>Positions up to here have been matched.</summary>
+    public long MatchedPosition { get; init; }
+
+    /// <summary>Batches committed.</summary>
+    public int Batches { get; init; }
+
+    /// <summary>All entries have been read and every row is committed.</summary>
+    public bool IngestComplete { get; init; }
+
+    /// <summary>The dedupe cap was reached: duplicates may have passed since.</summary>
+    public bool DuplicatesPossible { get; init; }
+
+    /// <summary>Its rows have been purged.</summary>
+    public bool Purged { get; init; }
+
+    /// <summary>One line: why it failed.</summary>
+    public string? Error { get; init; }
+
+    public required DateTimeOffset StartedAt { get; init; }
+
+    /// <summary>When the last batch had committed.</summary>
+    public DateTimeOffset? IngestedAt { get; init; }
+
+    /// <summary>When the last slice was done.</summary>
+    public DateTimeOffset? UpsertedAt { get; init; }
+
+    /// <summary>When it was done or failed.</summary>
+    public DateTimeOffset? FinishedAt { get; init; }
+
+    /// <summary>Expiry of the ingester's lease; null when nobody holds it.</summary>
+    public DateTimeOffset? LeaseExpiresAt { get; init; }
+
+    /// <summary>When the lease of an owner ran out that never gave it back: that one died.</summary>
+    public DateTimeOffset? LeaseRanOutAt { get; init; }
+
+    /// <summary>Slices by state.</summary>
+    public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
+
+    /// <summary>Entities upserted, as the done slices recorded them.</summary>
+    public long Entities { get; init; }
+
+    /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
+    public double IngestedPart => IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
+
+    /// <summary>Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are done.</summary>
+    public double SearchablePart => Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
+
+    /// <summary>Notifications by state.</summary>
+    public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
+}
+
+/// <summary>Slices of a load by state.</summary>
+public sealed record SliceCounts(int Pending, int Queued, int Done, int Failed)
+{
+    public int Total => Pending + Queued + Done + Failed;
+}
+
+/// <summary>Notifications of a load by state.</summary>
+public sealed record NotificationCounts(int Open, int Sent, int Failed)
+{
+    public int Total => Open + Sent + Failed;
+}

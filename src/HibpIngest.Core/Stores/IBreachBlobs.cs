@@ -1,0 +1,46 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Stores;
+
+/// <summary>The container that breaches are dropped into.</summary>
+public interface IBreachBlobs
+{
+    /// <summary>Its name.</summary>
+    const string Container = "breach";
+
+    Task CreateAsync(CancellationToken cancellationToken);
+
+    /// <summary>All zips (name ends in .zip, any case), by name, page by page.</summary>
+    IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken);
+
+    /// <summary>The present version of a blob; null where there is none.</summary>
+    Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// That version as a seekable stream for one reader, read ahead in ranges with If-Match; memory bounded by a few MiB. Its synchronous reads may block a thread.
+    /// Disposing it, from whatever thread, ends a read that is under way, which then throws.
+    /// Reads throw <see cref="Errors.BlobSupersededException"/> when the version is gone, <see cref="Errors.StoreUnavailableException"/> when retries are used up.
+    /// </summary>
+    Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);
+
+    /// <summary>The content of a small blob (at most <paramref name="maxBytes"/>); null where there is none.</summary>
+    /// <exception cref="Errors.BadInputException">It is larger.</exception>
+    Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken);
+
+    /// <summary>Writes a small blob, replacing one of that name.</summary>
+    Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Uploads a file in blocks and commits them at the end, so that nobody sees a part. Block ids come from position and content: an upload that was broken off
+    /// goes on with the blocks the service has already.
+    /// </summary>
+    /// <param name="progress">Bytes known to be there.</param>
+    /// <returns>The version it made.</returns>
+    Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken);
+}
+
+/// <summary>A blob in the listing.</summary>
+/// <param name="Version">Name and ETag.</param>
+/// <param name="Length">Bytes.</param>
+/// <param name="LastModified">By the service's clock.</param>
+public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified);

@@ -1,0 +1,8 @@
+namespace HibpIngest.Stores;
+
+/// <summary>The queues of one storage account, by name.</summary>
+public interface IMessageQueues
+{
+    /// <summary>The queue of that name; it need not exist.</summary>
+    IMessageQueue Get(string name);
+}

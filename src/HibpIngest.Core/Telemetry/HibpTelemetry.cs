@@ -1,0 +1,129 @@
+using System.Diagnostics;
+using System.Diagnostics.Metrics;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Telemetry;
+
+/// <summary>
+/// What the pipeline tells of itself, under the names of <see cref="TelemetryNames"/>; a host decides where it goes. Counted per batch, slice and message, never per account. Counters of what
+/// should not happen are told 0 too: a chart then shows that nothing happened, and not that nobody looked.
+/// </summary>
+public static class HibpTelemetry
+{
+    /// <summary>Spans.</summary>
+    public static readonly ActivitySource Source = new(TelemetryNames.Source);
+
+    /// <summary>Instruments.</summary>
+    public static readonly Meter Meter = new(TelemetryNames.Source);
+
+    private static readonly Counter<long> Accounts = Counter(TelemetryNames.Instruments.Accounts, TelemetryNames.Units.Accounts, "Accounts extracted");
+    private static readonly Counter<long> Duplicates = Counter(TelemetryNames.Instruments.Duplicates, TelemetryNames.Units.Accounts, "Accounts extracted that their load had already");
+    private static readonly Counter<long> Rejected = Counter(TelemetryNames.Instruments.Rejected, TelemetryNames.Units.Candidates, "Candidates rejected, by the first rule they broke");
+    private static readonly Counter<long> Rows = Counter(TelemetryNames.Instruments.Rows, TelemetryNames.Units.Rows, "Rows copied into SQL");
+    private static readonly Counter<long> Bytes = Counter(TelemetryNames.Instruments.Bytes, TelemetryNames.Units.Bytes, "Bytes of accounts copied into SQL");
+    private static readonly Histogram<double> BatchDuration =
+        Meter.CreateHistogram<double>(TelemetryNames.Instruments.BatchDuration, TelemetryNames.Units.Seconds, "One batch's transaction");
+
+    private static readonly Counter<long> Entities = Counter(TelemetryNames.Instruments.Entities, TelemetryNames.Units.Entities, "Entities upserted");
+    private static readonly Histogram<double> SliceDuration =
+        Meter.CreateHistogram<double>(TelemetryNames.Instruments.SliceDuration, TelemetryNames.Units.Seconds, "One slice, from reading its rows to its last transaction");
+
+    private static readonly Counter<long> SqlThrottles = Counter(TelemetryNames.Instruments.SqlThrottled, TelemetryNames.Units.Answers, "Answers of the database that asked to slow down");
+    private static readonly Counter<long> SqlRetries = Counter(TelemetryNames.Instruments.SqlRetries, TelemetryNames.Units.Calls, "Calls on the database that were tried again");
+    private static readonly Gauge<long> QueueMessages = Meter.CreateGauge<long>(TelemetryNames.Instruments.QueueMessages, TelemetryNames.Units.Messages, "Messages in a queue, about");
+    private static readonly Gauge<double> QueueOldest =
+        Meter.CreateGauge<double>(TelemetryNames.Instruments.QueueOldest, TelemetryNames.Units.Seconds, "Age of a queue's oldest visible message");
+
+    private static readonly Counter<long> Notifications = Counter(TelemetryNames.Instruments.Notifications, TelemetryNames.Units.Notifications, "Notifications by outcome");
+    private static readonly Gauge<double> LoadProgress =
+        Meter.CreateGauge<double>(TelemetryNames.Instruments.LoadProgress, TelemetryNames.Units.Percent, "Part of a load's archive whose accounts can be looked up");
+
+    private static readonly Gauge<long> LoadSlices = Meter.CreateGauge<long>(TelemetryNames.Instruments.LoadSlices, TelemetryNames.Units.Slices, "Slices of a load by state");
+
+    private static readonly string[] Rules = Enum.GetNames<AccountRule>();
+
+    /// <summary>The current span where it is one of ours, and not a web server's or a client's around it.</summary>
+    public static Activity? Span => Activity.Current is { Source.Name: TelemetryNames.Source } span ? span : null;
+
+    /// <summary>Whether anybody wants to hear of queues; to ask them costs calls.</summary>
+    public static bool WatchesQueues => QueueMessages.Enabled || QueueOldest.Enabled;
+
+    /// <summary>Whether anybody wants to hear of loads; to ask for one costs a call.</summary>
+    public static bool WatchesLoads => LoadProgress.Enabled || LoadSlices.Enabled;
+
+    /// <summary>A call on the database has ended.</summary>
+    /// <param name="retries">How often it was tried again.</param>
+    /// <param name="throttled">Answers that asked to slow down.</param>
+    public static void SqlCalled(int retries, int throttled)
+    {
+        SqlRetries.Add(retries);
+        SqlThrottles.Add(throttled);
+    }
+
+    /// <summary>Some thousand accounts have been extracted.</summary>
+    /// <param name="accounts">How many, duplicates among them.</param>
+    /// <param name="duplicates">How many the load had already.</param>
+    /// <param name="rejectedBefore">Candidates rejected before them, by rule.</param>
+    /// <param name="rejected">The same behind them.</param>
+    public static void Extracted(int accounts, int duplicates, long[] rejectedBefore, long[] rejected)
+    {
+        Accounts.Add(accounts);
+        Duplicates.Add(duplicates);
+        if (!Rejected.Enabled)
+            return;
+        for (var rule = 0; rule < Rules.Length; rule++)
+            Rejected.Add(rejected[rule] - rejectedBefore[rule], new KeyValuePair<string, object?>(TelemetryNames.Tags.Rule, Rules[rule]));
+    }
+
+    /// <summary>A batch's transaction has committed.</summary>
+    public static void BatchCopied(int rows, int bytes, TimeSpan duration)
+    {
+        Rows.Add(rows);
+        Bytes.Add(bytes);
+        BatchDuration.Record(duration.TotalSeconds);
+    }
+
+    /// <summary>A slice is in the table.</summary>
+    public static void SliceUpserted(int entities, TimeSpan duration)
+    {
+        Entities.Add(entities);
+        SliceDuration.Record(duration.TotalSeconds);
+    }
+
+    /// <summary>A message's notifications were sent, or refused for good.</summary>
+    public static void Notified(int sent, int refused)
+    {
+        Notifications.Add(sent, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "sent"));
+        Notifications.Add(refused, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "refused"));
+    }
+
+    /// <summary>How full a queue is.</summary>
+    public static void QueueSeen(string queue, QueueDepth depth)
+    {
+        var tag = new KeyValuePair<string, object?>(TelemetryNames.Tags.Queue, queue);
+        QueueMessages.Record(depth.Messages, tag);
+        QueueOldest.Record(depth.Oldest?.TotalSeconds ?? 0, tag);
+    }
+
+    /// <summary>How far a load is.</summary>
+    public static void LoadSeen(Load load)
+    {
+        var (id, breach) = (new KeyValuePair<string, object?>(TelemetryNames.Tags.Load, load.Id), new KeyValuePair<string, object?>(TelemetryNames.Tags.Breach, load.Breach));
+        LoadProgress.Record(100 * load.SearchablePart, id, breach);
+        RecordSlices(SliceState.Pending, load.Slices.Pending);
+        RecordSlices(SliceState.Queued, load.Slices.Queued);
+        RecordSlices(SliceState.Done, load.Slices.Done);
+        RecordSlices(SliceState.Failed, load.Slices.Failed);
+
+        void RecordSlices(SliceState state, int slices) =>
+            LoadSlices.Record(slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
+    }
+
+    /// <summary>The current span has failed.</summary>
+    /// <param name="reason">One line without an address.</param>
+    public static void Failed(string reason) => Span?.SetStatus(ActivityStatusCode.Error, reason);
+
+    private static Counter<long> Counter(string name, string unit, string description) => Meter.CreateCounter<long>(name, unit, description);
+}

@@ -1,0 +1,215 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Telemetry;
+
+/// <summary>
+/// Every name and unit under which the pipeline is watched. A contract: dashboards, alerts (infra/) and operators' own queries use them, so one is added, never renamed. Values of tags are
+/// ids, counts, names of breaches, queues and states, and lines that say why; never an address.
+/// </summary>
+public static class TelemetryNames
+{
+    /// <summary>Name of the activity source and of the meter.</summary>
+    public const string Source = "HibpIngest";
+
+    /// <summary>Why a span failed that was told to stop: no fault, and left out where failures are counted.</summary>
+    public const string Stopped = UnexpectedError.Stopped;
+
+    /// <summary>Spans. One load is one trace, whose id comes from the store and the load (see <see cref="LoadTrace"/>).</summary>
+    public static class Spans
+    {
+        /// <summary>One run of a load's ingest: from the drop, or from a continuation, to its end or its next continuation. Consumer. Tags: load, breach.</summary>
+        public const string Load = "load";
+
+        /// <summary>One batch's transaction, within its load span. Internal. Tags: load, breach, batch, accounts, bytes, slices.</summary>
+        public const string Batch = "batch";
+
+        /// <summary>One try of a slice; its parent is the batch it lies in. Consumer. Tags: load, breach, slice, attempt, accounts, entities.</summary>
+        public const string Slice = "slice";
+
+        /// <summary>One run of a load's matching; its parent is the slice that was the last. Consumer. Tags: load, breach, accounts, notifications.</summary>
+        public const string Match = "match";
+
+        /// <summary>One message's notifications; its parent is the match span. Consumer. Tags: load, breach, first, last, sent, refused.</summary>
+        public const string Send = "send";
+    }
+
+    /// <summary>Tags of spans and instruments.</summary>
+    public static class Tags
+    {
+        /// <summary>Id of the load.</summary>
+        public const string Load = "hibp.load";
+
+        /// <summary>Name of the breach.</summary>
+        public const string Breach = "hibp.breach";
+
+        /// <summary>Number of the batch within its load, from 1.</summary>
+        public const string Batch = "hibp.batch";
+
+        /// <summary>Number of the slice within its load, from 1; what <c>hibp requeue BREACH --slice N</c> wants.</summary>
+        public const string Slice = "hibp.slice";
+
+        /// <summary>Tries of the slice since it was last requeued, this one included.</summary>
+        public const string Attempt = "hibp.attempt";
+
+        /// <summary>Accounts in the batch or slice, or matched.</summary>
+        public const string Accounts = "hibp.accounts";
+
+        /// <summary>Bytes of the batch's accounts.</summary>
+        public const string Bytes = "hibp.bytes";
+
+        /// <summary>Slices that the batch made.</summary>
+        public const string Slices = "hibp.slices";
+
+        /// <summary>Entities that the slice upserted.</summary>
+        public const string Entities = "hibp.entities";
+
+        /// <summary>Notifications that matching found.</summary>
+        public const string Notifications = "hibp.notifications";
+
+        /// <summary>Number of the message's first notification within its load.</summary>
+        public const string First = "hibp.first";
+
+        /// <summary>Number of the message's last notification within its load.</summary>
+        public const string Last = "hibp.last";
+
+        /// <summary>Notifications sent.</summary>
+        public const string Sent = "hibp.sent";
+
+        /// <summary>Notifications refused for good.</summary>
+        public const string Refused = "hibp.refused";
+
+        /// <summary>In Application Insights, why a span failed, in one line (in OTLP the status description says it).</summary>
+        public const string Error = "hibp.error";
+
+        /// <summary>State of slices: pending, queued, done, failed.</summary>
+        public const string State = "hibp.state";
+
+        /// <summary>Rule that a candidate broke: a name of <see cref="Accounts.AccountRule"/>.</summary>
+        public const string Rule = "hibp.rule";
+
+        /// <summary>Name of a queue.</summary>
+        public const string Queue = "hibp.queue";
+
+        /// <summary>What became of a notification: sent, refused.</summary>
+        public const string Outcome = "hibp.outcome";
+    }
+
+    /// <summary>Log lines, as Application Insights has them: their properties are the line's own values and these.</summary>
+    public static class Logs
+    {
+        /// <summary>
+        /// Event id of the line that says how far a load is, each minute while it is open and when its state changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
+        /// <see cref="Progress"/>.
+        /// </summary>
+        public const int LoadSeen = 1700;
+
+        /// <summary>Id of the load.</summary>
+        public const string Load = "Load";
+
+        /// <summary>Name of the breach.</summary>
+        public const string Breach = "Breach";
+
+        /// <summary>State of the load: ingesting, upserting, matching, held, notifying, done, failed.</summary>
+        public const string State = "State";
+
+        /// <summary>As <see cref="Instruments.LoadProgress"/>.</summary>
+        public const string Progress = "Progress";
+
+        /// <summary>Id of the event; a contract too (see the <c>*.Log.cs</c> files).</summary>
+        public const string EventId = "EventId";
+
+        /// <summary>Category: the class that wrote the line.</summary>
+        public const string Category = "CategoryName";
+    }
+
+    /// <summary>Instruments.</summary>
+    public static class Instruments
+    {
+        /// <summary>Counter: accounts extracted, by this process; duplicates, and what a resume reads again, are among them.</summary>
+        public const string Accounts = "hibp.ingest.accounts";
+
+        /// <summary>Counter: accounts extracted that their load had already.</summary>
+        public const string Duplicates = "hibp.ingest.duplicates";
+
+        /// <summary>Counter: candidates rejected, by the first rule they broke. Tag: rule.</summary>
+        public const string Rejected = "hibp.ingest.rejected";
+
+        /// <summary>Counter: rows copied into SQL, once their batch has committed.</summary>
+        public const string Rows = "hibp.ingest.rows";
+
+        /// <summary>Counter: bytes of accounts copied into SQL.</summary>
+        public const string Bytes = "hibp.ingest.bytes";
+
+        /// <summary>Histogram: one batch's transaction.</summary>
+        public const string BatchDuration = "hibp.ingest.batch.duration";
+
+        /// <summary>Counter: entities upserted, once their slice is whole.</summary>
+        public const string Entities = "hibp.upsert.entities";
+
+        /// <summary>Histogram: one slice, from reading its rows to its last transaction.</summary>
+        public const string SliceDuration = "hibp.upsert.slice.duration";
+
+        /// <summary>Counter: upserts that the table service carried out, each of 1 to 100 accounts.</summary>
+        public const string TableTransactions = "hibp.table.transactions";
+
+        /// <summary>Counter: answers of the table service that asked to slow down (429, 503), as a whole or within a transaction.</summary>
+        public const string TableThrottled = "hibp.table.throttled";
+
+        /// <summary>Counter: requests to the table service that were sent again.</summary>
+        public const string TableRetries = "hibp.table.retries";
+
+        /// <summary>Counter: answers of the database that asked to slow down.</summary>
+        public const string SqlThrottled = "hibp.sql.throttled";
+
+        /// <summary>Counter: calls on the database that were tried again.</summary>
+        public const string SqlRetries = "hibp.sql.retries";
+
+        /// <summary>Gauge, each minute: messages in a queue, hidden ones included; about. Tag: queue (the poison queues among them).</summary>
+        public const string QueueMessages = "hibp.queue.messages";
+
+        /// <summary>Gauge, each minute: age of a queue's oldest visible message; 0 where there is none. Tag: queue.</summary>
+        public const string QueueOldest = "hibp.queue.oldest";
+
+        /// <summary>Counter: notifications. Tag: outcome.</summary>
+        public const string Notifications = "hibp.notifications";
+
+        /// <summary>
+        /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive whose accounts can be looked up, in percent, which is
+        /// bytes of the blob read / bytes of the blob x slices done / slices made. Tags: load, breach.
+        /// </summary>
+        public const string LoadProgress = "hibp.load.progress";
+
+        /// <summary>Gauge, with <see cref="LoadProgress"/>: slices of a load. Tags: load, breach, state (that of the slices).</summary>
+        public const string LoadSlices = "hibp.load.slices";
+    }
+
+    /// <summary>Units, by UCUM (ucum.org) as OpenTelemetry writes them.</summary>
+    public static class Units
+    {
+        public const string Accounts = "{account}";
+
+        public const string Candidates = "{candidate}";
+
+        public const string Rows = "{row}";
+
+        public const string Bytes = "By";
+
+        public const string Seconds = "s";
+
+        public const string Entities = "{entity}";
+
+        public const string Transactions = "{transaction}";
+
+        public const string Answers = "{answer}";
+
+        public const string Calls = "{call}";
+
+        public const string Messages = "{message}";
+
+        public const string Notifications = "{notification}";
+
+        public const string Slices = "{slice}";
+
+        public const string Percent = "%";
+    }
+}

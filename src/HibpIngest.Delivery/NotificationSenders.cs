@@ -1,0 +1,77 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>Makes the sender that HIBP_MAIL names.</summary>
+public static class NotificationSenders
+{
+    /// <summary>Where mails go when HIBP_MAIL names nothing.</summary>
+    public const string Default = "pickup:.hibp/mail";
+
+    private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit (user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
+
+    /// <summary>
+    /// <c>pickup:DIR</c>, or <c>smtp://user:password@host:port?tls=none|starttls|implicit</c>. Without tls: implicit on port 465, none on port 25, else starttls. Without port: 465 for
+    /// implicit, 25 for none, 587 for starttls. A login goes out unencrypted only where tls=none says so. Null or blank: <see cref="Default"/>.
+    /// </summary>
+    /// <param name="setting">Value of HIBP_MAIL.</param>
+    /// <param name="time">For timeouts; null: the system's.</param>
+    /// <exception cref="BadInputException">It is something else; the message holds nothing of it that could be secret.</exception>
+    public static INotificationSender Create(string? setting, TimeProvider? time = null)
+    {
+        setting = string.IsNullOrWhiteSpace(setting) ? Default : setting.Trim();
+        if (setting.StartsWith("pickup:", StringComparison.OrdinalIgnoreCase))
+        {
+            var folder = setting["pickup:".Length..].Trim();
+            return folder.Length > 0 && !folder.Contains('\0') ? new PickupSender(folder) : throw new BadInputException($"{Expected}; found pickup: without a folder");
+        }
+        return new SmtpSender(ParseSmtp(setting), time ?? TimeProvider.System);
+    }
+
+    internal static SmtpServer ParseSmtp(string setting)
+    {
+        if (!setting.StartsWith("smtp://", StringComparison.OrdinalIgnoreCase) || !Uri.TryCreate(setting, UriKind.Absolute, out var uri))
+            throw new BadInputException($"{Expected}; found something else");
+        if (uri.Host.Length == 0 || uri.HostNameType is not (UriHostNameType.Dns or UriHostNameType.IPv4 or UriHostNameType.IPv6))
+            throw new BadInputException($"{Expected}; found no host");
+        if (uri.AbsolutePath is not ("" or "/") || uri.Fragment.Length > 0)
+            throw new BadInputException($"{Expected}; found something else after host and port");
+
+        SmtpTls? tls = null;
+        foreach (var option in uri.Query.TrimStart('?').Split('&', StringSplitOptions.RemoveEmptyEntries))
+        {
+            if (tls is not null || !option.StartsWith("tls=", StringComparison.OrdinalIgnoreCase))
+                throw new BadInputException($"{Expected}; found another option than one tls=");
+            tls = option["tls=".Length..].ToLowerInvariant() switch
+            {
+                "none" => SmtpTls.None,
+                "starttls" => SmtpTls.StartTls,
+                "implicit" => SmtpTls.Implicit,
+                _ => throw new BadInputException($"{Expected}; found another tls"),
+            };
+        }
+        // Uri gives 25 for smtp: without a port, so whether one was written is to be seen from the text only.
+        var hostAndPort = uri.OriginalString["smtp://".Length..].Split('/', '?', '#')[0];
+        hostAndPort = hostAndPort[(hostAndPort.LastIndexOf('@') + 1)..];
+        var hasPort = hostAndPort[(hostAndPort.LastIndexOf(']') + 1)..].Contains(':');
+        if (hasPort && uri.Port is < 1 or > 65535)
+            throw new BadInputException($"{Expected}; found no port from 1 to 65535");
+
+        var user = uri.UserInfo.Length == 0 ? null : uri.UserInfo.Split(':', 2);
+        if (user is not null && (user.Length != 2 || user[0].Length == 0))
+            throw new BadInputException($"{Expected}; found a user without a password, or a password without a user");
+        var isExplicit = tls is not null;
+        tls ??= (hasPort ? uri.Port : 587) switch { 465 => SmtpTls.Implicit, 25 => SmtpTls.None, _ => SmtpTls.StartTls };
+        if (user is not null && tls == SmtpTls.None && !isExplicit)
+            throw new BadInputException("HIBP_MAIL has a password, and on port 25 it would go out unencrypted; add ?tls=starttls or, if that is meant, ?tls=none");
+        return new SmtpServer
+        {
+            Host = uri.IdnHost,
+            Port = hasPort ? uri.Port : tls switch { SmtpTls.Implicit => 465, SmtpTls.None => 25, _ => 587 },
+            Tls = tls.Value,
+            User = user is null ? null : Uri.UnescapeDataString(user[0]),
+            Password = user is null ? null : Uri.UnescapeDataString(user[1]),
+        };
+    }
+}

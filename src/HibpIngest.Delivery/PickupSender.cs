@@ -1,0 +1,90 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>
+/// Puts each mail into a folder as <c>{notification id}.eml</c>, for a mail server to pick up or a person to read. A file appears whole or not at all, and a second
+/// copy of a mail replaces the first. Safe for use by several threads and processes at once.
+/// </summary>
+public sealed class PickupSender : INotificationSender
+{
+    // IOException carries errno on Unix and an HRESULT of the Win32 code on Windows.
+    private const int NoSpace = 28;
+    private const int QuotaLinux = 122;
+    private const int QuotaMac = 69;
+    private const int ReadOnlyFileSystem = 30;
+    private const int WindowsDiskFull = unchecked((int)0x80070070);
+    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+
+    private readonly string _folder;
+    private readonly Func<string, Stream> _create;
+
+    /// <param name="folder">Made with the first mail where it is missing; a relative one is below the current directory.</param>
+    public PickupSender(string folder) : this(folder, path => new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.None, bufferSize: 0))
+    {
+    }
+
+    internal PickupSender(string folder, Func<string, Stream> create)
+    {
+        _folder = Path.GetFullPath(folder);
+        _create = create;
+    }
+
+    /// <inheritdoc/>
+    public string DisplayName => $"pickup folder {_folder}";
+
+    /// <summary>As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in the nearest one above it that is there.</summary>
+    public Task CheckAsync(CancellationToken cancellationToken)
+    {
+        var folder = _folder;
+        while (!Path.Exists(folder) && Path.GetDirectoryName(folder) is { } above)
+            folder = above;
+        return WriteAsync(folder, $".check-{Guid.NewGuid():N}.tmp", ReadOnlyMemory<byte>.Empty, moveTo: null, cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    /// <exception cref="StoreFullException">The disk is full.</exception>
+    public Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken) =>
+        WriteAsync(_folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+
+    private async Task WriteAsync(string folder, string name, ReadOnlyMemory<byte> content, string? moveTo, CancellationToken cancellationToken)
+    {
+        var path = Path.Combine(folder, name);
+        try
+        {
+            Directory.CreateDirectory(folder);
+            try
+            {
+                await using (var file = _create(path))
+                    await file.WriteAsync(content, cancellationToken);
+                if (moveTo is not null)
+                    File.Move(path, Path.Combine(folder, moveTo), overwrite: true);
+            }
+            finally
+            {
+                // After the move there is nothing of that name, and then this does nothing.
+                File.Delete(path);
+            }
+        }
+        catch (UnauthorizedAccessException e)
+        {
+            throw new StoreRefusedException($"the pickup folder {_folder} may not be written to; give this user the permission, or name another one in HIBP_MAIL", e);
+        }
+        catch (IOException e) when (e.HResult is NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull)
+        {
+            throw new StoreFullException($"the disk of the pickup folder {_folder} is full; make room on it", e);
+        }
+        catch (IOException e) when (e is DirectoryNotFoundException || e.HResult is ReadOnlyFileSystem || File.Exists(folder))
+        {
+            throw new StoreRefusedException($"{_folder} can't be a pickup folder (it is a file, lies below one, or on a disk that is read-only); name another one in HIBP_MAIL", e);
+        }
+        catch (IOException e)
+        {
+            throw new StoreUnavailableException($"the pickup folder {_folder} could not be written to (code {e.HResult})", e);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+using System.Collections.Concurrent;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>
+/// Sends mails to a mail server, over connections that are kept from mail to mail. Safe for use by several threads at once: up to
+/// <see cref="SmtpServer.MaxConnections"/> send at the same time, others wait. A connection lost after the message and before its answer is a
+/// <see cref="StoreUnavailableException"/>: sending again may make a second copy, with the same Message-ID.
+/// </summary>
+public sealed class SmtpSender : INotificationSender
+{
+    private readonly SmtpServer _server;
+    private readonly TimeProvider _time;
+    private readonly SemaphoreSlim _turns;
+    private readonly ConcurrentStack<SmtpConnection> _idle = new();
+
+    /// <param name="server">Where to.</param>
+    /// <param name="time">For timeouts and idle connections.</param>
+    public SmtpSender(SmtpServer server, TimeProvider time)
+    {
+        _server = server;
+        _time = time;
+        _turns = new SemaphoreSlim(server.MaxConnections);
+    }
+
+    /// <inheritdoc/>
+    public string DisplayName
+    {
+        get
+        {
+            var tls = _server.Tls switch { SmtpTls.Implicit => "TLS", SmtpTls.StartTls => "STARTTLS", _ => "not encrypted" };
+            return $"mail server {_server}, {tls}{(_server.User is null ? "" : ", with login")}";
+        }
+    }
+
+    /// <inheritdoc/>
+    public async Task CheckAsync(CancellationToken cancellationToken)
+    {
+        await _turns.WaitAsync(cancellationToken);
+        try
+        {
+            var connection = await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+            await connection.QuitAsync();
+        }
+        finally
+        {
+            _turns.Release();
+        }
+    }
+
+    /// <inheritdoc/>
+    public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
+    {
+        if (!MailSyntax.IsAddress(mail.To))
+            throw new BadInputException($"the recipient of notification {mail.NotificationId} is not an address that can be mailed to");
+        if (!MailSyntax.IsAddress(mail.From))
+            throw new StoreRefusedException("the sender is not an address; check HIBP_MAIL_FROM");
+        using var limit = new CancellationTokenSource(_server.MailTimeout, _time);
+        using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
+        try
+        {
+            await SendInTurnAsync(mail, both.Token);
+        }
+        catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+        {
+            throw new OperationCanceledException(cancellationToken);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new StoreUnavailableException($"the mail server {_server} did not take a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
+        }
+    }
+
+    private async Task SendInTurnAsync(OutgoingMail mail, CancellationToken cancellationToken)
+    {
+        await _turns.WaitAsync(cancellationToken);
+        try
+        {
+            var connection = await TakeAsync(cancellationToken);
+            var isUsable = false;
+            try
+            {
+                await connection.SendAsync(mail, cancellationToken);
+                isUsable = true;
+            }
+            catch (Exception e) when (e is BadInputException or RecipientDeferredException)
+            {
+                isUsable = true;
+                throw;
+            }
+            finally
+            {
+                if (!isUsable)
+                    await connection.DisposeAsync();
+                else if (connection.Mails >= _server.MaxMailsPerConnection)
+                    await connection.QuitAsync();
+                else
+                    _idle.Push(connection);
+            }
+        }
+        finally
+        {
+            _turns.Release();
+        }
+    }
+
+    /// <summary>Closes the idle connections; call it when nothing is being sent any more.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        while (_idle.TryPop(out var connection))
+            await connection.QuitAsync();
+        _turns.Dispose();
+    }
+
+    /// <summary>A connection that has just answered: one of the idle ones, or a new one.</summary>
+    private async Task<SmtpConnection> TakeAsync(CancellationToken cancellationToken)
+    {
+        while (_idle.TryPop(out var connection))
+        {
+            var isAlive = false;
+            try
+            {
+                isAlive = _time.GetElapsedTime(connection.LastUse) < _server.IdleTimeout && await connection.ResetAsync(cancellationToken);
+            }
+            finally
+            {
+                if (!isAlive)
+                    await connection.DisposeAsync();
+            }
+            if (isAlive)
+                return connection;
+        }
+        return await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+    }
+}

@@ -1,0 +1,207 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.RegularExpressions;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>
+/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file of <c>infra/local</c> when missing, ready when
+/// <see cref="StartAsync"/> returns, ended by <see cref="DisposeAsync"/> or by the end of this process, however that comes.
+/// Needs Node 20 or later on the path.
+/// </summary>
+public sealed partial class AzuriteEmulator : IAsyncDisposable
+{
+    /// <summary>Names the folder that holds the emulator's package.json where it can't be found above the program.</summary>
+    public const string FolderVariable = "HIBP_EMULATOR_DIR";
+
+    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no secret.</summary>
+    public const string Account = "devstoreaccount1";
+
+    private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+    /// <summary>It is up in one to two seconds; a machine busy with other things takes longer.</summary>
+    private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);
+
+    /// <summary>What saving takes at most; then it is killed.</summary>
+    private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
+
+    private static readonly string[] Services = ["Blob", "Queue", "Table"];
+
+    private readonly Process _process;
+    private readonly bool _keepsData;
+    private readonly Dictionary<string, string> _addresses = new(StringComparer.Ordinal);
+    private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly Lock _gate = new();
+    private string _lastError = "";
+    private int _disposed;
+
+    private AzuriteEmulator(Process process, bool keepsData)
+    {
+        _process = process;
+        _keepsData = keepsData;
+    }
+
+    /// <summary>Connection string of its well-known account.</summary>
+    public string ConnectionString => GetConnectionString(0);
+
+    /// <summary>Process id of the server itself.</summary>
+    public int ProcessId { get; private set; }
+
+    /// <summary>Connection string of an account: 0 is the well-known one, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> the extra ones.</summary>
+    public string GetConnectionString(int account)
+    {
+        var name = AccountName(account);
+        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={AccountKey};BlobEndpoint={_addresses["Blob"]}/{name};QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
+    }
+
+    /// <summary>Installs it when missing, starts it, and returns when all three services accept connections.</summary>
+    /// <exception cref="NotPossibleException">No Node, no package, a port taken: with what to do.</exception>
+    public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
+    {
+        var folder = FindFolder();
+        await NodePackages.InstallAsync(folder, "the storage emulator", ServerScript(folder), options.Progress, cancellationToken);
+
+        // In memory it still asks for a working directory, and leaves it alone.
+        var workingFolder = Path.GetTempPath();
+        if (options.DataFolder is not null)
+            workingFolder = Directory.CreateDirectory(options.DataFolder).FullName;
+
+        var start = new ProcessStartInfo("node")
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            UseShellExecute = false,
+            WorkingDirectory = workingFolder,
+        };
+        foreach (var script in new[] { "stop-with-parent.cjs", "indexed-lookups.cjs" })
+        {
+            start.ArgumentList.Add("--require");
+            start.ArgumentList.Add(Path.Combine(folder, script));
+        }
+        start.ArgumentList.Add(ServerScript(folder));
+        // Port 0: the system picks a free one, and the emulator says which.
+        Add(start, "--blobPort", options.BlobPort ?? 0);
+        Add(start, "--queuePort", options.QueuePort ?? 0);
+        Add(start, "--tablePort", options.TablePort ?? 0);
+        // Its default of 5 s closes connections under clients that were just about to use them.
+        Add(start, "--blobKeepAliveTimeout", 120);
+        Add(start, "--queueKeepAliveTimeout", 120);
+        Add(start, "--tableKeepAliveTimeout", 120);
+        start.ArgumentList.Add("--disableTelemetry");
+        start.ArgumentList.Add("--skipApiVersionCheck");
+        start.ArgumentList.Add("--silent");
+        if (options.DataFolder is null)
+            start.ArgumentList.Add("--inMemoryPersistence");
+        if (options.ExtraAccounts > 0)
+            start.Environment["AZURITE_ACCOUNTS"] = string.Join(';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
+        else
+            start.Environment.Remove("AZURITE_ACCOUNTS");
+
+        var emulator = new AzuriteEmulator(new Process { StartInfo = start, EnableRaisingEvents = true }, options.DataFolder is not null);
+        try
+        {
+            emulator.Launch();
+            await emulator._ready.Task.WaitAsync(StartTimeout, cancellationToken);
+            return emulator;
+        }
+        catch (Exception e)
+        {
+            await emulator.DisposeAsync();
+            if (e is TimeoutException)
+                throw new NotPossibleException($"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}");
+            throw;
+        }
+    }
+
+    /// <summary>Ends it: at once when it keeps its data in memory, after it has saved otherwise.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        if (Interlocked.Exchange(ref _disposed, 1) != 0)
+            return;
+        if (ProcessId != 0)
+        {
+            if (_keepsData)
+            {
+                // The end of its standard input tells it to save and stop.
+                _process.StandardInput.Close();
+                using var patience = new CancellationTokenSource(StopTimeout);
+                await _process.WaitForExitAsync(patience.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            }
+
+            if (!_process.HasExited)
+                _process.Kill();
+            await _process.WaitForExitAsync(CancellationToken.None);
+        }
+
+        _process.Dispose();
+    }
+
+    private static void Add(ProcessStartInfo start, string name, int value)
+    {
+        start.ArgumentList.Add(name);
+        start.ArgumentList.Add(value.ToString(CultureInfo.InvariantCulture));
+    }
+
+    private static string AccountName(int account) => account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
+
+    private static string ServerScript(string folder) => Path.Combine(folder, "node_modules", "azurite", "dist", "src", "azurite.js");
+
+    private static string FindFolder()
+    {
+        var named = Environment.GetEnvironmentVariable(FolderVariable);
+        if (!string.IsNullOrEmpty(named))
+        {
+            if (!File.Exists(Path.Combine(named, "package-lock.json")))
+                throw new NotPossibleException($"{FolderVariable} names a folder without package-lock.json: {named}");
+            return Path.GetFullPath(named);
+        }
+
+        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        {
+            var candidate = Path.Combine(folder.FullName, "infra", "local");
+            if (File.Exists(Path.Combine(candidate, "package-lock.json")))
+                return candidate;
+        }
+
+        throw new NotPossibleException($"the storage emulator's folder (infra/local) is not above {AppContext.BaseDirectory}; set {FolderVariable} to it, or HIBP_STORAGE to a storage account");
+    }
+
+    private void Launch()
+    {
+        _process.OutputDataReceived += (_, e) => OnOutput(e.Data);
+        _process.ErrorDataReceived += (_, e) =>
+        {
+            if (!string.IsNullOrWhiteSpace(e.Data))
+                _lastError = e.Data.Trim();
+        };
+        NodePackages.Start(_process, "the storage emulator", "set HIBP_STORAGE to a storage account");
+        ProcessId = _process.Id;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        _ = WatchAsync();
+    }
+
+    /// <summary>Fails the start when the server ends before it is ready, with what it said last.</summary>
+    private async Task WatchAsync()
+    {
+        await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        _ready.TrySetException(new NotPossibleException($"the storage emulator did not start: {(_lastError.Length == 0 ? "it ended at once" : _lastError)}"));
+    }
+
+    private void OnOutput(string? line)
+    {
+        if (line is null || ListeningLine().Match(line) is not { Success: true } match)
+            return;
+        lock (_gate)
+        {
+            _addresses[match.Groups["service"].Value] = match.Groups["address"].Value;
+            if (Services.All(_addresses.ContainsKey))
+                _ready.TrySetResult();
+        }
+    }
+
+    [GeneratedRegex(@"^Azurite (?<service>\w+) service is successfully listening at (?<address>http://\S+)$", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex ListeningLine();
+}

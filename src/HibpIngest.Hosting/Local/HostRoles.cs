@@ -1,0 +1,23 @@
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>What a host does; several hosts may share the work.</summary>
+[Flags]
+public enum HostRoles
+{
+    None = 0,
+
+    /// <summary>Finds dropped zips, and ingests one at a time.</summary>
+    Ingest = 1,
+
+    /// <summary>Upserts slices.</summary>
+    Upsert = 2,
+
+    /// <summary>Matches subscribers, and sends mails.</summary>
+    Notify = 4,
+
+    /// <summary>Re-sends what was lost between two steps.</summary>
+    Sweep = 8,
+
+    /// <summary>The whole pipeline.</summary>
+    All = Ingest | Upsert | Notify | Sweep,
+}

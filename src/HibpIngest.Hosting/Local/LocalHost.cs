@@ -1,0 +1,132 @@
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>
+/// Stands in for the Functions host on a laptop, a VM or a container, and keeps its rules (see <see cref="QueueListenerOptions"/>). Any number may run against the same stores.
+/// </summary>
+public static partial class LocalHost
+{
+    /// <summary>
+    /// Makes sure of the stores, then works until cancelled, and returns when everything in hand has come to a stop: stages stop at a batch boundary, and messages that were not
+    /// finished are visible again at once. A store that is down is waited for.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that was opened.</exception>
+    /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
+    public static async Task RunAsync(PipelineContext context, LocalHostOptions options, CancellationToken cancellationToken)
+    {
+        await new StoreSetup(context).EnsureAsync(cancellationToken);
+
+        var log = context.Logs.CreateLogger("HibpIngest.LocalHost");
+        // One loop that ends with an error ends the others: a host that does half of its work would look alive.
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        StoreMismatchException? mismatch = null;
+        var loops = new List<Task>();
+        var dispatcher = new PipelineDispatcher(context);
+        var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
+        if (options.Roles.HasFlag(HostRoles.Ingest))
+        {
+            var scan = new BlobScan(context);
+            loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
+            loops.Add(ListenAsync(QueueNames.Ingest, one));
+        }
+        if (options.Roles.HasFlag(HostRoles.Upsert))
+            loops.Add(ListenAsync(QueueNames.Slices, options.Queues));
+        if (options.Roles.HasFlag(HostRoles.Notify))
+        {
+            loops.Add(ListenAsync(QueueNames.Match, options.Queues));
+            loops.Add(ListenAsync(QueueNames.Mail, options.Queues));
+        }
+        if (options.Roles.HasFlag(HostRoles.Sweep))
+        {
+            var sweep = new Sweep(context);
+            loops.Add(RepeatAsync("sweep", options.SweepEvery, token =>
+            {
+                // At rest nothing else would ask the database.
+                (context.Database as SqliteBreachDatabase)?.CheckFile();
+                return sweep.RunAsync(token);
+            }));
+        }
+        if (loops.Count == 0)
+            throw new ArgumentException("a host needs a role", nameof(options));
+
+        LogStarted(log, options.Roles);
+        await Task.WhenAll(loops);
+        LogStopped(log);
+        if (mismatch is not null)
+            throw mismatch;
+
+        Task ListenAsync(string queue, QueueListenerOptions rules) => UntilStopAsync(async () => await new QueueListener(
+            context.Queues, queue, (body, token) => DispatchAsync(queue, body, token),
+            rules with { MaxDequeueCount = context.Options.MaxTries }, context.Time, context.Logs.CreateLogger<QueueListener>(),
+            options.OnFailure is { } tell ? e => tell(queue, e) : null).RunAsync(stop.Token));
+
+        async Task DispatchAsync(string queue, string body, CancellationToken token)
+        {
+            try
+            {
+                await dispatcher.DispatchAsync(queue, body, token);
+            }
+            catch (StoreMismatchException e)
+            {
+                // No message would fare better. Stopped before the listener looks at what became of this one, so that it is given back, at no cost.
+                mismatch = e;
+                await stop.CancelAsync();
+                throw;
+            }
+        }
+
+        Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => UntilStopAsync(async () =>
+        {
+            var health = new StoreHealth(log, what);
+            while (true)
+            {
+                try
+                {
+                    await work(stop.Token);
+                    health.Up();
+                }
+                catch (StoreUnavailableException e)
+                {
+                    health.Down(e);
+                }
+                catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
+                {
+                    // As under the Functions host: one run that failed is no reason against the next.
+                    LogRunFailed(log, what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
+                    options.OnFailure?.Invoke(what, e);
+                }
+                await Task.Delay(every, context.Time, stop.Token);
+            }
+        });
+
+        async Task UntilStopAsync(Func<Task> loop)
+        {
+            // Off the caller's thread at once: a loop's first call may block.
+            await Task.Yield();
+            try
+            {
+                await loop();
+            }
+            catch (OperationCanceledException) when (stop.IsCancellationRequested)
+            {
+            }
+            finally
+            {
+                await stop.CancelAsync();
+            }
+        }
+    }
+
+    [LoggerMessage(9020, LogLevel.Information, "the local host works as: {Roles}")]
+    private static partial void LogStarted(ILogger log, HostRoles roles);
+
+    [LoggerMessage(9022, LogLevel.Error, "{What} failed: {Reason}")]
+    private static partial void LogRunFailed(ILogger log, string what, string reason);
+
+    [LoggerMessage(9021, LogLevel.Information, "the local host has stopped")]
+    private static partial void LogStopped(ILogger log);
+}

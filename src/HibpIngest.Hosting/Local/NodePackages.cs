@@ -1,0 +1,99 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using System.Text;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>Node programs that a folder's package.json and lock file name, installed into it when they are missing. Needs Node 20 or later on the path.</summary>
+internal static class NodePackages
+{
+    /// <summary>A cold npm cache and a slow line.</summary>
+    private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
+
+    /// <summary>Runs <c>npm ci</c> where it has not been run to its end; one process at a time.</summary>
+    /// <param name="what">What it is, for messages.</param>
+    /// <param name="proof">A file that is there when it is installed.</param>
+    /// <exception cref="NotPossibleException">No Node, no package: with what to do.</exception>
+    public static async Task InstallAsync(string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
+    {
+        // npm writes the first of them last, so that a broken installation isn't taken for a whole one.
+        bool IsInstalled() => File.Exists(Path.Combine(folder, "node_modules", ".package-lock.json")) && File.Exists(proof);
+
+        if (IsInstalled())
+            return;
+        using var mine = await LockAsync(Path.Combine(folder, ".install.lock"), cancellationToken);
+        if (IsInstalled())
+            return;
+
+        progress?.Report($"installing {what} (npm ci in {Path.GetRelativePath(Environment.CurrentDirectory, folder)}; once)");
+        var start = new ProcessStartInfo(OperatingSystem.IsWindows() ? "npm.cmd" : "npm")
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            UseShellExecute = false,
+            WorkingDirectory = folder,
+        };
+        foreach (var argument in (ReadOnlySpan<string>)["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+            start.ArgumentList.Add(argument);
+        using var npm = new Process { StartInfo = start };
+        var errors = new StringBuilder();
+        npm.OutputDataReceived += (_, _) => { };
+        npm.ErrorDataReceived += (_, e) =>
+        {
+            if (e.Data is { } line && line.Contains("error", StringComparison.OrdinalIgnoreCase) && errors.Length < 500)
+                errors.Append(' ').Append(line.Trim());
+        };
+        Start(npm, what);
+        npm.StandardInput.Close();
+        npm.BeginOutputReadLine();
+        npm.BeginErrorReadLine();
+        using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        patience.CancelAfter(InstallTimeout);
+        try
+        {
+            await npm.WaitForExitAsync(patience.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            npm.Kill(entireProcessTree: true);
+            cancellationToken.ThrowIfCancellationRequested();
+            throw new NotPossibleException($"installing {what} took longer than {InstallTimeout.TotalMinutes:0} minutes: run npm ci in {folder}");
+        }
+
+        if (npm.ExitCode != 0 || !IsInstalled())
+            throw new NotPossibleException($"{what} could not be installed (npm ci in {folder} ended with {npm.ExitCode}):{errors}");
+    }
+
+    /// <summary>Starts a process of Node's.</summary>
+    /// <exception cref="NotPossibleException">It can't be started: Node is missing.</exception>
+    public static void Start(Process process, string what, string? instead = null)
+    {
+        try
+        {
+            process.Start();
+        }
+        catch (Win32Exception e)
+        {
+            throw new NotPossibleException($"{what} needs Node 20 or later, and {process.StartInfo.FileName} could not be started ({e.Message}): install Node{(instead is null ? "" : $", or {instead}")}");
+        }
+    }
+
+    /// <summary>Waits until no other process installs. The system gives the lock back when a process dies.</summary>
+    private static async Task<FileStream> LockAsync(string path, CancellationToken cancellationToken)
+    {
+        using var tick = new PeriodicTimer(TimeSpan.FromMilliseconds(200));
+        while (true)
+        {
+            try
+            {
+                return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            }
+            catch (IOException e) when (e is not (DirectoryNotFoundException or FileNotFoundException or PathTooLongException))
+            {
+                await tick.WaitForNextTickAsync(cancellationToken);
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+using System.Buffers.Binary;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
+using System.Text;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Finds accounts in raw bytes handed over in chunks of any size, with the same result however they are cut. Pushes accepted ones into the sink in the order of
+/// the text, lower-cased, and counts the others under the first rule they break.
+/// <para>
+/// Candidates are left to right and do not overlap, as a greedy leftmost search for <c>[A-Za-z0-9.\-+_]+@[A-Za-z0-9.\-]{3,}</c> would find them, with one
+/// addition: when the character before the first run is a backslash and the run begins with <c>t</c>, <c>r</c> or <c>n</c>, that letter belongs to an escape and is
+/// not part of the alias; an alias that is empty thereby makes no candidate. Behind an @ that makes no candidate the search goes on with the next character.
+/// </para>
+/// <para>
+/// Bytes from 0x80 separate, so UTF-8 and Latin-1 need no telling apart; UTF-16 of either byte order is recognised by its byte order mark. What is held between
+/// two chunks has a fixed size, whatever the length of a line or of a run. Not safe for use by several threads at once.
+/// </para>
+/// </summary>
+/// <param name="sink">Takes the accounts.</param>
+/// <param name="counts">Counts rejected candidates; <see cref="RejectionCounts.Duplicates"/> is left alone.</param>
+public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
+{
+    /// <summary>Raised with every change to what is found in a given text: positions depend on it.</summary>
+    public const int Version = 1;
+
+    // An alias run is cut after so many bytes: one more than an escape letter and the longest alias, so that over-long stays over-long.
+    private const int MaxKeptAlias = AccountRules.MaxAliasLength + 2;
+    private const int MaxKeptDomain = AccountRules.MaxDomainLength + 1;
+    private const int DecodedBytes = 8192;
+
+    private readonly byte[] _alias = new byte[MaxKeptAlias];
+    private readonly byte[] _domain = new byte[MaxKeptDomain];
+    private readonly byte[] _lower = new byte[MaxKeptAlias + MaxKeptDomain];
+
+    // The candidate that the last chunk's end cut: its alias run, and once _inDomain also its domain run.
+    private int _aliasLength;
+    private int _domainLength;
+    private bool _afterBackslash;
+    private bool _inDomain;
+
+    private TextEncoding _encoding;
+    private byte _firstByte;
+    private bool _hasFirstByte;
+    private byte _oddByte;
+    private bool _hasOddByte;
+    private byte[]? _decoded;
+
+    private enum TextEncoding { Unknown, Bytes, Utf16LittleEndian, Utf16BigEndian }
+
+    /// <summary>The next bytes of the text.</summary>
+    public void Scan(ReadOnlySpan<byte> chunk)
+    {
+        if (_encoding == TextEncoding.Unknown)
+            chunk = Detect(chunk);
+        if (chunk.IsEmpty)
+            return;
+        if (_encoding == TextEncoding.Bytes)
+            ScanBytes(chunk);
+        else
+            ScanUtf16(chunk);
+    }
+
+    /// <summary>The text (an entry of an archive) is over: finishes what is pending. The next chunk begins another text, in an encoding of its own.</summary>
+    public void EndOfText()
+    {
+        // A lone first half of a byte order mark is a separator, and so is half a code unit: nothing can follow that needs them.
+        if (_inDomain && _domainLength >= AccountRules.MinCandidateDomainLength)
+            Decide(KeptAlias(), _domain.AsSpan(0, _domainLength));
+        DropPending();
+        _encoding = TextEncoding.Unknown;
+        _hasFirstByte = false;
+        _hasOddByte = false;
+    }
+
+    /// <summary>Looks for a byte order mark; returns what of the chunk comes after it.</summary>
+    private ReadOnlySpan<byte> Detect(ReadOnlySpan<byte> chunk)
+    {
+        if (chunk.IsEmpty)
+            return chunk;
+        if (!_hasFirstByte)
+        {
+            _firstByte = chunk[0];
+            if (_firstByte is not (0xFF or 0xFE))
+            {
+                _encoding = TextEncoding.Bytes;
+                return chunk;
+            }
+            _hasFirstByte = true;
+            chunk = chunk[1..];
+            if (chunk.IsEmpty)
+                return chunk;
+        }
+        _encoding = (_firstByte, chunk[0]) switch
+        {
+            (0xFF, 0xFE) => TextEncoding.Utf16LittleEndian,
+            (0xFE, 0xFF) => TextEncoding.Utf16BigEndian,
+            _ => TextEncoding.Bytes, // the first byte was a separator, which leaves nothing to remember
+        };
+        return _encoding == TextEncoding.Bytes ? chunk : chunk[1..];
+    }
+
+    private void ScanUtf16(ReadOnlySpan<byte> chunk)
+    {
+        _decoded ??= new byte[DecodedBytes];
+        if (_hasOddByte)
+        {
+            ReadOnlySpan<byte> pair = [_oddByte, chunk[0]];
+            _hasOddByte = false;
+            chunk = chunk[1..];
+            ScanBytes(_decoded.AsSpan(0, Narrow(pair)));
+        }
+        while (chunk.Length >= 2)
+        {
+            var part = chunk[..Math.Min(chunk.Length & ~1, DecodedBytes * 2)];
+            chunk = chunk[part.Length..];
+            ScanBytes(_decoded.AsSpan(0, Narrow(part)));
+        }
+        if (!chunk.IsEmpty)
+        {
+            _oddByte = chunk[0];
+            _hasOddByte = true;
+        }
+    }
+
+    /// <summary>UTF-16 to bytes in which every code unit that isn't ASCII is some byte from 0x80 on.</summary>
+    private int Narrow(ReadOnlySpan<byte> utf16)
+    {
+        var units = MemoryMarshal.Cast<byte, ushort>(utf16);
+        var bytes = _decoded.AsSpan(0, units.Length);
+        var swap = (_encoding == TextEncoding.Utf16LittleEndian) != BitConverter.IsLittleEndian;
+        var i = 0;
+        for (; i <= units.Length - Vector256<ushort>.Count; i += Vector256<ushort>.Count)
+        {
+            var vector = Vector256.Create(units[i..]);
+            if (swap)
+                vector = Vector256.ShiftLeft(vector, 8) | Vector256.ShiftRightLogical(vector, 8);
+            vector = Vector256.Min(vector, Vector256.Create((ushort)0xFF));
+            Vector128.Narrow(vector.GetLower(), vector.GetUpper()).CopyTo(bytes[i..]);
+        }
+        for (; i < units.Length; i++)
+            bytes[i] = (byte)Math.Min(swap ? BinaryPrimitives.ReverseEndianness(units[i]) : units[i], (ushort)0xFF);
+        return units.Length;
+    }
+
+    private void ScanBytes(ReadOnlySpan<byte> text)
+    {
+        // No run reaches back past the floor: what lies before it is decided. The byte before the floor is never a backslash.
+        var floor = FinishPending(text);
+        if (floor < 0)
+            return;
+        var position = floor;
+        while (true)
+        {
+            var at = text[position..].IndexOf((byte)'@');
+            if (at < 0)
+                break;
+            at += position;
+            var start = floor + text[floor..at].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
+            if (start < at && start > floor && IsEscape(text[start - 1], text[start]))
+                start++;
+            var domainLength = text[(at + 1)..].IndexOfAnyExcept(AccountRules.DomainBytes);
+            if (domainLength < 0)
+            {
+                if (start == at)
+                {
+                    floor = at + 1;
+                    break;
+                }
+                KeepAlias(text[start..at]);
+                _inDomain = true;
+                KeepDomain(text[(at + 1)..]);
+                return;
+            }
+            position = at + 1 + domainLength;
+            if (start == at || domainLength < AccountRules.MinCandidateDomainLength)
+            {
+                floor = at + 1;
+                continue;
+            }
+            Decide(text[start..at], text.Slice(at + 1, domainLength));
+            floor = position;
+        }
+        var tail = floor + text[floor..].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
+        _afterBackslash = tail > floor && text[tail - 1] == '\\';
+        KeepAlias(text[tail..]);
+    }
+
+    /// <summary>Goes on with the candidate that the last chunk's end cut. Returns where the search goes on, or -1: this chunk's end cuts it too.</summary>
+    private int FinishPending(ReadOnlySpan<byte> text)
+    {
+        var position = 0;
+        while (true)
+        {
+            if (!_inDomain)
+            {
+                var length = text[position..].IndexOfAnyExcept(AccountRules.AliasBytes);
+                if (length < 0)
+                {
+                    KeepAlias(text[position..]);
+                    return -1;
+                }
+                KeepAlias(text.Slice(position, length));
+                position += length;
+                if (text[position] != '@')
+                {
+                    DropPending();
+                    return position;
+                }
+                position++;
+                if (KeptAlias().IsEmpty)
+                {
+                    DropPending();
+                    return position;
+                }
+                _inDomain = true;
+            }
+            var domainLength = text[position..].IndexOfAnyExcept(AccountRules.DomainBytes);
+            if (domainLength < 0)
+            {
+                KeepDomain(text[position..]);
+                return -1;
+            }
+            KeepDomain(text.Slice(position, domainLength));
+            position += domainLength;
+            if (_domainLength >= AccountRules.MinCandidateDomainLength)
+            {
+                Decide(KeptAlias(), _domain.AsSpan(0, _domainLength));
+                DropPending();
+                return position;
+            }
+            // No candidate here; what follows the @ may be the alias of a later one.
+            var run = _domain.AsSpan(0, _domainLength);
+            DropPending();
+            KeepAlias(run);
+        }
+    }
+
+    private static bool IsEscape(byte before, byte first) => before == '\\' && first is (byte)'t' or (byte)'r' or (byte)'n';
+
+    private ReadOnlySpan<byte> KeptAlias()
+    {
+        var run = _alias.AsSpan(0, _aliasLength);
+        return _afterBackslash && !run.IsEmpty && IsEscape((byte)'\\', run[0]) ? run[1..] : run;
+    }
+
+    private void KeepAlias(ReadOnlySpan<byte> run)
+    {
+        run = run[..Math.Min(run.Length, MaxKeptAlias - _aliasLength)];
+        run.CopyTo(_alias.AsSpan(_aliasLength));
+        _aliasLength += run.Length;
+    }
+
+    private void KeepDomain(ReadOnlySpan<byte> run)
+    {
+        run = run[..Math.Min(run.Length, MaxKeptDomain - _domainLength)];
+        run.CopyTo(_domain.AsSpan(_domainLength));
+        _domainLength += run.Length;
+    }
+
+    private void DropPending()
+    {
+        _aliasLength = 0;
+        _domainLength = 0;
+        _afterBackslash = false;
+        _inDomain = false;
+    }
+
+    private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        if (alias.Length > MaxKeptAlias)
+            alias = alias[..MaxKeptAlias];
+        if (domain.Length > MaxKeptDomain)
+            domain = domain[..MaxKeptDomain];
+        var lowerAlias = _lower.AsSpan(0, alias.Length);
+        var lowerDomain = _lower.AsSpan(alias.Length, domain.Length);
+        Ascii.ToLower(alias, lowerAlias, out _);
+        Ascii.ToLower(domain, lowerDomain, out _);
+        if (AccountRules.Check(lowerAlias, lowerDomain) is { } broken)
+            counts.ByRule[(int)broken]++;
+        else
+            sink.Add(lowerAlias, lowerDomain);
+    }
+}

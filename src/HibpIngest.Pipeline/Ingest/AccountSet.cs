@@ -1,0 +1,223 @@
+using System.IO.Hashing;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics;
+using System.Security.Cryptography;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Tells new accounts from those seen before, by 128-bit hashes, in at most 24 bytes an account from about five thousand on, growth included. Two accounts of
+/// 50 million share a hash with a probability below 10^-23. The seed is random, so that nobody can prepare addresses that collide; only equality
+/// is asked for, so it shows in no position. Not safe for use by several threads at once.
+/// </summary>
+/// <remarks>
+/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte beside its hash, so that one comparison of 16 tags tells, nearly always, that an account is new, and a set that
+/// no cache holds costs one cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that is full, in the next one below with room. The table is a list of
+/// pages; it grows by a fifth by adding pages and dealing the entries out in place, so that no second copy is ever held.
+/// </remarks>
+public sealed class AccountSet
+{
+    private const int GroupSlots = 16; // one Vector128 of tags
+    private const int PageGroupBits = 6;
+    private const int PageGroups = 1 << PageGroupBits;
+    private const int PageSlots = PageGroups * GroupSlots;
+    private const int SlotBytes = 16 + 1;
+    private const int ArrayOverheadBytes = 24;
+
+    // Groups below the first home group, for entries that find no room above. At the highest load a run of so many full groups is as good as impossible.
+    private const int OverflowGroups = 8;
+    private const double MaxLoad = 0.875;
+    private const double Growth = 1.22;
+    private const long MostByDefault = 50_000_000;
+    private const double MemoryShareByDefault = 0.4;
+    private const double MostMemoryShare = 0.75;
+    private const int BytesPerAccount = 24;
+    private const int MaxAccountBytes = AccountRules.MaxAliasLength + AccountRules.MaxDomainLength;
+
+    private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
+
+    // Enough to have every memory channel busy, few enough to be still in the cache when their turn comes.
+    private const int AtOnce = 64;
+
+    private readonly long _cap;
+    private readonly byte[] _account = new byte[MaxAccountBytes];
+    private Page[] _pages = [];
+    private int _pageCount;
+    private int _groups;
+    private long _limit;
+    private byte _touched; // read by nobody: keeps the reads from being left out
+
+    /// <param name="cap">The most accounts it remembers; 0 remembers none.</param>
+    public AccountSet(long cap)
+    {
+        ArgumentOutOfRangeException.ThrowIfNegative(cap);
+        _cap = cap;
+    }
+
+    /// <summary>Accounts it remembers.</summary>
+    public long Count { get; private set; }
+
+    /// <summary>Whether it remembers as many as it may; accounts new from here on are not remembered.</summary>
+    public bool CapReached => Count >= _cap;
+
+    /// <summary>Bytes it holds.</summary>
+    public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
+
+    /// <summary>What the process's memory limit holds, with a quarter of it left for everything else.</summary>
+    public static long MostThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MostMemoryShare) / BytesPerAccount;
+
+    /// <summary>50 million, or what fits 40% of the process's memory limit, whichever is less.</summary>
+    public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
+
+    /// <summary>The same for a process of that memory limit.</summary>
+    public static long DefaultCap(long memoryBytes) =>
+        Math.Min(MostByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
+
+    /// <summary>
+    /// True when the account is new, and remembers it; past the cap true whenever it isn't remembered, and remembers nothing.
+    /// </summary>
+    /// <param name="alias">At most 64 bytes.</param>
+    /// <param name="domain">At most 255 bytes.</param>
+    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
+
+    /// <summary>
+    /// Adds several in order, and says of each what <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/> would. A large set lies in memory that no cache holds: asking for many slots before any
+    /// is needed has the processor wait for them together instead of one after the other.
+    /// </summary>
+    /// <param name="isNew">One for each account.</param>
+    public void Add(AccountBatch accounts, Span<bool> isNew)
+    {
+        Span<UInt128> hashes = stackalloc UInt128[AtOnce];
+        for (var first = 0; first < accounts.Count; first += AtOnce)
+        {
+            var count = Math.Min(AtOnce, accounts.Count - first);
+            for (var i = 0; i < count; i++)
+                hashes[i] = Hash(accounts.Account(first + i, out var aliasLength), aliasLength);
+            Touch(hashes[..count]);
+            for (var i = 0; i < count; i++)
+                isNew[first + i] = Add(hashes[i]);
+        }
+    }
+
+    /// <summary>Adds by hash.</summary>
+    internal bool Add(UInt128 hash)
+    {
+        if (_groups == 0)
+        {
+            if (CapReached)
+                return true;
+            Grow();
+        }
+
+        var tag = Tag(hash);
+        while (true)
+        {
+            var group = Home(hash);
+            int empty;
+            while (true)
+            {
+                ref var tags = ref Tags(group);
+                var there = Vector128.LoadUnsafe(ref tags);
+                for (var matches = Vector128.Equals(there, Vector128.Create(tag)).ExtractMostSignificantBits(); matches != 0; matches &= matches - 1)
+                {
+                    if (Entry(group, BitOperations.TrailingZeroCount(matches)) == hash)
+                        return false;
+                }
+                empty = BitOperations.TrailingZeroCount(~there.ExtractMostSignificantBits());
+                if (empty < GroupSlots || --group < 0)
+                    break;
+            }
+            if (CapReached)
+                return true;
+            if (group >= 0 && Count < _limit)
+            {
+                Unsafe.Add(ref Tags(group), empty) = tag;
+                Entry(group, empty) = hash;
+                Count++;
+                return true;
+            }
+            Grow();
+        }
+    }
+
+    private UInt128 Hash(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        alias.CopyTo(_account);
+        domain.CopyTo(_account.AsSpan(alias.Length));
+        return Hash(_account.AsSpan(0, alias.Length + domain.Length), alias.Length);
+    }
+
+    // Where the alias ends is part of the seed, so that a@bc.de and ab@c.de differ.
+    private static UInt128 Hash(ReadOnlySpan<byte> account, int aliasLength) => XxHash128.HashToUInt128(account, Seed + aliasLength);
+
+    private void Touch(ReadOnlySpan<UInt128> hashes)
+    {
+        if (_groups == 0)
+            return;
+        byte seen = 0;
+        foreach (var hash in hashes)
+            seen ^= Tags(Home(hash));
+        _touched = seen;
+    }
+
+    // Without bounds checks, which would read the arrays' lengths, cache lines of their own, on every probe. Groups are below _groups, whose pages all exist.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ref byte Tags(int group) =>
+        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Tags), (nint)(group & (PageGroups - 1)) * GroupSlots);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private ref UInt128 Entry(int group, int slot) =>
+        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Entries), (nint)(((group & (PageGroups - 1)) * GroupSlots) + slot));
+
+    // The top bit says that the slot is taken. The home is made of the upper half, the tag of the lower.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static byte Tag(UInt128 hash) => (byte)(0x80 | ((ulong)hash & 0x7F));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private int Home(UInt128 hash) => OverflowGroups + (int)Math.BigMul((ulong)(hash >> 64), (ulong)(_groups - OverflowGroups), out _);
+
+    private void Grow()
+    {
+        var oldGroups = _groups;
+        // Room for the cap is all that is ever needed.
+        var most = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
+        var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), most));
+        if (wanted > _pages.Length)
+            Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
+        // Pages live as long as the set: pinned ones are not copied from generation to generation.
+        for (; _pageCount < wanted; _pageCount++)
+            _pages[_pageCount] = new Page(GC.AllocateArray<byte>(PageSlots, pinned: true), GC.AllocateUninitializedArray<UInt128>(PageSlots, pinned: true));
+        _groups = _pageCount * PageGroups;
+        _limit = (long)((_groups - OverflowGroups) * (long)GroupSlots * MaxLoad);
+
+        // Group by group from the last down, each emptied and its entries dealt out anew. Homes only move up, so each entry finds room between its new home and the group it comes from: the entries
+        // whose new homes lie there all stood there before. (Hall's condition, for every such range.)
+        Span<UInt128> moving = stackalloc UInt128[GroupSlots];
+        for (var group = oldGroups - 1; group >= 0; group--)
+        {
+            var taken = Vector128.LoadUnsafe(ref Tags(group)).ExtractMostSignificantBits();
+            var count = BitOperations.TrailingZeroCount(~taken); // filled from the first slot on
+            for (var i = 0; i < count; i++)
+                moving[i] = Entry(group, i);
+            Vector128<byte>.Zero.StoreUnsafe(ref Tags(group));
+            for (var i = 0; i < count; i++)
+                Place(moving[i]);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void Place(UInt128 hash)
+    {
+        var group = Home(hash);
+        int empty;
+        while ((empty = BitOperations.TrailingZeroCount(~Vector128.LoadUnsafe(ref Tags(group)).ExtractMostSignificantBits())) >= GroupSlots)
+            group--;
+        Unsafe.Add(ref Tags(group), empty) = Tag(hash);
+        Entry(group, empty) = hash;
+    }
+
+    private readonly record struct Page(byte[] Tags, UInt128[] Entries);
+}

@@ -1,0 +1,188 @@
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Makes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its accounts as CSV. The same notification, breach, accounts and date
+/// make the same bytes, Message-ID included, so that a second copy can be told to be one. Safe for use by several threads at once.
+/// </summary>
+public sealed class MailComposer
+{
+    /// <summary>Most accounts in an attachment.</summary>
+    public const int MaxAttachedAccounts = 10_000;
+
+    /// <summary>Longest description shown, in UTF-16 units; real ones stay below 2,000.</summary>
+    public const int MaxDescriptionLength = 8_000;
+
+    private const int MaxTitleLength = 120;
+    private const int MaxDataClasses = 100;
+    private const int TextWidth = 76;
+    private const string CrLf = "\r\n";
+
+    private static readonly MailTemplate IndividualText = MailTemplate.Load("individual.txt");
+    private static readonly MailTemplate IndividualHtml = MailTemplate.Load("individual.html");
+    private static readonly MailTemplate DomainText = MailTemplate.Load("domain.txt");
+    private static readonly MailTemplate DomainHtml = MailTemplate.Load("domain.html");
+
+    private readonly MailFrom _from;
+
+    /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
+    /// <exception cref="BadInputException">It is neither.</exception>
+    public MailComposer(string from) => _from = MailFrom.Parse(from);
+
+    /// <summary>Makes the mail of one notification.</summary>
+    /// <param name="notification">To whom, and of what: a domain's where it has a domain.</param>
+    /// <param name="breach">What is told of; its metadata may be nothing but a name.</param>
+    /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or as aliases of the domain; only the first <see cref="MaxAttachedAccounts"/> are attached. Null or
+    /// empty: nothing is attached.</param>
+    /// <param name="complete">Whether those are all of them.</param>
+    /// <param name="date">The header Date.</param>
+    /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
+    public OutgoingMail Compose(Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
+    {
+        if (!MailSyntax.IsAddress(notification.Email))
+            throw new BadInputException($"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
+
+        var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
+        var attached = notification.Domain is null ? 0 : Math.Min(domainAccounts?.Count ?? 0, MaxAttachedAccounts);
+        var values = Values(notification, breach.Metadata, title);
+        var id = $"hibp-{notification.Id}-{Fingerprint(notification, breach)}";
+        string subject, text, html;
+        byte[]? csv = null;
+        if (notification.Domain is null)
+        {
+            subject = $"Your email address is in leaked data: {title}";
+            text = IndividualText.Render(values);
+            html = IndividualHtml.Render(values);
+        }
+        else
+        {
+            subject = $"{Count(notification.Accounts)} of {notification.Domain} in leaked data: {title}";
+            var isWhole = complete && attached == domainAccounts?.Count;
+            var marked = 0;
+            if (attached > 0)
+                csv = Csv(domainAccounts!.Take(attached), notification.Domain, out marked);
+            values["attached"] = attached > 0 && isWhole;
+            values["attachedPart"] = attached > 0 && !isWhole ? $"the first {Number(attached)} of {Number(notification.Accounts)}" : "";
+            values["marked"] = marked > 0;
+            text = DomainText.Render(values);
+            html = DomainHtml.Render(values);
+        }
+
+        // A boundary with "=_" can't be found in quoted-printable or base64.
+        var inner = $"=_{id}-text";
+        var outer = $"=_{id}-mail";
+        var message = new StringBuilder(text.Length + html.Length * 2 + (csv?.Length ?? 0) * 3 / 2 + 2000);
+        message.Append(MimeText.AddressHeader("From", _from.Name, _from.Address))
+            .Append(MimeText.AddressHeader("To", name: null, notification.Email))
+            .Append(MimeText.Header("Subject", subject))
+            .Append("Date: ").Append(date.ToUniversalTime().ToString("ddd, dd MMM yyyy HH:mm:ss", CultureInfo.InvariantCulture)).Append(" +0000").Append(CrLf)
+            .Append("Message-ID: <").Append(id).Append('@').Append(_from.Domain).Append('>').Append(CrLf)
+            // RFC 3834, and what Exchange and older answering machines look at: nobody's absence note is to answer this.
+            .Append("Auto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\nPrecedence: bulk\r\n")
+            .Append("MIME-Version: 1.0\r\n");
+        if (csv is not null)
+            message.Append($"Content-Type: multipart/mixed;\r\n boundary=\"{outer}\"\r\n\r\n--{outer}\r\n");
+        message.Append($"Content-Type: multipart/alternative;\r\n boundary=\"{inner}\"\r\n\r\n");
+        AppendText(message, inner, "text/plain", Wrap(text));
+        AppendText(message, inner, "text/html", html);
+        message.Append($"--{inner}--\r\n");
+        if (csv is not null)
+        {
+            message.Append($"--{outer}\r\nContent-Type: text/csv; charset=utf-8; header=present\r\nContent-Transfer-Encoding: base64\r\n")
+                .Append($"Content-Disposition: attachment;\r\n filename=\"{FileName(notification.Domain!)}\"\r\n\r\n")
+                .Append(Convert.ToBase64String(csv, Base64FormattingOptions.InsertLineBreaks)).Append(CrLf)
+                .Append($"--{outer}--\r\n");
+        }
+        return new OutgoingMail(notification.Id, _from.Address, notification.Email, Encoding.ASCII.GetBytes(message.ToString()));
+    }
+
+    private static Dictionary<string, object?> Values(Notification notification, BreachMetadata metadata, string title)
+    {
+        var site = Shown(metadata.Domain);
+        var flags = metadata.Flags;
+        var description = metadata.Description is null ? [] : HtmlText.Paragraphs(MimeText.Shorten(metadata.Description, MaxDescriptionLength));
+        return new Dictionary<string, object?>
+        {
+            ["title"] = title,
+            ["site"] = site,
+            ["date"] = metadata.BreachDate?.ToString("d MMMM yyyy", CultureInfo.InvariantCulture),
+            ["happened"] = description.Count > 0,
+            ["description"] = description,
+            ["exposed"] = metadata.DataClasses.Count > 0,
+            ["dataClasses"] = metadata.DataClasses.Take(MaxDataClasses).Select(Shown).OfType<string>().ToList(),
+            ["noted"] = Advice.Notes(flags).Count > 0,
+            ["notes"] = Advice.Notes(flags),
+            ["steps"] = notification.Domain is null ? Advice.ForPerson(flags, title, site) : Advice.ForDomain(flags, title, site),
+            ["email"] = notification.Email,
+            ["domain"] = notification.Domain,
+            ["count"] = Count(notification.Accounts),
+            ["are"] = notification.Accounts == 1 ? "is" : "are",
+        };
+    }
+
+    private static string? Shown(string? text) => text is not null && MimeText.OneLine(text) is { Length: > 0 } line ? MimeText.Shorten(line, MaxTitleLength) : null;
+
+    private static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
+
+    private static string Count(long accounts) => accounts == 1 ? "1 email address" : $"{Number(accounts)} email addresses";
+
+    // What makes a notification unique, apart from its number, which a database made anew begins again.
+    private static string Fingerprint(Notification notification, Breach breach)
+    {
+        var what = string.Join('\n', notification.Domain is null ? "individual" : "domain", notification.Email, notification.Domain, breach.Name.ToLowerInvariant());
+        return Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(what)).AsSpan(0, 8));
+    }
+
+    /// <summary>
+    /// A spreadsheet takes a cell that begins with = + - @ as a formula, and an alias may begin with + or -: such a cell gets an apostrophe in front, which
+    /// spreadsheets take as "this is text", and the mail says so.
+    /// </summary>
+    private static byte[] Csv(IEnumerable<string> accounts, string domain, out int marked)
+    {
+        marked = 0;
+        var csv = new StringBuilder("email\r\n");
+        foreach (var account in accounts)
+        {
+            var cell = MimeText.OneLine(account.Contains('@') ? account : $"{account}@{domain}");
+            if (cell.Length > 0 && "=+-@".Contains(cell[0]))
+            {
+                csv.Append('\'');
+                marked++;
+            }
+            // No account holds a quote or a comma; if one ever did, it must not make a cell of its own.
+            csv.Append(cell.Replace("\"", "").Replace(",", "")).Append(CrLf);
+        }
+        return Encoding.UTF8.GetBytes(csv.ToString());
+    }
+
+    private static string FileName(string domain) => $"{string.Concat(domain.Select(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '-' ? c : '-'))}-accounts.csv";
+
+    private static void AppendText(StringBuilder message, string boundary, string type, string text) => message
+        .Append($"--{boundary}\r\nContent-Type: {type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")
+        .Append(MimeText.QuotedPrintable(text));
+
+    /// <summary>Breaks long lines at spaces; what follows on a list's item stands under its text.</summary>
+    private static string Wrap(string text)
+    {
+        var wrapped = new StringBuilder(text.Length + text.Length / 32);
+        foreach (var line in text.Split('\n'))
+        {
+            var indent = line.StartsWith("- ", StringComparison.Ordinal) ? "  " : "";
+            var column = 0;
+            foreach (var word in line.Split(' '))
+            {
+                var fits = column + 1 + word.Length <= TextWidth;
+                wrapped.Append(column == 0 ? "" : fits ? " " : "\n" + indent).Append(word);
+                column = column == 0 ? word.Length : fits ? column + 1 + word.Length : indent.Length + word.Length;
+            }
+            wrapped.Append('\n');
+        }
+        return wrapped.ToString();
+    }
+}

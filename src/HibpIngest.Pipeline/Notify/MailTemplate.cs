@@ -1,0 +1,88 @@
+using System.Net;
+using System.Text;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// A text with places to fill in: <c>{{name}}</c> is a value; <c>{{#name}}...{{/name}}</c> is written where the value is there (text that isn't empty, true), and once for
+/// each item of a list, which is <c>{{.}}</c> in it. In HTML every value is encoded. A name without a value is an error, so that a typing mistake can't go out.
+/// </summary>
+internal sealed partial class MailTemplate
+{
+    private readonly string _text;
+    private readonly bool _html;
+
+    private MailTemplate(string text, bool html)
+    {
+        // A tag that has a line to itself takes the line with it.
+        _text = LoneTag().Replace(text.ReplaceLineEndings("\n"), "${tag}");
+        _html = html;
+    }
+
+    /// <summary>One of the files in Templates; those that end in .html are HTML.</summary>
+    public static MailTemplate Load(string file)
+    {
+        using var stream = typeof(MailTemplate).Assembly.GetManifestResourceStream($"HibpIngest.Pipeline.Notify.Templates.{file}")
+            ?? throw new InvalidOperationException($"the template {file} is not in the program");
+        using var reader = new StreamReader(stream, Encoding.UTF8);
+        return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
+    }
+
+    /// <summary>A template from its text.</summary>
+    public static MailTemplate Parse(string text, bool html) => new(text, html);
+
+    /// <summary>Fills it in; values are string, bool or a list of strings, null is an empty text. Values are never looked through for tags.</summary>
+    public string Render(IReadOnlyDictionary<string, object?> values)
+    {
+        var result = new StringBuilder();
+        Render(_text, values, item: null, result);
+        return result.ToString();
+    }
+
+    private void Render(ReadOnlySpan<char> text, IReadOnlyDictionary<string, object?> values, string? item, StringBuilder result)
+    {
+        while (text.IndexOf("{{") is >= 0 and var open)
+        {
+            result.Append(text[..open]);
+            var close = text.IndexOf("}}");
+            var tag = text[(open + 2)..close].ToString();
+            text = text[(close + 2)..];
+            if (tag == ".")
+            {
+                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} stands outside of a list")));
+                continue;
+            }
+            if (!tag.StartsWith('#'))
+            {
+                result.Append(Encode((string?)Value(values, tag) ?? ""));
+                continue;
+            }
+            var end = $"{{{{/{tag[1..]}}}}}";
+            var length = text.IndexOf(end);
+            if (length < 0)
+                throw new InvalidOperationException($"{end} is missing");
+            var inner = text[..length];
+            text = text[(length + end.Length)..];
+            switch (Value(values, tag[1..]))
+            {
+                case true or string { Length: > 0 }:
+                    Render(inner, values, item, result);
+                    break;
+                case IReadOnlyList<string> items:
+                    foreach (var each in items)
+                        Render(inner, values, each, result);
+                    break;
+            }
+        }
+        result.Append(text);
+    }
+
+    private static object? Value(IReadOnlyDictionary<string, object?> values, string name) =>
+        values.TryGetValue(name, out var value) ? value : throw new InvalidOperationException($"the template asks for '{name}', which nothing gives");
+
+    private string Encode(string value) => _html ? WebUtility.HtmlEncode(value) : value;
+
+    [GeneratedRegex(@"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex LoneTag();
+}

@@ -1,0 +1,217 @@
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Accounts;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction, which unlists them; what
+/// follows is housekeeping. Its key is the listed loads: run again, beside itself too, it goes on with those. A load that comes later has a
+/// mark of its own, and nothing of it is touched.
+/// </summary>
+public sealed partial class RemoveBreach(PipelineContext context, int chunkRows = RemoveBreach.ChunkRows)
+{
+    /// <summary>
+    /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and the transaction that takes
+    /// the rows away is some 100 ms.
+    /// </summary>
+    public const int ChunkRows = 20_000;
+
+    // Accounts of one domain that are worked on together; the domains of a chunk side by side.
+    private const int DomainAccounts = 1_000;
+
+    // A part of the table has so many requests in flight, more or less.
+    private const int RequestsAPart = 4;
+
+    // A slice's lease is 60 s and is not renewed once its load is being removed; twice that, for clocks and a slow renewal.
+    private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
+    // Two minutes in all, behind the retries of each request: as long as a failover takes.
+    private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(64);
+
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+
+    private readonly ILogger _log = context.Logs.CreateLogger<RemoveBreach>();
+    private IProgress<RemovalProgress>? _progress;
+    private long _total;
+    private long _done;
+    private long _entities;
+
+    /// <exception cref="NotPossibleException">
+    /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
+    /// </exception>
+    public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
+    {
+        _progress = progress;
+        var name = (await context.Database.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
+        var loads = await context.Database.BeginRemovalAsync(breach, cancellationToken);
+        LogBegun(name, loads.Count);
+        await WaitForSlicesAsync(name, loads, cancellationToken);
+
+        // Loads of a store upgraded from schema 1 share their mark: one walk over the table is for all of them.
+        var marks = loads.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
+        _total = marks.Sum(AccountsOf);
+        Report(0);
+        foreach (var sharing in marks)
+        {
+            if (IsWalked(sharing))
+                await WalkTableAsync(sharing, cancellationToken);
+            if (sharing.Exists(load => load is { SharesMark: true, Mark: > 0 }))
+                LogMarkStays(sharing[0].Mark);
+            foreach (var load in sharing)
+            {
+                await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
+                // Before its row goes: a database that is restored from a backup later would take the zip for one that was never loaded.
+                if (await context.Database.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
+                    await context.Register.AddRemovedAsync(head.Blob, cancellationToken);
+                await context.Database.FinishRemovalAsync(load.Load, cancellationToken);
+                LogRemoved(name, load.Load);
+            }
+        }
+        var left = await context.Database.ListLoadsAsync(breach, cancellationToken);
+        return new BreachRemoval(name, [.. loads.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
+    }
+
+    private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
+
+    /// <summary>Whether rows that would name the entities are missing.</summary>
+    private static bool IsWalked(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
+
+    private static long AccountsOf(List<LoadRemoval> sharing) =>
+        sharing.Where(HasEntities).Sum(load => IsWalked(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
+
+    /// <summary>Until no slice can write behind the removal: none is begun any more, and one that is under way has a lease.</summary>
+    private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> loads, CancellationToken cancellationToken)
+    {
+        long[] ids = [.. loads.Select(load => load.Load)];
+        var began = context.Time.GetTimestamp();
+        while (await context.Database.HasLivingSlicesAsync(ids, cancellationToken))
+        {
+            if (context.Time.GetElapsedTime(began) > LongestWait)
+            {
+                throw new NotPossibleException(
+                    $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
+                    + "lookup: see what keeps it (hibp slices), then run 'hibp breach remove' again");
+            }
+            LogWaiting(breach);
+            _progress?.Report(new RemovalProgress(0, 0, Waiting: true));
+            await Task.Delay(LookEvery, context.Time, cancellationToken);
+        }
+    }
+
+    /// <summary>
+    /// Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts are done, so that a run that
+    /// is broken off goes on where it was.
+    /// </summary>
+    private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
+    {
+        var rows = new AccountBatch(chunkRows);
+        for (var first = load.First; first <= load.Last; first += chunkRows)
+        {
+            var last = Math.Min(first + chunkRows - 1, load.Last);
+            if (hasEntities)
+            {
+                await context.Database.ReadRowsAsync(load.Load, first, last, rows, cancellationToken);
+                var inFlight = AtOnce(context.Options.TransactionsInFlight, cancellationToken);
+                await Parallel.ForEachAsync(ByDomain(rows), inFlight, async (accounts, token) =>
+                {
+                    var changed = await PatientlyAsync(
+                        () => context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token);
+                    Interlocked.Add(ref _entities, changed);
+                    Report(accounts.Aliases.Length);
+                });
+            }
+            await context.Database.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
+        }
+    }
+
+    /// <summary>The accounts of a chunk by their domain, the most first, so that none of the large ones is left for last.</summary>
+    private static IEnumerable<(string Domain, string[] Aliases)> ByDomain(AccountBatch rows) =>
+        Enumerable.Range(0, rows.Count)
+            .Select(i => (Domain: Encoding.ASCII.GetString(rows.Domain(i)), Alias: Encoding.ASCII.GetString(rows.Alias(i))))
+            .GroupBy(account => account.Domain, account => account.Alias)
+            .SelectMany(domain => domain.Order(StringComparer.Ordinal).Chunk(DomainAccounts).Select(aliases => (domain.Key, aliases)))
+            .OrderByDescending(accounts => accounts.aliases.Length);
+
+    /// <summary>
+    /// Takes a mark off every account that has it, part by part of the table, page by page; how far each part is stands with the first of
+    /// its loads.
+    /// </summary>
+    private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
+    {
+        var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
+        var walk = TableWalk.Parse(recorded.Token);
+        using var recording = new SemaphoreSlim(1);
+        var before = _done;
+        var parts = AtOnce(Math.Max(context.Options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        await Parallel.ForAsync(0, IAccountTable.Parts, parts, async (part, token) =>
+        {
+            while (!walk.IsDone(part))
+            {
+                var page = await PatientlyAsync(() => context.Table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token), token);
+                Interlocked.Add(ref _entities, page.Changed);
+                Report(page.Changed);
+                await recording.WaitAsync(token);
+                try
+                {
+                    walk.MoveTo(part, page.Token);
+                    await context.Database.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
+                }
+                finally
+                {
+                    recording.Release();
+                }
+            }
+        });
+        // Rows are no measure of what the walk finds: an account may be in several, and an earlier run may have done a part.
+        Report(AccountsOf(sharing) - (Interlocked.Read(ref _done) - before));
+    }
+
+    private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
+
+    /// <summary>
+    /// Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and whoever runs it needn't
+    /// look after it.
+    /// </summary>
+    private async Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken)
+    {
+        for (var pause = FirstPause; ; pause *= 2)
+        {
+            try
+            {
+                return await call();
+            }
+            catch (StoreUnavailableException e) when (e is not StoreFullException && pause <= LongestPause)
+            {
+                LogPaused(e.Message, pause);
+                await Task.Delay(pause * (0.5 + (Random.Shared.NextDouble() / 2)), context.Time, cancellationToken);
+            }
+        }
+    }
+
+    private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
+
+    /// <summary>How far each part of the table has been walked.</summary>
+    private sealed class TableWalk(string?[] tokens)
+    {
+        // No token of a service is this short.
+        private const string Done = ".";
+
+        public static TableWalk Parse(string? text) =>
+            new(text is null ? new string?[IAccountTable.Parts] : JsonSerializer.Deserialize<string?[]>(text)!);
+
+        public bool IsDone(int part) => tokens[part] == Done;
+
+        public string? Token(int part) => tokens[part];
+
+        /// <param name="part">0 and up.</param>
+        /// <param name="token">Of the next page; null: there is none.</param>
+        public void MoveTo(int part, string? token) => tokens[part] = token ?? Done;
+
+        public override string ToString() => JsonSerializer.Serialize(tokens);
+    }
+}

@@ -1,0 +1,172 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
+public sealed class StoreSetup(PipelineContext context)
+{
+    private readonly SemaphoreSlim _one = new(1);
+    private volatile bool _ensured;
+
+    /// <summary>
+    /// <see cref="EnsureAsync"/>, until it has succeeded once; callers at the same time wait for one try. For a host whose process must not end because a store is down: every piece of work begins with it.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">As there.</exception>
+    public async Task EnsureOnceAsync(CancellationToken cancellationToken)
+    {
+        if (_ensured)
+            return;
+        await _one.WaitAsync(cancellationToken);
+        try
+        {
+            if (!_ensured)
+                await EnsureAsync(cancellationToken);
+            _ensured = true;
+        }
+        finally
+        {
+            _one.Release();
+        }
+    }
+
+    /// <summary>Whether the stores were set up at some time and no load is open, as the register tells: then nothing needs the database, and a serverless one may go on pausing.</summary>
+    public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await context.Register.GetIdentityAsync(cancellationToken) is not null && (await context.Register.ListOpenAsync(cancellationToken)).Count == 0;
+        }
+        catch (StoreRefusedException)
+        {
+            return false; // no register yet, or something else that the set-up tells
+        }
+    }
+
+    /// <summary>Creates container, queues and tables that are missing, sets up a fresh database, and records or compares the store identity.</summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not this program's.</exception>
+    public async Task EnsureAsync(CancellationToken cancellationToken)
+    {
+        await EnsureSchemaAsync(context.Database, cancellationToken);
+        await context.Blobs.CreateAsync(cancellationToken);
+        foreach (var queue in QueueNames.All)
+        {
+            await context.Queues.Get(queue).CreateAsync(cancellationToken);
+            await context.Queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
+        }
+        await context.Table.CreateAsync(cancellationToken);
+        await context.Register.CreateAsync(cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
+        await EnsureIdsAsync(cancellationToken);
+    }
+
+    /// <summary>Whether the stores are set up, and belong together. Makes nothing: for what reads, or changes only what is there. False: neither has been set up yet.</summary>
+    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    public async Task<bool> CheckAsync(CancellationToken cancellationToken)
+    {
+        var inDatabase = await HasSchemaAsync(context.Database, cancellationToken) ? await context.Database.GetIdentityAsync(cancellationToken) : null;
+        var inTable = await FindIdentityAsync(cancellationToken);
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken);
+        if (inTable is null)
+            return false; // the database's identity is written first: one without a load is a set-up that was cut off
+        await RequireIdsAsync(cancellationToken);
+        return true;
+    }
+
+    /// <summary>Whether a database has its schema; false: it is not there, or is empty. Makes nothing.</summary>
+    /// <exception cref="StoreMismatchException">It has another program's.</exception>
+    public static async Task<bool> HasSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
+    {
+        var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
+        if (found > expected)
+            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
+        if (found > 0 && found < expected)
+            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
+        return found > 0;
+    }
+
+    /// <summary>A fresh database gets its schema.</summary>
+    /// <exception cref="StoreMismatchException">It has another program's.</exception>
+    public static async Task EnsureSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
+    {
+        if (!await HasSchemaAsync(database, cancellationToken))
+            await database.UpgradeAsync(cancellationToken);
+    }
+
+    /// <summary>Compares schema and identity, without asking whether the database is behind.</summary>
+    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    internal async Task EnsureBelongTogetherAsync(CancellationToken cancellationToken)
+    {
+        await EnsureSchemaAsync(context.Database, cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
+    }
+
+    internal async Task EnsureIdsAsync(CancellationToken cancellationToken) =>
+        await context.Register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
+
+    /// <summary>
+    /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks that are others' in the table. What is confirmed is read first: it never runs ahead of
+    /// the database.
+    /// </summary>
+    private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
+    {
+        var (confirmed, movingOn) = await context.Register.GetConfirmedAsync(cancellationToken);
+        if (movingOn)
+        {
+            throw new StoreMismatchException($"database {context.Database.DisplayName} was restored from a backup, and moving it on was broken off: "
+                + "stop every host, then run 'hibp database restored' again");
+        }
+        var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
+        if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
+        {
+            throw new StoreMismatchException($"database {context.Database.DisplayName} was restored from a backup: it knows loads up to {highest.Load} and marks up to {highest.Mark}, "
+                + $"the account table has loads up to {confirmed.Load} and marks up to {confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+        }
+        return highest;
+    }
+
+    private async Task EnsureIdentityAsync(CancellationToken cancellationToken)
+    {
+        var inDatabase = await context.Database.GetIdentityAsync(cancellationToken);
+        var inTable = await context.Register.GetIdentityAsync(cancellationToken);
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken);
+        inDatabase ??= await context.Database.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        inTable ??= await context.Register.AddIdentityAsync(inDatabase, cancellationToken);
+        await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
+    }
+
+    private async Task<StoreIdentity?> FindIdentityAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await context.Register.GetIdentityAsync(cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null;
+        }
+    }
+
+    private async Task RequireMatchAsync(StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
+    {
+        var database = context.Database.DisplayName;
+        // The database's identity is written first, so one that only the table has is another database's.
+        if (inDatabase is null && inTable is not null)
+        {
+            throw new StoreMismatchException($"the account table belongs to another database than {database}, which is fresh: its marks would relabel everyone in the table; "
+                + "use the database it was filled from, or another storage account");
+        }
+        if (inTable is null && inDatabase is not null && await context.Database.HasLoadsAsync(cancellationToken))
+        {
+            throw new StoreMismatchException($"database {database} has loads whose accounts are in another account table than this, which is fresh: "
+                + "use the storage account it belongs to, or a fresh database");
+        }
+        if (inTable is not null && inTable != inDatabase)
+        {
+            throw new StoreMismatchException($"database {database} (store {inDatabase?.Id}) and the account table (store {inTable.Id}) do not belong together: "
+                + "use the pair that does; property names in the table are the database's marks");
+        }
+        if (inTable is not (null or { PartitionSpread: 1, StorageAccounts: 1 }))
+            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
+    }
+}

@@ -1,0 +1,207 @@
+using System.Runtime.ExceptionServices;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// One try of a slice under its lease: its transactions in their order, and which of them are done. Whatever ends it early, those in flight are waited for, so that what is recorded as done is what
+/// has been written.
+/// </summary>
+internal sealed class SliceRun : IAsyncDisposable
+{
+    private readonly PipelineContext _context;
+    private readonly SliceWork _work;
+    private readonly string _owner;
+    private readonly CancellationToken _cancellation;
+
+    private readonly TimeSpan _patience;
+    private readonly CancellationTokenSource _limit;
+    private readonly CancellationTokenSource _lost = new();
+    private readonly CancellationTokenSource _halt; // cancels what is in flight
+    private readonly CancellationTokenSource _stop; // begins nothing more, and ends what waits
+    private readonly CancellationTokenSource _ended = new();
+    private readonly Task _renewing;
+
+    private readonly Lock _lock = new();
+    private byte[]? _done;
+    private ExceptionDispatchInfo? _failure;
+
+    public SliceRun(PipelineContext context, SliceWork work, string owner, CancellationToken cancellationToken)
+    {
+        (_context, _work, _owner, _cancellation) = (context, work, owner, cancellationToken);
+        // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
+        _patience = context.Options.PlanLimit > TimeSpan.Zero ? context.Options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
+        _limit = new CancellationTokenSource(_patience, context.Time);
+        _halt = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _lost.Token);
+        _stop = CancellationTokenSource.CreateLinkedTokenSource(_halt.Token, _limit.Token);
+        _renewing = RenewAsync();
+    }
+
+    /// <summary>Somebody else has the slice by now, or nothing of its load may be written any more.</summary>
+    public bool Lost => _lost.IsCancellationRequested;
+
+    /// <summary>How far it is; null: as recorded before.</summary>
+    public SliceProgress? Progress
+    {
+        get
+        {
+            lock (_lock)
+                return _done is null ? null : new SliceProgress(SliceBuffers.OrderVersion, [.. _done]);
+        }
+    }
+
+    /// <summary>Reads the rows and upserts what is not done yet; returns the slice's number of entities, and anything where it was <see cref="Lost"/>.</summary>
+    /// <exception cref="StoreThrottledException">The half of the plan's limit has passed.</exception>
+    public async Task<int> UpsertAsync()
+    {
+        var slice = _work.Slice;
+        var rows = SliceBuffers.Rent(slice.Count);
+        try
+        {
+            await _context.Database.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, _halt.Token);
+            if (rows.Accounts.Count != slice.Count)
+                throw new RowsMissingException(slice, rows.Accounts.Count);
+            await UpsertAsync(rows, rows.GroupByDomain());
+            return rows.Entities;
+        }
+        catch (OperationCanceledException) when (Lost)
+        {
+            return 0;
+        }
+        finally
+        {
+            SliceBuffers.Return(rows);
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _ended.CancelAsync();
+        await _renewing;
+        foreach (var source in (CancellationTokenSource[])[_ended, _stop, _halt, _lost, _limit])
+            source.Dispose();
+    }
+
+    private async Task UpsertAsync(SliceBuffers rows, int transactions)
+    {
+        var done = new byte[(transactions + 7) / 8];
+        if (_work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before && before.Done.Length == done.Length)
+            before.Done.CopyTo(done, 0);
+        lock (_lock)
+            _done = done;
+
+        var inFlight = new TransactionsInFlight(_context.Options.TransactionsInFlight, _stop.Token);
+        var begun = new Begun();
+        var left = 0;
+        try
+        {
+            for (left = transactions; left > 0; left--)
+            {
+                var next = transactions - left;
+                if (IsDone(done, next))
+                    continue;
+                await inFlight.EnterAsync();
+                begun.Add();
+                _ = Task.Run(() => TransactAsync(rows, next, done, inFlight, begun), CancellationToken.None);
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+            // What is in flight ends first.
+        }
+        await begun.EndAsync();
+
+        if (Lost)
+            return;
+        _cancellation.ThrowIfCancellationRequested();
+        _failure?.Throw();
+        if (left > 0)
+            throw new StoreThrottledException($"its transactions were not all done within {_patience}, half of HIBP_PLANLIMIT; those that are done are kept");
+    }
+
+    private async Task TransactAsync(SliceBuffers rows, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)
+    {
+        try
+        {
+            var (domain, aliases) = rows.Transaction(index);
+            await _context.Table.UpsertAsync(domain, aliases, rows.Accounts.Memory, _work.Mark, inFlight, _halt.Token);
+            lock (_lock)
+                done[index / 8] |= (byte)(1 << (index % 8));
+        }
+        catch (Exception e)
+        {
+            await FailAsync(e);
+        }
+        finally
+        {
+            inFlight.Leave();
+            begun.Remove();
+        }
+    }
+
+    /// <summary>The first failure is the one that counts: those behind it may be its consequence.</summary>
+    private async Task FailAsync(Exception error)
+    {
+        Interlocked.CompareExchange(ref _failure, ExceptionDispatchInfo.Capture(error), null);
+        await _stop.CancelAsync();
+    }
+
+    private bool IsDone(byte[] done, int index)
+    {
+        lock (_lock)
+            return (done[index / 8] & (1 << (index % 8))) != 0;
+    }
+
+    /// <summary>Keeps the lease, for as long as anything is in flight, and records how far the slice is; stops when the lease is lost, or the load has been stopped.</summary>
+    private async Task RenewAsync()
+    {
+        using var timer = new PeriodicTimer(_context.Options.SliceLease / 3, _context.Time);
+        try
+        {
+            while (await timer.WaitForNextTickAsync(_ended.Token) && !Lost)
+            {
+                try
+                {
+                    var (load, number) = (_work.Slice.Load, _work.Slice.Number);
+                    if (!await _context.Database.RenewSliceAsync(load, number, _owner, _context.Options.SliceLease, Progress, _ended.Token))
+                        await _lost.CancelAsync();
+                }
+                catch (StoreUnavailableException)
+                {
+                    // It may be back before the lease ends; if somebody else has taken the slice by then, the next renewal says so.
+                }
+            }
+        }
+        catch (OperationCanceledException) when (_ended.IsCancellationRequested)
+        {
+            // The try has ended.
+        }
+        catch (Exception e)
+        {
+            await FailAsync(e);
+        }
+    }
+
+    /// <summary>Counts the transactions that have been begun and not ended.</summary>
+    private sealed class Begun
+    {
+        private readonly TaskCompletionSource _none = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private int _count = 1; // whoever begins them
+
+        public void Add() => Interlocked.Increment(ref _count);
+
+        public void Remove()
+        {
+            if (Interlocked.Decrement(ref _count) == 0)
+                _none.SetResult();
+        }
+
+        /// <summary>None is begun any more; completes when all have ended.</summary>
+        public Task EndAsync()
+        {
+            Remove();
+            return _none.Task;
+        }
+    }
+}

@@ -1,0 +1,20 @@
+namespace HibpIngest.Samples;
+
+/// <summary>What a synthetic breach holds. The same options give the same text.</summary>
+public sealed record SampleOptions
+{
+    /// <summary>Most accounts of one sample: the range of <see cref="SampleAccounts"/>.</summary>
+    public const long MaxAccounts = SampleAccounts.MaxIndex + 1;
+
+    /// <summary>Distinct accounts; 1 to <see cref="MaxAccounts"/>.</summary>
+    public required long Accounts { get; init; }
+
+    /// <summary>Another seed gives other accounts: of two samples of a million each, some ten coincide.</summary>
+    public int Seed { get; init; } = 1;
+
+    /// <summary>How many of each hundred accounts are those of the sample with <see cref="OverlapSeed"/> and at least as many accounts; 0 to 100.</summary>
+    public int OverlapPercent { get; init; }
+
+    /// <summary>Seed of the sample that this one overlaps with.</summary>
+    public int OverlapSeed { get; init; }
+}

@@ -1,0 +1,66 @@
+using System.Xml.Linq;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Layout;
+
+/// <summary>The rooms of the house: which project may know which, and how wide a port may be.</summary>
+public sealed class LayoutTests
+{
+    private const int MostMembersOfAPort = 12;
+
+    private static readonly Dictionary<string, string[]> References = new()
+    {
+        ["HibpIngest.Core"] = [],
+        // Capabilities: no adapter, no host.
+        ["HibpIngest.Archives"] = ["HibpIngest.Core"],
+        ["HibpIngest.Pipeline"] = ["HibpIngest.Archives", "HibpIngest.Core"],
+        ["HibpIngest.Lookup"] = ["HibpIngest.Core"],
+        ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
+        ["HibpIngest.Samples"] = [],
+        // Adapters: no capability, no host, and nothing of one another.
+        ["HibpIngest.AzureStorage"] = ["HibpIngest.Core"],
+        ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
+        // Hosts.
+        ["HibpIngest.Hosting"] = ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql"],
+        ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
+        ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
+    };
+
+    [Fact]
+    public void Projects_know_those_that_they_may_and_no_other()
+    {
+        var found = Directory.GetDirectories(RepositoryFile.Path("src"))
+            .SelectMany(folder => Directory.GetFiles(folder, "*.csproj"))
+            .ToDictionary(file => Path.GetFileNameWithoutExtension(file), ReferencesOf);
+        Assert.Equal(References.Keys.Order(), found.Keys.Order());
+        Assert.All(References, expected => Assert.Equal((expected.Key, string.Join(' ', expected.Value)), (expected.Key, string.Join(' ', found[expected.Key]))));
+    }
+
+    [Theory]
+    [InlineData("HibpIngest.Lookup", "SqlClient", "SQLite", "Azure.", "Queue")]
+    [InlineData("HibpIngest.Core", "SqlClient", "SQLite", "Azure.", "SharpZipLib")]
+    [InlineData("HibpIngest.Pipeline", "SqlClient", "SQLite", "Azure.")]
+    public void Capabilities_know_no_driver(string project, params string[] drivers)
+    {
+        var packages = XDocument.Load(RepositoryFile.Path($"src/{project}/{project}.csproj"))
+            .Descendants("PackageReference").Select(package => (string)package.Attribute("Include")!).ToList();
+        Assert.All(drivers, driver => Assert.DoesNotContain(packages, package => package.Contains(driver, StringComparison.Ordinal)));
+    }
+
+    [Fact]
+    public void Ports_are_narrow()
+    {
+        // The sums of them are for the composition root.
+        var ports = typeof(IBreachDatabase).Assembly.GetExportedTypes()
+            .Where(type => type.IsInterface && type.Namespace == typeof(IBreachDatabase).Namespace && type != typeof(IBreachDatabase) && type != typeof(IStoreRegister))
+            .ToDictionary(type => type.Name, type => type.GetMembers().Count(member => member is not System.Reflection.MethodInfo { IsSpecialName: true }));
+        Assert.All(ports, port => Assert.True(port.Value <= MostMembersOfAPort, $"{port.Key} has {port.Value} members"));
+        Assert.Empty(typeof(IBreachDatabase).GetMembers());
+        Assert.Empty(typeof(IStoreRegister).GetMembers());
+    }
+
+    private static string[] ReferencesOf(string project) =>
+        [.. XDocument.Load(project).Descendants("ProjectReference")
+            .Select(reference => Path.GetFileNameWithoutExtension(((string)reference.Attribute("Include")!).Replace('\\', '/')))
+            .Order(StringComparer.Ordinal)];
+}
