@@ -39,6 +39,25 @@ internal static partial class DocumentFiles
         }
     }
 
+    /// <summary>A document's snippets of a language.</summary>
+    public static IEnumerable<string> Snippets(string document, string language)
+    {
+        var lines = new List<string>();
+        var last = 0;
+        foreach (var (number, line, _) in Lines(document).Where(line => line.Snippet == language))
+        {
+            if (lines.Count > 0 && number != last + 1)
+            {
+                yield return string.Join('\n', lines);
+                lines.Clear();
+            }
+            lines.Add(line);
+            last = number;
+        }
+        if (lines.Count > 0)
+            yield return string.Join('\n', lines);
+    }
+
     /// <summary>A document's text without its snippets.</summary>
     public static string Prose(string document) => string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
 

@@ -50,7 +50,7 @@ public sealed partial class ReadmeTests
                 if (word.StartsWith('-'))
                 {
                     var known = options.Any(option => option.Name == word.Split('=')[0] || option.Aliases.Contains(word.Split('=')[0]));
-                    Assert.True(known, $"{document}: hibp {command}: there is no option {word}");
+                    Assert.True(known, $"{document}: hibp {command.Trim()}: there is no option {word}");
                 }
                 else if (at.Subcommands.FirstOrDefault(below => below.Name == word) is { } below)
                 {
@@ -59,7 +59,7 @@ public sealed partial class ReadmeTests
                 }
                 else
                 {
-                    Assert.True(at.Subcommands.Count == 0, $"{document}: hibp {command}: there is no command {word}");
+                    Assert.True(at.Subcommands.Count == 0, $"{document}: hibp {command.Trim()}: there is no command {word}");
                 }
             }
         }
