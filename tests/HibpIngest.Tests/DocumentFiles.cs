@@ -12,7 +12,8 @@ internal static partial class DocumentFiles
     public static IReadOnlyList<string> All { get; } =
     [
         "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-        .. Directory.GetFiles(Path.Combine(Root, "docs"), "*.md").Select(file => "docs/" + Path.GetFileName(file)).Order(StringComparer.Ordinal),
+        .. Directory.GetFiles(Path.Combine(Root, "docs"), "*.md").Select(file => $"docs/{Path.GetFileName(file)}")
+            .Order(StringComparer.Ordinal),
     ];
 
     /// <summary>One of <see cref="All"/>.</summary>
@@ -59,7 +60,8 @@ internal static partial class DocumentFiles
     }
 
     /// <summary>A document's text without its snippets.</summary>
-    public static string Prose(string document) => string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
+    public static string Prose(string document) =>
+        string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
 
     [GeneratedRegex(@"\s+", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Blanks();

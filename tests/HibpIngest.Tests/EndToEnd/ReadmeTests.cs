@@ -12,7 +12,10 @@ using HibpIngest.Tests.Cli;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and docs/settings.md has every setting.</summary>
+/// <summary>
+/// What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and docs/settings.md has every
+/// setting.
+/// </summary>
 public sealed partial class ReadmeTests
 {
     private const string Settings = "docs/settings.md";
@@ -39,7 +42,8 @@ public sealed partial class ReadmeTests
     [Fact]
     public void Commands_named_in_prose_exist_with_their_options()
     {
-        var named = DocumentFiles.All.SelectMany(document => InlineCommand().Matches(DocumentFiles.Prose(document)).Select(match => (document, match.Groups["words"].Value))).ToList();
+        var named = DocumentFiles.All.SelectMany(document => InlineCommand().Matches(DocumentFiles.Prose(document))
+            .Select(match => (document, match.Groups["words"].Value))).ToList();
         Assert.True(named.Count > 40, "the documents were expected to name commands");
         foreach (var (document, command) in named)
         {
@@ -76,11 +80,14 @@ public sealed partial class ReadmeTests
     public void The_settings_page_has_every_setting_with_its_default()
     {
         var text = DocumentFiles.Read(Settings);
-        var options = typeof(PipelineOptions).GetProperties().Where(property => property.Name is not (nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom)))
+        var options = typeof(PipelineOptions).GetProperties()
+            .Where(property => property.Name is not (nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom)))
             .Select(property => $"HIBP_{property.Name.ToUpperInvariant()}");
-        var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite).Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
+        var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
+            .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
         // Each option as the log has it: HIBP_BATCHROWS=20000, ...
-        var defaults = PipelineSettings.Read(null, null, new Hashtable()).Describe().Split(", ").Select(option => option.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+        var defaults = PipelineSettings.Read(null, null, new Hashtable()).Describe().Split(", ")
+            .Select(option => option.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
         foreach (var name in options.Concat(limits))
             Assert.Contains($"\n| {name} | {Shown(defaults[name])} | ", text, StringComparison.OrdinalIgnoreCase);
 
@@ -98,7 +105,8 @@ public sealed partial class ReadmeTests
     [Fact]
     public void Settings_that_are_named_exist()
     {
-        var named = DocumentFiles.All.SelectMany(document => Variable().Matches(DocumentFiles.Read(document)).Select(match => (document, match.Value))).Distinct().ToList();
+        var named = DocumentFiles.All.SelectMany(document => Variable().Matches(DocumentFiles.Read(document))
+            .Select(match => (document, match.Value))).Distinct().ToList();
         Assert.True(named.Count > 30, "the documents were expected to name settings");
         foreach (var (document, name) in named.Where(one => one.Value is not "HIBP_TEST_SQLSERVER")) // of the tests
             Assert.True(Exists(name), $"{document}: there is no setting {name}");
@@ -128,11 +136,18 @@ public sealed partial class ReadmeTests
     }
 
     /// <summary>As the page shows a default: sizes in MiB or TiB, everything else as it is set.</summary>
-    private static string Shown(string value) => long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) && number >= 1 << 20
-        && number % (1 << 20) == 0 ? number % (1L << 40) == 0 ? $"{number >> 40} TiB" : $"{number >> 20} MiB" : value;
+    private static string Shown(string value)
+    {
+        const long MiB = 1L << 20;
+        const long TiB = 1L << 40;
+        if (!long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number < MiB || number % MiB != 0)
+            return value;
+        return number % TiB == 0 ? $"{number / TiB} TiB" : $"{number / MiB} MiB";
+    }
 
     /// <summary>The lines of a document's shell snippets.</summary>
-    private static IEnumerable<string> ShellLines(string document) => DocumentFiles.Lines(document).Where(line => line.Snippet == "sh").Select(line => line.Line);
+    private static IEnumerable<string> ShellLines(string document) =>
+        DocumentFiles.Lines(document).Where(line => line.Snippet == "sh").Select(line => line.Line);
 
     [GeneratedRegex(@"`hibp(?<words>\s[^`]+)`", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex InlineCommand();
