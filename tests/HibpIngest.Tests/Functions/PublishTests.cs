@@ -69,16 +69,16 @@ public sealed class PublishTests
         Assert.Equal((16, 8, new PipelineOptions().MaxTries, "00:00:30", "base64"),
             ((int)queues["batchSize"]!, (int)queues["newBatchThreshold"]!, (int)queues["maxDequeueCount"]!, (string?)queues["visibilityTimeout"], (string?)queues["messageEncoding"]));
         Assert.Equal((1, 5), ((int)host["extensions"]!["blobs"]!["maxDegreeOfParallelism"]!, (int)host["extensions"]!["blobs"]!["poisonBlobThreshold"]!));
-        // The largest budget that the README names, and what an ingest may need beyond it.
+        // The largest budget that docs/deploying.md names, and what an ingest may need beyond it.
         Assert.True(TimeSpan.Parse((string)host["functionTimeout"]!, System.Globalization.CultureInfo.InvariantCulture) > TimeSpan.FromMinutes(25 + 1.5 + 1));
     }
 
     [Fact]
-    public void The_example_names_every_setting_with_its_default_and_the_readme_explains_them()
+    public void The_example_names_every_setting_with_its_default_and_the_documents_explain_them()
     {
-        var readme = File.ReadAllText(RepositoryFile.Path("README.md"));
+        var documents = DocumentFiles.ReadAll();
         var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject().ToDictionary(value => value.Key, value => (string)value.Value!);
-        Assert.All(values.Keys, name => Assert.Contains(name, readme, StringComparison.Ordinal));
+        Assert.All(values.Keys, name => Assert.Contains(name, documents, StringComparison.Ordinal));
         var settings = HandlerSettings.Read(values);
         Assert.Empty(settings.UnknownVariables);
         // Each option as the log has it (HIBP_BATCHROWS=20000, ...), with nothing set but what has no default.

@@ -23,7 +23,7 @@ internal static class PublishedApp
     {
         var folder = Directory.CreateTempSubdirectory("hibp-test-app-").FullName;
         AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(folder, recursive: true);
-        // As the README says; what it prints is shown when it fails.
+        // As docs/deploying.md says; what it prints is shown when it fails.
         var start = new ProcessStartInfo("dotnet", ["publish", "src/HibpIngest.Functions", "-c", "Release", "-o", folder])
         {
             WorkingDirectory = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln")),

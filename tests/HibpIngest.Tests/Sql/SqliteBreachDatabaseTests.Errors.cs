@@ -222,9 +222,9 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public void The_library_has_none_of_the_known_defects_and_is_the_one_that_the_readme_names()
+    public void The_library_has_none_of_the_known_defects_and_is_the_one_that_the_documents_name()
     {
         Assert.True(SqliteBreachDatabase.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteBreachDatabase.LibraryVersion}");
-        Assert.Contains($"The bundled SQLite is {SqliteBreachDatabase.LibraryVersion}.", File.ReadAllText(RepositoryFile.Path("README.md")), StringComparison.Ordinal);
+        Assert.Contains($"The bundled SQLite is {SqliteBreachDatabase.LibraryVersion}.", DocumentFiles.ReadAllUnwrapped(), StringComparison.Ordinal);
     }
 }

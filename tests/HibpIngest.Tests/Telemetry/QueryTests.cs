@@ -16,7 +16,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>The queries of the workbook and of the alerts: Kusto finds nothing wrong with them, and what they ask for is what the code emits.</summary>
+/// <summary>The queries of the workbook, of the alerts and of the documents: Kusto finds nothing wrong with them, and what they ask for is what the code emits.</summary>
 public sealed partial class QueryTests
 {
     // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies, apptraces; the columns that all have come first.
@@ -98,6 +98,10 @@ public sealed partial class QueryTests
         using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
         foreach (var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
             queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
+        var documented = DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto").Select((query, index) => ($"{document}, query {index + 1}", query))).ToList();
+        Assert.NotEmpty(documented);
+        foreach (var (name, query) in documented)
+            queries.Add(name, query);
         return queries;
     }
 

@@ -1,0 +1,126 @@
+#!/usr/bin/env node
+// Runs the demo on a terminal and draws the screen that it leaves as docs/demo.svg: node docs/demo.mjs
+// Needs Linux (script, of util-linux, gives the demo its terminal), the .NET SDK 10 and Node 20 or newer.
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const docs = dirname(fileURLToPath(import.meta.url));
+const root = dirname(docs);
+const columns = 100;
+const command = "dotnet run --project src/HibpIngest.Cli -c Release -- demo";
+
+// What is to be built and installed is built and installed before, so that the picture shows the demo alone.
+execFileSync("dotnet", ["build", "src/HibpIngest.Cli", "-c", "Release", "-v", "q"], { cwd: root, stdio: "inherit" });
+execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--silent"], { cwd: join(root, "infra", "local"), stdio: "inherit" });
+
+const output = execFileSync("script", ["-qec", `stty cols ${columns} rows 50; ${command}`, "/dev/null"], {
+  cwd: root,
+  encoding: "utf8",
+  env: { ...process.env, TERM: "xterm-256color", DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_NOLOGO: "1" },
+  maxBuffer: 64 << 20,
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const screen = draw(output);
+while (screen.length > 0 && isBlank(screen[0])) screen.shift();
+while (screen.length > 0 && isBlank(screen.at(-1))) screen.pop();
+const typed = [...`$ ${command}`].map(character => ({ character, style: { bold: true } }));
+const file = join(docs, "demo.svg");
+writeFileSync(file, svg([typed, ...screen]));
+console.log(`${file}: ${screen.length + 1} lines`);
+
+/** The lines that a terminal shows when all was written: of its control sequences, those that the demo uses. */
+function draw(text) {
+  const lines = [];
+  let row = 0, column = 0, style = {};
+  const line = () => (lines[row] ??= []);
+  for (let at = 0; at < text.length;) {
+    const sequence = /^\x1b(?:\[([?\d;]*)([A-Za-z])|[=>]|\][^\x07]*\x07)/.exec(text.slice(at, at + 200));
+    if (sequence) {
+      at += sequence[0].length;
+      const count = Number(sequence[1]) || 1;
+      switch (sequence[2]) {
+        case "A": row = Math.max(0, row - count); break;
+        case "B": row += count; break;
+        case "C": column += count; break;
+        case "D": column = Math.max(0, column - count); break;
+        case "E": row += count; column = 0; break;
+        case "F": row = Math.max(0, row - count); column = 0; break;
+        case "G": column = count - 1; break;
+        case "J": line().length = Math.min(line().length, column); lines.length = Math.min(lines.length, row + 1); break;
+        case "K":
+          if (sequence[1] === "2") lines[row] = [];
+          else line().length = Math.min(line().length, column);
+          break;
+        case "m": style = restyle(style, sequence[1].split(";").map(Number)); break;
+        case "h": case "l": case undefined: break;
+        default: throw new Error(`the demo wrote a control sequence that this script does not know: ${JSON.stringify(sequence[0])}`);
+      }
+      continue;
+    }
+    const character = String.fromCodePoint(text.codePointAt(at));
+    at += character.length;
+    if (character === "\r") column = 0;
+    else if (character === "\n") row++;
+    else if (character >= " ") {
+      while (line().length < column) line().push({ character: " ", style: {} });
+      line()[column++] = { character, style };
+    }
+  }
+  return Array.from(lines, cells => cells ?? []);
+}
+
+function restyle(style, codes) {
+  const next = { ...style };
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at];
+    if (code === 0) return {};
+    else if (code === 1) next.bold = true;
+    else if (code === 2) next.dim = true;
+    else if (code === 22) next.bold = next.dim = false;
+    else if (code === 39) delete next.color;
+    else if (code >= 30 && code <= 37) next.color = code - 30;
+    else if (code >= 90 && code <= 97) next.color = code - 82;
+    else if (code === 38 && codes[at + 1] === 5) next.color = codes[at += 2];
+  }
+  return next;
+}
+
+function isBlank(cells) {
+  return cells.every(cell => cell.character === " ");
+}
+
+function svg(lines) {
+  const width = 8.4, height = 18, margin = 16;
+  const palette = {
+    0: "#484f58", 1: "#ff7b72", 2: "#3fb950", 3: "#d29922", 4: "#58a6ff", 5: "#bc8cff", 6: "#39c5cf", 7: "#b1bac4",
+    8: "#6e7681", 9: "#ffa198", 10: "#56d364", 11: "#e3b341", 12: "#79c0ff", 13: "#d2a8ff", 14: "#56d4dd", 15: "#ffffff",
+  };
+  const escape = text => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const rows = lines.map((cells, index) => {
+    const runs = [];
+    for (const [column, cell] of cells.entries()) {
+      const key = JSON.stringify(cell.style);
+      if (runs.at(-1)?.key === key) runs.at(-1).text += cell.character;
+      else runs.push({ key, column, style: cell.style, text: cell.character });
+    }
+    // Each run at its column, as wide as its characters: whatever font there is, columns stay columns.
+    return runs.filter(run => run.text.trim() !== "").map(run => {
+      const text = run.text.trimEnd();
+      const attributes = [
+        `x="${(margin + run.column * width).toFixed(1)}"`, `y="${margin + 13 + index * height}"`, `textLength="${(text.length * width).toFixed(1)}"`,
+        run.style.bold ? `font-weight="bold"` : "", run.style.dim ? `opacity="0.6"` : "",
+        run.style.color === undefined ? "" : `fill="${palette[run.style.color] ?? "#e6edf3"}"`,
+      ].filter(Boolean).join(" ");
+      return `  <text ${attributes}>${escape(text)}</text>\n`;
+    }).join("");
+  }).join("");
+  const size = [Math.ceil(2 * margin + columns * width), 2 * margin + lines.length * height];
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" viewBox="0 0 ${size[0]} ${size[1]}" role="img" aria-label="hibp demo on a terminal">
+ <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+ <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3" xml:space="preserve" style="white-space: pre">
+${rows} </g>
+</svg>
+`;
+}
