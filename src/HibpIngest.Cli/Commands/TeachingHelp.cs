@@ -39,7 +39,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         }
         if (command is RootCommand)
         {
-            output.WriteLine("Environment variables (with their defaults; every other setting of the README is read the same way):");
+            output.WriteLine("Environment variables (with their defaults; every other setting of docs/settings.md is read the same way):");
             foreach (var (name, meaning) in Variables)
                 output.WriteLine($"  {name,-24} {meaning}");
             output.WriteLine();

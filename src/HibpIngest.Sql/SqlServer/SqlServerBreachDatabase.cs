@@ -64,7 +64,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     public string DisplayName => _connections.DisplayName;
 
     /// <summary>Names the database; nothing is called. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
-    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient: see the README.</param>
+    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient: see docs/deploying.md.</param>
     /// <param name="time">The clock: the server's own, if it is <see cref="TimeProvider.System"/>.</param>
     /// <param name="logs">Gets what was tried again, and copies that ran out of time.</param>
     /// <param name="options">How it works with the server; null: the defaults.</param>
