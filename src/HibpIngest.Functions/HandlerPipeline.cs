@@ -3,6 +3,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Functions;
 
@@ -86,9 +87,9 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep);
 
-    [LoggerMessage(9041, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
+    [LoggerMessage(EventIds.HandlerPipelineWrong, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
     private static partial void LogWrong(ILogger log, string reason);
 
-    [LoggerMessage(9042, LogLevel.Warning, "{Variables} means nothing here: look for a misspelt name")]
+    [LoggerMessage(EventIds.HandlerPipelineUnknown, LogLevel.Warning, "{Variables} means nothing here: look for a misspelt name")]
     private static partial void LogUnknown(ILogger log, string variables);
 }

@@ -9,7 +9,7 @@ namespace HibpIngest.Functions;
 internal static class Program
 {
     // What is in hand stops at its next batch or transaction, of seconds; the platform waits longer than this.
-    private static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan ShutdownTimeout = TimeSpan.FromSeconds(30);
 
     private static async Task<int> Main()
     {
@@ -26,7 +26,7 @@ internal static class Program
         builder.Logging.SetMinimumLevel(LogLevel.Information).AddFilter("Microsoft", LogLevel.Warning).AddFilter("Azure", LogLevel.Warning);
         // The host takes what is on standard output, line by line.
         builder.Logging.AddSimpleConsole(console => (console.SingleLine, console.ColorBehavior) = (true, LoggerColorBehavior.Disabled));
-        builder.Services.AddRoutingCore().Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownPatience);
+        builder.Services.AddRoutingCore().Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
         builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
         {
             server.Listen(IPAddress.Loopback, port);

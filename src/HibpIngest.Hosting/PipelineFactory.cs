@@ -3,6 +3,7 @@ using HibpIngest.Delivery;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Hosting;
 
@@ -31,6 +32,6 @@ public static partial class PipelineFactory
         });
     }
 
-    [LoggerMessage(9030, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
+    [LoggerMessage(EventIds.PipelineFactorySettings, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
     private static partial void LogSettings(ILogger log, string storage, string database, string options);
 }

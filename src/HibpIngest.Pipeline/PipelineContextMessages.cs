@@ -57,7 +57,7 @@ internal static class PipelineContextMessages
         if (await context.Database.TryStartMatchingAsync(load, cancellationToken))
         {
             await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load }, cancellationToken);
-            await context.TellLoadAsync(load);
+            await context.ReportLoadAsync(load);
         }
     }
 
@@ -77,7 +77,7 @@ internal static class PipelineContextMessages
         const int DueAtOnce = 1_000;
         if (await context.Database.TryFinishLoadAsync(load, cancellationToken))
         {
-            await context.TellLoadAsync(load);
+            await context.ReportLoadAsync(load);
             return false;
         }
         while (await context.Database.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)

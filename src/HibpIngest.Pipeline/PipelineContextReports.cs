@@ -9,14 +9,14 @@ namespace HibpIngest.Pipeline;
 internal static partial class PipelineContextReports
 {
     /// <summary>Tells how far a load is whose state has just changed.</summary>
-    public static async Task TellLoadAsync(this PipelineContext context, long load)
+    public static async Task ReportLoadAsync(this PipelineContext context, long load)
     {
         if (!HibpTelemetry.WatchesLoads)
             return;
         try
         {
             if (await context.Database.GetLoadAsync(load, CancellationToken.None) is { } found)
-                context.TellLoad(found);
+                context.ReportLoad(found);
         }
         catch (StoreUnavailableException)
         {
@@ -25,7 +25,7 @@ internal static partial class PipelineContextReports
     }
 
     /// <summary>Tells how far a load is. Its state is told by a line, and is no tag of the gauges: gauges of several processes arrive a minute apart in any order, lines have their time.</summary>
-    public static void TellLoad(this PipelineContext context, Load load)
+    public static void ReportLoad(this PipelineContext context, Load load)
     {
         if (!HibpTelemetry.WatchesLoads)
             return;
@@ -45,7 +45,7 @@ internal static partial class PipelineContextReports
             return;
         HibpTelemetry.Failed(reason);
         await context.Passwords.DeleteAsync(load.Blob, CancellationToken.None);
-        await context.TellLoadAsync(load.Id);
+        await context.ReportLoadAsync(load.Id);
     }
 
     [LoggerMessage(TelemetryNames.Logs.LoadSeen, LogLevel.Information, "load {Load} of {Breach}: {State}, {Progress} % of it can be looked up")]

@@ -15,7 +15,7 @@ namespace HibpIngest.Pipeline;
 public sealed partial class PipelineDispatcher(PipelineContext context, StoreSetup? setup = null)
 {
     // Half a minute is what the plan's limit leaves beyond budget and last batch; a message that has waited this long goes back to its queue, where another process may take it.
-    private static readonly TimeSpan TurnPatience = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan TurnTimeout = TimeSpan.FromSeconds(10);
 
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
@@ -97,7 +97,7 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
 
     private async Task<bool> TakeTurnAsync(CancellationToken cancellationToken)
     {
-        using var patience = new CancellationTokenSource(TurnPatience, context.Time);
+        using var patience = new CancellationTokenSource(TurnTimeout, context.Time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, patience.Token);
         try
         {
@@ -154,9 +154,9 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
         return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
     }
 
-    [LoggerMessage(1500, LogLevel.Warning, "a message of {Queue} is put off for {Delay}: {Reason}")]
+    [LoggerMessage(EventIds.PipelineDispatcherPutOff, LogLevel.Warning, "a message of {Queue} is put off for {Delay}: {Reason}")]
     private partial void LogPutOff(string queue, TimeSpan delay, string reason);
 
-    [LoggerMessage(1501, LogLevel.Information, "another ingest is running in this process: an ingest message is put off for {Delay}")]
+    [LoggerMessage(EventIds.PipelineDispatcherNotItsTurn, LogLevel.Information, "another ingest is running in this process: an ingest message is put off for {Delay}")]
     private partial void LogNotItsTurn(TimeSpan delay);
 }

@@ -19,7 +19,7 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
     {
         var load = ExtractBenchmark.NewLoad(new PipelineOptions());
         var read = new List<AccountBatch>();
-        await using var extraction = new BreachExtraction(File.OpenRead(zip), null, load, new AccountSet(load.Settings.DedupeCap));
+        await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();
         await foreach (var batch in extraction.Batches.ReadAllAsync())
         {

@@ -39,7 +39,7 @@ internal sealed class ExtractBenchmark(string zip)
             bytes = Inflate(file); // only to count
         var load = NewLoad(new PipelineOptions());
         var began = Stopwatch.GetTimestamp();
-        await using var extraction = new BreachExtraction(File.OpenRead(zip), null, load, new AccountSet(load.Settings.DedupeCap));
+        await using var extraction = new AccountExtractor(File.OpenRead(zip), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();
         await foreach (var batch in extraction.Batches.ReadAllAsync())
             extraction.Return(batch);

@@ -87,7 +87,7 @@ internal static class MemoryBenchmark
     /// <summary>What the dedupe set takes for so many accounts under the same cap, by its own count of a set as full.</summary>
     private static long SetBytes(long accounts)
     {
-        var set = new AccountSet(AccountSet.DefaultCap());
+        var set = new DedupeSet(DedupeSet.DefaultCap());
         Span<byte> alias = stackalloc byte[20];
         for (var i = 0L; i < accounts; i++)
         {

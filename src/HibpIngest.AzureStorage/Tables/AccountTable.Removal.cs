@@ -3,6 +3,7 @@ using System.Text.Json;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.AzureStorage.Tables;
 
@@ -179,6 +180,6 @@ internal sealed partial class AccountTable
 
     private static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
 
-    [LoggerMessage(EventId = 4101, Level = LogLevel.Information, Message = "Took mark {Mark} off part {Part} of {Parts} of the table")]
+    [LoggerMessage(EventIds.AccountTablePartWalked, LogLevel.Information, "Took mark {Mark} off part {Part} of {Parts} of the table")]
     private partial void LogPartWalked(int mark, int part, int parts);
 }

@@ -164,7 +164,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         {
             var what = gone ? $"{breach.Name} is" : NameLoads(removal.Loads, "is", "are");
             var left = gone ? "" : $" {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.";
-            session.Screen.Show($"{what} gone: {Tables.Number(removal.Entities)} accounts in the table were changed.{left}");
+            session.Screen.Show($"{what} gone: {TableFormat.Number(removal.Entities)} accounts in the table were changed.{left}");
         }
         return 0;
     }
@@ -176,7 +176,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         var begun = false;
         try
         {
-            return await Work.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
+            return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
                 new Operations(context).RemoveBreachAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
         catch (Exception) when (begun)

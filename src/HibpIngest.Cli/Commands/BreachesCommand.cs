@@ -28,7 +28,7 @@ internal sealed class BreachesCommand : HibpCommand
             session.Screen.Show("There is no breach yet; hibp drop FILE loads one.");
             return 0;
         }
-        var table = Tables.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags");
+        var table = TableFormat.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags");
         table.Columns[4].RightAligned();
         table.Columns[5].RightAligned();
         foreach (var breach in breaches)
@@ -38,9 +38,9 @@ internal sealed class BreachesCommand : HibpCommand
                 new Text(breach.Name),
                 new Text(breach.Metadata.Title ?? ""),
                 new Text(breach.Metadata.Domain ?? ""),
-                new Text(Tables.Date(breach.Metadata.BreachDate)),
-                new Text(Tables.Number(Accounts(own))),
-                new Text(Tables.Number(own.Count)),
+                new Text(TableFormat.Date(breach.Metadata.BreachDate)),
+                new Text(TableFormat.Number(Accounts(own))),
+                new Text(TableFormat.Number(own.Count)),
                 new Text(breach.IsPublic ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
                 new Text(string.Join(", ", Flags(breach))));
         }

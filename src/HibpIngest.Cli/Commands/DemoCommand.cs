@@ -81,9 +81,9 @@ internal sealed class DemoCommand : HibpCommand
         if (RepositoryFolder.Find(Path.Combine("samples", "subscribers.csv")) is { } subscribers)
         {
             var (_, added) = await SubscribersImportCommand.ImportAsync(context.Database, subscribers, cancellationToken);
-            screen.Say($"imported {Tables.Number(added)} subscriptions from samples/subscribers.csv");
+            screen.Say($"imported {TableFormat.Number(added)} subscriptions from samples/subscribers.csv");
         }
-        screen.Say($"dropping {drop.Blob} ({Tables.Bytes(file.Length)}) as breach {drop.Breach}");
+        screen.Say($"dropping {drop.Blob} ({TableFormat.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)
             await context.Passwords.PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
@@ -161,7 +161,7 @@ internal sealed class DemoCommand : HibpCommand
     private static Table Summary(Load load, TimeSpan total)
     {
         var seconds = Seconds(load, total);
-        var table = Tables.Create("", load.Breach, "in", "rate");
+        var table = TableFormat.Create("", load.Breach, "in", "rate");
         foreach (var column in (int[])[1, 2, 3])
             table.Columns[column].RightAligned();
         Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
@@ -173,12 +173,12 @@ internal sealed class DemoCommand : HibpCommand
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");
         Add("notifications", load.Notifications.Total, seconds.Notify, "mails");
-        table.AddRow(new Text("all of it"), new Text(""), new Text(Tables.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
+        table.AddRow(new Text("all of it"), new Text(""), new Text(TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
         return table;
 
         void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
-            new Text(what), new Text(Tables.Number(count)), new Text(duration is { } some ? Tables.Duration(TimeSpan.FromSeconds(some)) : ""),
-            new Text(duration is > 0 && Tables.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}" : ""));
+            new Text(what), new Text(TableFormat.Number(count)), new Text(duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : ""),
+            new Text(duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}" : ""));
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(

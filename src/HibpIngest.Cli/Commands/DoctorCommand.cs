@@ -18,7 +18,7 @@ internal sealed class DoctorCommand : HibpCommand
     private const string Broken = "broken";
 
     // A service that is there answers in far less; one that isn't would be retried for long.
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(15);
 
     public DoctorCommand()
         : base("doctor", "Look at what is configured, what answers and what is missing, and say what to do about it.")
@@ -131,13 +131,13 @@ internal sealed class DoctorCommand : HibpCommand
             ? new DoctorLine("secret key", Ok, "set", null)
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives only: openssl rand -base64 32 makes one"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
-        checks.Add(new DoctorLine("memory", Ok, $"{Tables.Bytes(memory)} for this process; an archive may have {Tables.Number(settings.Options.Limits.MaxEntries)} entries and inflate to {Tables.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
+        checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have {TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to {TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
 
         // Makes nothing, so whether this program may write too shows only when it does.
         async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
         {
             using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-            patience.CancelAfter(Patience);
+            patience.CancelAfter(AnswerTimeout);
             try
             {
                 await check(patience.Token);
@@ -155,7 +155,7 @@ internal sealed class DoctorCommand : HibpCommand
             }
             catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
             {
-                checks.Add(new DoctorLine(what, Broken, $"no answer within {Patience.TotalSeconds:0} seconds", advice));
+                checks.Add(new DoctorLine(what, Broken, $"no answer within {AnswerTimeout.TotalSeconds:0} seconds", advice));
             }
             return false;
         }
@@ -195,7 +195,7 @@ internal sealed class DoctorCommand : HibpCommand
 
     private static void Show(Screen screen, IReadOnlyList<DoctorLine> checks)
     {
-        var table = Tables.Create("check", "state", "found", "what to do");
+        var table = TableFormat.Create("check", "state", "found", "what to do");
         foreach (var check in checks)
         {
             var colour = check.State switch { Ok => Color.Green, Missing => Color.Yellow, _ => Color.Red };

@@ -11,7 +11,7 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class DropCommand : HibpCommand
 {
     /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
-    private static readonly TimeSpan StallPatience = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
     private readonly Argument<FileInfo> _file = new("FILE") { Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too." };
     private readonly Option<string?> _breach = new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
@@ -61,12 +61,12 @@ internal sealed class DropCommand : HibpCommand
             if (session.Screen.Json)
                 session.Screen.ShowJson(new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument);
             else
-                session.Screen.Show($"{version.Name} is dropped ({Tables.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp status {drop.Breach} --watch shows how it goes.");
+                session.Screen.Show($"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp status {drop.Breach} --watch shows how it goes.");
             return 0;
         }
         var follower = new LoadFollower(pipeline.Context.Database, session.Screen, session.Time)
         {
-            Stalled = (StallPatience, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
+            Stalled = (StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
         };
         var load = await follower.FollowAsync(version, cancellationToken);
         if (session.Screen.Json)
@@ -75,7 +75,7 @@ internal sealed class DropCommand : HibpCommand
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
         if (!session.Screen.Json)
         {
-            session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: {Tables.Number(load.Accounts)} accounts, {Tables.Number(load.Notifications.Total)} notifications"
+            session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: {TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} notifications"
                 + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
         }
         return 0;
@@ -99,7 +99,7 @@ internal sealed class DropCommand : HibpCommand
             if (!beside.Exists)
                 continue;
             if (beside.Length > BreachMetadata.MaxBytes)
-                throw new BadInputException($"{beside.Name} is {Tables.Bytes(beside.Length)} long; a breach's metadata has at most {Tables.Bytes(BreachMetadata.MaxBytes)}");
+                throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most {TableFormat.Bytes(BreachMetadata.MaxBytes)}");
             var content = File.ReadAllBytes(beside.FullName);
             BreachMetadata.Parse(content); // what is wrong with it is better told now
             return new Drop(file.Name, breach, (name, content));

@@ -42,12 +42,12 @@ internal sealed class LookupCommand : HibpCommand
             screen.Show($"{Normalise(email)} is in no public breach.");
             return;
         }
-        var table = Tables.Create("breach", "date", "what was lost", "note");
+        var table = TableFormat.Create("breach", "date", "what was lost", "note");
         foreach (var breach in breaches)
         {
             table.AddRow(
                 new Text(Title(breach)),
-                new Text(Tables.Date(breach.Metadata.BreachDate)),
+                new Text(TableFormat.Date(breach.Metadata.BreachDate)),
                 new Text(string.Join(", ", breach.Metadata.DataClasses)),
                 new Text(string.Join(", ", Notes(breach.Metadata.Flags))));
         }

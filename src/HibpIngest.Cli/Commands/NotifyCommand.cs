@@ -43,7 +43,7 @@ internal sealed class NotifyCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, released), Documents.Default.NotifyDocument);
         else
-            session.Screen.Show($"{Tables.Number(released)} notifications of {breach.Name} are on their way.");
+            session.Screen.Show($"{TableFormat.Number(released)} notifications of {breach.Name} are on their way.");
         return 0;
     }
 
@@ -51,12 +51,12 @@ internal sealed class NotifyCommand : HibpCommand
     {
         if (lines.Count > 0)
         {
-            var table = Tables.Create("subscriber", "told about", "accounts");
+            var table = TableFormat.Create("subscriber", "told about", "accounts");
             table.Columns[2].RightAligned();
             foreach (var line in lines)
-                table.AddRow(new Text(line.Email), new Text(line.Domain is null ? "their own address" : $"domain {line.Domain}"), new Text(Tables.Number(line.Accounts)));
+                table.AddRow(new Text(line.Email), new Text(line.Domain is null ? "their own address" : $"domain {line.Domain}"), new Text(TableFormat.Number(line.Accounts)));
             screen.Show(table);
         }
-        screen.Show($"{Tables.Number(lines.Count)} notifications would be sent.");
+        screen.Show($"{TableFormat.Number(lines.Count)} notifications would be sent.");
     }
 }

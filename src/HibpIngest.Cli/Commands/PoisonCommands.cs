@@ -63,10 +63,10 @@ internal sealed class PoisonListCommand : HibpCommand
         }
         foreach (var queue in queues)
         {
-            session.Screen.Show($"{queue.Queue}: {(queue.Messages == 0 ? "none" : Tables.Number(queue.Messages))}");
+            session.Screen.Show($"{queue.Queue}: {(queue.Messages == 0 ? "none" : TableFormat.Number(queue.Messages))}");
             if (queue.Messages == 0)
                 continue;
-            var table = Tables.Create("message", "body");
+            var table = TableFormat.Create("message", "body");
             foreach (var message in queue.Head)
                 table.AddRow(new Text(message.Id), new Text(message.Body.ReplaceLineEndings(" ")));
             session.Screen.Show(table);
@@ -95,7 +95,7 @@ internal sealed class PoisonRequeueCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
         else
-            session.Screen.Show($"{Tables.Number(requeued)} messages are in {queue} again.");
+            session.Screen.Show($"{TableFormat.Number(requeued)} messages are in {queue} again.");
         return 0;
     }
 }
@@ -122,7 +122,7 @@ internal sealed class PoisonPurgeCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new QueueChangeDocument(queue, messages), Documents.Default.QueueChangeDocument);
         else
-            session.Screen.Show($"{Tables.Number(messages)} messages were thrown away.");
+            session.Screen.Show($"{TableFormat.Number(messages)} messages were thrown away.");
         return 0;
     }
 }

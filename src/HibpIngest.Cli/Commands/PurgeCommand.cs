@@ -37,10 +37,10 @@ internal sealed class PurgeCommand : HibpCommand
         var purged = new List<PurgedLoad>();
         foreach (var load in await ChooseAsync(session, pipeline.Context, cancellationToken))
         {
-            var rows = await Work.ShowAsync(session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
+            var rows = await Spinner.ShowAsync(session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
-                session.Screen.Show($"Load {load.Id} of {load.Breach}: {Tables.Number(rows)} rows are gone.");
+                session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are gone.");
         }
         if (session.Screen.Json)
             session.Screen.ShowJson(new PurgeDocument(purged), Documents.Default.PurgeDocument);

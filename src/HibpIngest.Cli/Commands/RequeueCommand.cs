@@ -36,7 +36,7 @@ internal sealed class RequeueCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument);
         else
-            session.Screen.Show($"{Tables.Number(requeued)} slices of {breach.Name} are queued again.");
+            session.Screen.Show($"{TableFormat.Number(requeued)} slices of {breach.Name} are queued again.");
         return 0;
     }
 }

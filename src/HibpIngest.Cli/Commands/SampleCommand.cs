@@ -72,7 +72,7 @@ internal sealed class SampleCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new SampleDocument(file.FullName, accounts, seed, file.Length), Documents.Default.SampleDocument);
         else
-            session.Screen.Show($"{file.Name}: {Tables.Number(accounts)} accounts, {Tables.Bytes(file.Length)}.");
+            session.Screen.Show($"{file.Name}: {TableFormat.Number(accounts)} accounts, {TableFormat.Bytes(file.Length)}.");
         return Task.FromResult(0);
     }
 }

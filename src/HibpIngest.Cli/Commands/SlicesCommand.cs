@@ -38,15 +38,15 @@ internal sealed class SlicesCommand : HibpCommand
             session.Screen.Show(session.Parsed.GetValue(_failed) ? "No slice has failed." : "There is no slice yet.");
             return 0;
         }
-        var table = Tables.Create("load", "slice", "positions", "accounts", "state", "tries", "queued", "done", "error");
+        var table = TableFormat.Create("load", "slice", "positions", "accounts", "state", "tries", "queued", "done", "error");
         foreach (var number in (int[])[0, 1, 3, 5])
             table.Columns[number].RightAligned();
         foreach (var slice in slices)
         {
             table.AddRow(
-                new Text(Tables.Number(slice.Load)), new Text(Tables.Number(slice.Number)), new Text($"{Tables.Number(slice.First)} - {Tables.Number(slice.Last)}"),
-                new Text(Tables.Number(slice.Count)), new Text(slice.State.ToString().ToLowerInvariant()), new Text(Tables.Number(slice.Attempts)),
-                new Text(Tables.Moment(slice.QueuedAt)), new Text(Tables.Moment(slice.DoneAt)), new Text(slice.Error ?? ""));
+                new Text(TableFormat.Number(slice.Load)), new Text(TableFormat.Number(slice.Number)), new Text($"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}"),
+                new Text(TableFormat.Number(slice.Count)), new Text(slice.State.ToString().ToLowerInvariant()), new Text(TableFormat.Number(slice.Attempts)),
+                new Text(TableFormat.Moment(slice.QueuedAt)), new Text(TableFormat.Moment(slice.DoneAt)), new Text(slice.Error ?? ""));
         }
         session.Screen.Show(table);
         return 0;

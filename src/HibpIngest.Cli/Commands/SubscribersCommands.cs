@@ -32,7 +32,7 @@ internal sealed class SubscribersImportCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new ImportDocument(read, added), Documents.Default.ImportDocument);
         else
-            session.Screen.Show($"{Tables.Number(read)} subscriptions read, {Tables.Number(added)} of them new.");
+            session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(added)} of them new.");
         return 0;
     }
 
@@ -71,7 +71,7 @@ internal sealed class SubscribersListCommand : HibpCommand
             session.Screen.Show("There is no subscription yet; hibp subscribers import CSV adds some.");
             return 0;
         }
-        var table = Tables.Create("subscriber", "told about");
+        var table = TableFormat.Create("subscriber", "told about");
         foreach (var subscription in subscriptions)
             table.AddRow(new Text(subscription.Email), new Text(subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}"));
         session.Screen.Show(table);

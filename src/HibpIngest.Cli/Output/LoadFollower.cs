@@ -32,15 +32,15 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         return await WatchAsync(blob, load =>
         {
             var figures = LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond: 1);
-            ingest.Description = $"[bold]1[/] read and copied   {Tables.Number(load.LastPosition),13} rows";
+            ingest.Description = $"[bold]1[/] read and copied   {TableFormat.Number(load.LastPosition),13} rows";
             ingest.Value = figures.Ingested;
             if (load.Slices.Total > 0)
                 Start(upsert);
-            upsert.Description = $"[bold]2[/] into the table   {Tables.Number(load.Entities),14} accounts";
+            upsert.Description = $"[bold]2[/] into the table   {TableFormat.Number(load.Entities),14} accounts";
             upsert.Value = figures.Searchable;
             if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
                 Start(notify);
-            notify.Description = $"[bold]3[/] subscribers told {Tables.Number(load.Notifications.Sent),14} mails";
+            notify.Description = $"[bold]3[/] subscribers told {TableFormat.Number(load.Notifications.Sent),14} mails";
             notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
             if (load.IngestComplete)
                 Stop(ingest);

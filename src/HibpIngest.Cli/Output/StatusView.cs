@@ -26,7 +26,7 @@ internal static class StatusView
 
     private static Table Loads(IReadOnlyList<Load> loads, DateTimeOffset now, double mailsPerSecond)
     {
-        var table = Tables.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "time");
+        var table = TableFormat.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "time");
         foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9])
             table.Columns[column].RightAligned();
         foreach (var load in loads)
@@ -34,33 +34,33 @@ internal static class StatusView
             var figures = LoadFigures.Of(load, now, mailsPerSecond);
             var open = load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
             table.AddRow(
-                new Text(Tables.Number(load.Id)),
+                new Text(TableFormat.Number(load.Id)),
                 new Text(load.Blob.Name.Equals(load.Breach + BreachName.Extension, StringComparison.OrdinalIgnoreCase) ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
                 new Text(load.State.ToString().ToLowerInvariant(), new Style(Colour(load.State))),
                 new Text($"{Bar(figures.Searchable)} {figures.Searchable * 100,3:0}%"),
-                new Text(Tables.Number(load.Accounts)),
-                new Text(Tables.Rate(figures.RowsPerSecond)),
+                new Text(TableFormat.Number(load.Accounts)),
+                new Text(TableFormat.Rate(figures.RowsPerSecond)),
                 new Text(Slices(load.Slices), new Style(load.Slices.Failed > 0 ? Color.Red : Color.Default)),
-                new Text(Tables.Rate(figures.AccountsPerSecond)),
-                new Text(load.Notifications.Total == 0 ? "" : $"{Tables.Number(load.Notifications.Sent)}/{Tables.Number(load.Notifications.Total)}"),
-                new Text(open ? figures.Left is { } left ? $"{Tables.Duration(left)} left" : $"since {Tables.Duration(figures.Elapsed)}" : Tables.Duration(figures.Elapsed)));
+                new Text(TableFormat.Rate(figures.AccountsPerSecond)),
+                new Text(load.Notifications.Total == 0 ? "" : $"{TableFormat.Number(load.Notifications.Sent)}/{TableFormat.Number(load.Notifications.Total)}"),
+                new Text(open ? figures.Left is { } left ? $"{TableFormat.Duration(left)} left" : $"since {TableFormat.Duration(figures.Elapsed)}" : TableFormat.Duration(figures.Elapsed)));
         }
         return table;
     }
 
     private static Table Queues(IReadOnlyList<QueueDocument> queues)
     {
-        var table = Tables.Create("queue", "messages", "poison");
+        var table = TableFormat.Create("queue", "messages", "poison");
         table.Columns[1].RightAligned();
         table.Columns[2].RightAligned();
         foreach (var queue in queues)
-            table.AddRow(new Text(queue.Name), new Text(Tables.Number(queue.Messages)), new Text(Tables.Number(queue.Poison), new Style(queue.Poison > 0 ? Color.Red : Color.Default)));
+            table.AddRow(new Text(queue.Name), new Text(TableFormat.Number(queue.Messages)), new Text(TableFormat.Number(queue.Poison), new Style(queue.Poison > 0 ? Color.Red : Color.Default)));
         return table;
     }
 
     private static string Slices(SliceCounts slices) =>
-        $"{Tables.Number(slices.Done)}/{Tables.Number(slices.Total)}"
-        + (slices.Failed > 0 ? $", {Tables.Number(slices.Failed)} failed" : "");
+        $"{TableFormat.Number(slices.Done)}/{TableFormat.Number(slices.Total)}"
+        + (slices.Failed > 0 ? $", {TableFormat.Number(slices.Failed)} failed" : "");
 
     private static string Bar(double part)
     {

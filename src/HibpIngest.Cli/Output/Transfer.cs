@@ -41,7 +41,7 @@ internal static class Transfer
                     return;
                 _last = time.GetTimestamp();
             }
-            screen.Say($"{what}: {Tables.Bytes(value)} of {Tables.Bytes(bytes)}");
+            screen.Say($"{what}: {TableFormat.Bytes(value)} of {TableFormat.Bytes(bytes)}");
         }
     }
 }

@@ -101,7 +101,7 @@ public static class TelemetryNames
         /// Event id of the line that says how far a load is, each minute while it is open and when its state changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
         /// <see cref="Progress"/>.
         /// </summary>
-        public const int LoadSeen = 1700;
+        public const int LoadSeen = EventIds.LoadSeen;
 
         /// <summary>Id of the load.</summary>
         public const string Load = "Load";
@@ -115,7 +115,7 @@ public static class TelemetryNames
         /// <summary>As <see cref="Instruments.LoadProgress"/>.</summary>
         public const string Progress = "Progress";
 
-        /// <summary>Id of the event; a contract too (see the <c>*.Log.cs</c> files).</summary>
+        /// <summary>Id of the event; a contract too (see <see cref="EventIds"/>).</summary>
         public const string EventId = "EventId";
 
         /// <summary>Category: the class that wrote the line.</summary>

@@ -15,7 +15,7 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
     private static readonly TimeSpan KeptFor = TimeSpan.FromSeconds(10);
 
     // Shorter than a probe waits.
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(5);
 
     private readonly Lock _lock = new();
     private Task<bool> _check = Task.FromResult(false);
@@ -43,7 +43,7 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
 
     private async Task<bool> AskAsync()
     {
-        using var patience = new CancellationTokenSource(Patience, time);
+        using var patience = new CancellationTokenSource(AnswerTimeout, time);
         try
         {
             _ = await pipeline.Context.Register.GetIdentityAsync(patience.Token);

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Functions;
 
@@ -56,6 +57,6 @@ internal static partial class Answers
         _ => $"{UnexpectedError.Reason(e)}; the handler's log says where",
     };
 
-    [LoggerMessage(9040, LogLevel.Error, "{Function} failed: {Reason}")]
+    [LoggerMessage(EventIds.AnswersFailed, LogLevel.Error, "{Function} failed: {Reason}")]
     private static partial void LogFailed(ILogger log, string function, string reason);
 }

@@ -13,7 +13,7 @@ public static class LocalEmulator
     private static readonly int[] Ports = [BlobPort, QueuePort, TablePort];
 
     /// <summary>Loopback answers at once or not at all.</summary>
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(2);
 
     /// <summary>Where its data is kept.</summary>
     public static readonly string DataFolder = Path.Combine(".hibp", "azurite");
@@ -40,7 +40,7 @@ public static class LocalEmulator
     {
         using var socket = new TcpClient(AddressFamily.InterNetwork);
         using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        patience.CancelAfter(Patience);
+        patience.CancelAfter(AnswerTimeout);
         try
         {
             await socket.ConnectAsync(IPAddress.Loopback, port, patience.Token);

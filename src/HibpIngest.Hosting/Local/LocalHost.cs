@@ -2,6 +2,7 @@ using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Hosting.Local;
 
@@ -121,12 +122,12 @@ public static partial class LocalHost
         }
     }
 
-    [LoggerMessage(9020, LogLevel.Information, "the local host works as: {Roles}")]
+    [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "the local host works as: {Roles}")]
     private static partial void LogStarted(ILogger log, HostRoles roles);
 
-    [LoggerMessage(9022, LogLevel.Error, "{What} failed: {Reason}")]
+    [LoggerMessage(EventIds.LocalHostRunFailed, LogLevel.Error, "{What} failed: {Reason}")]
     private static partial void LogRunFailed(ILogger log, string what, string reason);
 
-    [LoggerMessage(9021, LogLevel.Information, "the local host has stopped")]
+    [LoggerMessage(EventIds.LocalHostStopped, LogLevel.Information, "the local host has stopped")]
     private static partial void LogStopped(ILogger log);
 }

@@ -20,7 +20,7 @@ internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time, ILogger log, Action<Exception>? onFailure = null)
 {
     // Calls made after the stop have to end: a process that is asked to stop has some seconds.
-    private static readonly TimeSpan FarewellPatience = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
 
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
@@ -32,7 +32,7 @@ internal sealed partial class QueueListener(
         var inHand = new List<InHand>();
         using var stopWork = CancellationTokenSource.CreateLinkedTokenSource(stop);
         using var stopReceive = new CancellationTokenSource();
-        using var onStop = stop.Register(() => stopReceive.CancelAfter(FarewellPatience));
+        using var onStop = stop.Register(() => stopReceive.CancelAfter(FarewellTimeout));
         try
         {
             await ListenAsync(inHand, stopWork.Token, stopReceive.Token, stop);
@@ -183,7 +183,7 @@ internal sealed partial class QueueListener(
 
     private async Task GiveBackAsync(InHand message)
     {
-        using var patience = new CancellationTokenSource(FarewellPatience, time);
+        using var patience = new CancellationTokenSource(FarewellTimeout, time);
         try
         {
             await _queue.ExtendAsync(message.Current, TimeSpan.Zero, patience.Token);
@@ -196,10 +196,10 @@ internal sealed partial class QueueListener(
 
     private async Task EndAsync(List<InHand> inHand)
     {
-        await Task.WhenAny(Task.WhenAll(inHand.Select(message => message.Work)), Task.Delay(options.ShutdownPatience, time));
+        await Task.WhenAny(Task.WhenAll(inHand.Select(message => message.Work)), Task.Delay(options.ShutdownTimeout, time));
         foreach (var message in inHand.Where(message => !message.Work.IsCompleted))
         {
-            LogStillAtWork(name, message.Current.Id, options.ShutdownPatience);
+            LogStillAtWork(name, message.Current.Id, options.ShutdownTimeout);
             try
             {
                 await GiveBackAsync(message);

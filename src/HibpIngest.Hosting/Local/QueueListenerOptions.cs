@@ -34,5 +34,5 @@ public sealed record QueueListenerOptions
     public TimeSpan MaxPause { get; init; } = TimeSpan.FromSeconds(2);
 
     /// <summary>How long messages in hand may take to come to a stop at the end.</summary>
-    public TimeSpan ShutdownPatience { get; init; } = TimeSpan.FromSeconds(30);
+    public TimeSpan ShutdownTimeout { get; init; } = TimeSpan.FromSeconds(30);
 }

@@ -1,5 +1,6 @@
 using HibpIngest.Errors;
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Hosting.Local;
 
@@ -22,9 +23,9 @@ internal sealed partial class StoreHealth(ILogger log, string what)
         _down = false;
     }
 
-    [LoggerMessage(9010, LogLevel.Warning, "{What} waits until its store is back: {Reason}")]
+    [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What} waits until its store is back: {Reason}")]
     private partial void LogDown(string what, string reason);
 
-    [LoggerMessage(9011, LogLevel.Warning, "{What} is back at work")]
+    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "{What} is back at work")]
     private partial void LogUp(string what);
 }

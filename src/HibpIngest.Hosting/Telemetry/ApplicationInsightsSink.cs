@@ -15,7 +15,7 @@ namespace HibpIngest.Hosting.Telemetry;
 internal sealed class ApplicationInsightsSink : IDisposable
 {
     /// <summary>What is still to be sent at the end gets so long.</summary>
-    private static readonly TimeSpan FlushPatience = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan FlushTimeout = TimeSpan.FromSeconds(5);
 
     private readonly InMemoryChannel _channel;
     private readonly TelemetryConfiguration _configuration;
@@ -67,7 +67,7 @@ internal sealed class ApplicationInsightsSink : IDisposable
     /// <summary>Sends what is left.</summary>
     public void Dispose()
     {
-        _channel.Flush(FlushPatience);
+        _channel.Flush(FlushTimeout);
         _configuration.Dispose();
         _channel.Dispose();
     }

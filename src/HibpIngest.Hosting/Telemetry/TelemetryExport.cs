@@ -38,7 +38,7 @@ public sealed class TelemetryExport : IDisposable
     private const int MetricPeriodMilliseconds = 60_000;
 
     /// <summary>For each of spans and metrics at the end; then what has not arrived is given up.</summary>
-    private const int ShutdownPatienceMilliseconds = 5_000;
+    private const int ShutdownTimeoutMilliseconds = 5_000;
 
     private readonly TracerProvider _spans;
     private readonly MeterProvider _metrics;
@@ -120,8 +120,8 @@ public sealed class TelemetryExport : IDisposable
     /// <summary>Sends what is left; takes some seconds at most.</summary>
     public void Dispose()
     {
-        _spans.Shutdown(ShutdownPatienceMilliseconds);
-        _metrics.Shutdown(ShutdownPatienceMilliseconds);
+        _spans.Shutdown(ShutdownTimeoutMilliseconds);
+        _metrics.Shutdown(ShutdownTimeoutMilliseconds);
         _spans.Dispose();
         _metrics.Dispose();
         _sink?.Dispose();

@@ -135,7 +135,7 @@ public sealed partial class IngestBreach(PipelineContext context)
             throw new BadInputException($"its ingest was begun {load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or meet its plan's time limit? "
                 + $"Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {load.Id} --restart', else: hibp resume {load.Id}");
         }
-        var fits = AccountSet.MostThatFit();
+        var fits = DedupeSet.MostThatFit();
         if (load.Settings.DedupeCap > fits)
         {
             throw new BadInputException($"it remembers up to {load.Settings.DedupeCap} accounts, as recorded when it began, and this process has memory for {fits}: "
@@ -162,7 +162,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         try
         {
             var known = await RememberAsync(load, leaseAndLimit.Token);
-            await using var extraction = new BreachExtraction(await context.Blobs.OpenAsync(load.Blob, leaseAndLimit.Token), password, load, known);
+            await using var extraction = new AccountExtractor(await context.Blobs.OpenAsync(load.Blob, leaseAndLimit.Token), password, load, known);
             extraction.Start();
             if (await CopyAsync(load, owner, extraction, leaseAndLimit.Token, limit.Token, lease.Token))
                 await FinishAsync(load, owner, extraction.Checkpoint(), cancellationToken);
@@ -185,7 +185,7 @@ public sealed partial class IngestBreach(PipelineContext context)
 
     /// <summary>False when the time budget, or the plan's limit after a commit, ended it.</summary>
     /// <param name="reading">Cancels a wait for the next batch: the limit or the lease.</param>
-    private async Task<bool> CopyAsync(Load load, string owner, BreachExtraction extraction, CancellationToken reading, CancellationToken limit, CancellationToken lease)
+    private async Task<bool> CopyAsync(Load load, string owner, AccountExtractor extraction, CancellationToken reading, CancellationToken limit, CancellationToken lease)
     {
         var firstCommit = 0L;
         var number = load.Batches;
@@ -253,9 +253,9 @@ public sealed partial class IngestBreach(PipelineContext context)
     }
 
     /// <summary>The dedupe set as it stood when the checkpoint's entry was opened. Up to the cap all rows are distinct, so it is the first rows.</summary>
-    private async Task<AccountSet> RememberAsync(Load load, CancellationToken cancellationToken)
+    private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
     {
-        var known = new AccountSet(load.Settings.DedupeCap);
+        var known = new DedupeSet(load.Settings.DedupeCap);
         var rows = new AccountBatch(load.Settings.BatchRows);
         var isNew = new bool[rows.Capacity];
         var last = Math.Min(load.Checkpoint.EntryFirstPosition - 1, load.Settings.DedupeCap);
@@ -302,7 +302,7 @@ public sealed partial class IngestBreach(PipelineContext context)
         ExtractorVersion = AccountScanner.Version,
         TopLevelDomains = TopLevelDomains.Hash,
         Limits = options.Limits,
-        DedupeCap = options.DedupeCap > 0 ? options.DedupeCap : AccountSet.DefaultCap(),
+        DedupeCap = options.DedupeCap > 0 ? options.DedupeCap : DedupeSet.DefaultCap(),
         BatchRows = options.BatchRows,
         SliceRows = options.SliceRows,
     };

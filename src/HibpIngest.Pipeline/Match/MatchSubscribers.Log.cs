@@ -1,21 +1,22 @@
 using HibpIngest.Breaches;
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
 // Event ids 1200-1299; a contract.
 public sealed partial class MatchSubscribers
 {
-    [LoggerMessage(1200, LogLevel.Information, "load {Load} of {Breach}: {Notifications} notifications matched, now {State}")]
+    [LoggerMessage(EventIds.MatchSubscribersMatched, LogLevel.Information, "load {Load} of {Breach}: {Notifications} notifications matched, now {State}")]
     private partial void LogMatched(long load, string breach, int notifications, LoadState state);
 
-    [LoggerMessage(1201, LogLevel.Error, "load {Load} of {Breach} failed in matching: {Reason}")]
+    [LoggerMessage(EventIds.MatchSubscribersFailed, LogLevel.Error, "load {Load} of {Breach} failed in matching: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 
     [LoggerMessage(1202, LogLevel.Information,
         "load {Load} of {Breach}: the time budget is used up; its matching goes on with the next message")]
     private partial void LogHandedOn(long load, string breach);
 
-    [LoggerMessage(1203, LogLevel.Information, "load {Load} is matched elsewhere by now")]
+    [LoggerMessage(EventIds.MatchSubscribersLost, LogLevel.Information, "load {Load} is matched elsewhere by now")]
     private partial void LogLost(long load);
 }

@@ -100,7 +100,7 @@ public sealed partial class MatchSubscribers(PipelineContext context)
                 await context.SendMailMessagesAsync(load.Id, cancellationToken);
             var matched = await context.Database.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
             LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);
-            context.TellLoad(matched);
+            context.ReportLoad(matched);
             span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
         }
         catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)

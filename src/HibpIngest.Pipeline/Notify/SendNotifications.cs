@@ -24,7 +24,7 @@ public sealed partial class SendNotifications(PipelineContext context)
     // A sender reserves a minute's mails at most, and waits for its time within the invocation only where it comes
     // soon: it holds a place that others want.
     private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
-    private static readonly TimeSpan MostPatience = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
     private readonly ILogger _log = context.Logs.CreateLogger<SendNotifications>();
     private readonly MailComposer _composer = new(context.Options.MailFrom);
@@ -81,7 +81,7 @@ public sealed partial class SendNotifications(PipelineContext context)
         if (await context.Database.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
             LogDone(load.Id, load.Breach);
-            await context.TellLoadAsync(load.Id);
+            await context.ReportLoadAsync(load.Id);
         }
     }
 
@@ -89,7 +89,7 @@ public sealed partial class SendNotifications(PipelineContext context)
     {
         var (claim, perSecond) = (context.Options.MailClaim, context.Options.MailsPerSecond);
         var reserved = claim / 4 < MostReserved ? claim / 4 : MostReserved;
-        var patience = claim / 8 < MostPatience ? claim / 8 : MostPatience;
+        var patience = claim / 8 < LongestTimeout ? claim / 8 : LongestTimeout;
         return new ClaimOrder(context.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, patience);
     }
 

@@ -183,7 +183,7 @@ public sealed class Operations(PipelineContext context)
         if (loads.All(load => load.State == LoadState.Done))
             throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
         foreach (var load in loads.Where(load => held.Contains(load.Id)))
-            context.TellLoad(load);
+            context.ReportLoad(load);
         return loads.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
     }
 

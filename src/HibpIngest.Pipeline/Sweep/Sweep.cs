@@ -59,7 +59,7 @@ public sealed partial class Sweep(PipelineContext context)
             cancellationToken.ThrowIfCancellationRequested();
             var load = await context.Database.GetLoadAsync(id, cancellationToken);
             if (load is not null)
-                context.TellLoad(load);
+                context.ReportLoad(load);
             if (load is null || IsSettled(load))
                 await context.Register.ClearOpenAsync(id, version, cancellationToken);
             else

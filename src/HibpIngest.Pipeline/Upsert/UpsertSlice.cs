@@ -90,6 +90,6 @@ public sealed partial class UpsertSlice(PipelineContext context)
     private Task GaveUpAsync(SliceWork work)
     {
         LogGaveUp(work.Slice.Load, work.Slice.Number, work.Breach);
-        return context.TellLoadAsync(work.Slice.Load);
+        return context.ReportLoadAsync(work.Slice.Load);
     }
 }

@@ -182,7 +182,7 @@ public sealed partial class SqlServerBreachDatabase
         {
             try
             {
-                return await WriteSurelyAsync(
+                return await WriteWithCommitCheckAsync(
                     async (session, inDoubt) => await TryAdvanceAsync(session, order, batch, checkpoint, duplicatesPossible) is { } advanced
                         ? await CopyBatchAsync(session, order, batch, rows, advanced)
                         : (inDoubt ? await FindCommittedAsync(session, load, order.Owner, batch) : null) ?? throw new LoadLostException(load),
@@ -198,7 +198,7 @@ public sealed partial class SqlServerBreachDatabase
             }
             catch (CopyTimeoutException e)
             {
-                throw e.Told;
+                throw e.Reported;
             }
         }
     }
@@ -482,9 +482,9 @@ public sealed partial class SqlServerBreachDatabase
                 bulk.WriteToServer(reader);
             }
         }
-        catch (Exception e) when (SqlServerErrors.Judge(e, Stage.Working, broken: false, opened: true, DisplayName) is { Kind: FailureKind.TimedOut } failure)
+        catch (Exception e) when (SqlServerErrors.Classify(e, Stage.Working, broken: false, opened: true, DisplayName) is { Kind: FailureKind.TimedOut } failure)
         {
-            throw new CopyTimeoutException(failure.Told);
+            throw new CopyTimeoutException(failure.Reported);
         }
     }
 
@@ -621,6 +621,6 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>A copy ran out of time; its transaction is to begin again.</summary>
     private sealed class CopyTimeoutException(Exception told) : Exception(told.Message)
     {
-        public Exception Told => told;
+        public Exception Reported => told;
     }
 }

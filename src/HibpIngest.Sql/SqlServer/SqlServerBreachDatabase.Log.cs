@@ -1,15 +1,16 @@
 using Microsoft.Extensions.Logging;
+using HibpIngest.Telemetry;
 
 namespace HibpIngest.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase
 {
-    [LoggerMessage(1600, LogLevel.Warning, "load {Load}: a copy of {Rows} rows ran out of time; its batch is copied again in pieces of {Smaller} rows, and so are those after it")]
+    [LoggerMessage(EventIds.SqlServerBreachDatabaseCopiedInPieces, LogLevel.Warning, "load {Load}: a copy of {Rows} rows ran out of time; its batch is copied again in pieces of {Smaller} rows, and so are those after it")]
     private partial void LogCopiedInPieces(long load, int rows, int smaller);
 
-    [LoggerMessage(1601, LogLevel.Information, "load {Load}: the batch up to {Position} had been committed, though the answer was lost")]
+    [LoggerMessage(EventIds.SqlServerBreachDatabaseWasCommitted, LogLevel.Information, "load {Load}: the batch up to {Position} had been committed, though the answer was lost")]
     private partial void LogWasCommitted(long load, long position);
 
-    [LoggerMessage(1602, LogLevel.Warning, "{Reason}; tried again in {Delay}")]
+    [LoggerMessage(EventIds.SqlServerBreachDatabaseTriedAgain, LogLevel.Warning, "{Reason}; tried again in {Delay}")]
     private partial void LogTriedAgain(string reason, TimeSpan delay);
 }

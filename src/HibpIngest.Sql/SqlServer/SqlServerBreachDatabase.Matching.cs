@@ -288,7 +288,7 @@ public sealed partial class SqlServerBreachDatabase
     public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error,
         CancellationToken cancellationToken) =>
         // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and asks again where the answer to its commit was lost.
-        WriteSurelyAsync(
+        WriteWithCommitCheckAsync(
             (session, inDoubt) => EndAsync(
                 session,
                 notification,
@@ -302,7 +302,7 @@ public sealed partial class SqlServerBreachDatabase
     /// <inheritdoc/>
     public Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
         CancellationToken cancellationToken) =>
-        WriteSurelyAsync(
+        WriteWithCommitCheckAsync(
             (session, inDoubt) => EndAsync(
                 session,
                 notification,

@@ -54,7 +54,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
                 var failure = (SqlServerFailure)again.Outcome.Exception!;
                 again.Context.Properties.GetValue(CallKey, null!).Retries++;
                 if (failure.Kind != FailureKind.Conflict)
-                    LogTriedAgain(failure.Told.Message, again.RetryDelay);
+                    LogTriedAgain(failure.Reported.Message, again.RetryDelay);
                 return ValueTask.CompletedTask;
             },
         }).Build();
@@ -203,7 +203,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="timeout">Of each statement.</param>
     /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the server forget what it knows of the tables. Null: any.</param>
-    private Task<T> WriteSurelyAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, BatchCopy? copy = null)
+    private Task<T> WriteWithCommitCheckAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, BatchCopy? copy = null)
     {
         var inDoubt = false;
         return RetryAsync(
@@ -216,7 +216,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
                 catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
                     inDoubt = true;
-                    throw new SqlServerFailure(FailureKind.Transient, e.Number, e.Told);
+                    throw new SqlServerFailure(FailureKind.Transient, e.Number, e.Reported);
                 }
             },
             cancellationToken);
@@ -256,9 +256,9 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         }
         catch (SqlServerFailure e)
         {
-            if (e is { Kind: FailureKind.Final, Told: InvalidOperationException })
+            if (e is { Kind: FailureKind.Final, Reported: InvalidOperationException })
                 await RefuseOtherSchemaAsync(e.Number, cancellationToken);
-            throw e.Told;
+            throw e.Reported;
         }
         finally
         {
@@ -319,7 +319,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             var broken = connection.State != ConnectionState.Open;
             if (stage != Stage.Committing)
                 cancellationToken.ThrowIfCancellationRequested();
-            if (SqlServerErrors.Judge(e, stage, broken, _opened, DisplayName) is { } failure)
+            if (SqlServerErrors.Classify(e, stage, broken, _opened, DisplayName) is { } failure)
                 throw failure;
             throw;
         }

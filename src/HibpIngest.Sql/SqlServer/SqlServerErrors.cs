@@ -89,13 +89,13 @@ internal static class SqlServerErrors
     /// <summary>Whether the server asked to slow down.</summary>
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
-    /// <summary>Judges an error; null where it is not the driver's.</summary>
+    /// <summary>Classifies an error; null where it is not the driver's.</summary>
     /// <param name="e">The error.</param>
     /// <param name="stage">Where it came.</param>
     /// <param name="broken">The connection is gone.</param>
     /// <param name="opened">The database has been open in this process. What was open before and is refused now is coming up or failing over; what never was is set up wrong.</param>
     /// <param name="database">How the operator knows it.</param>
-    public static SqlServerFailure? Judge(Exception e, Stage stage, bool broken, bool opened, string database)
+    public static SqlServerFailure? Classify(Exception e, Stage stage, bool broken, bool opened, string database)
     {
         // Missing permission, no room and the like are final whenever they come; a broken connection is judged before what else the driver makes of it.
         var chain = Chain(e).ToList();

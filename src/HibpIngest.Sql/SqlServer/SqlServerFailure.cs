@@ -19,7 +19,7 @@ internal enum FailureKind
     TimedOut,
 }
 
-/// <summary>An error of the driver, judged. It stays within the provider: <see cref="Told"/> is what the caller gets.</summary>
+/// <summary>An error of the driver, judged. It stays within the provider: <see cref="Reported"/> is what the caller gets.</summary>
 internal sealed class SqlServerFailure(FailureKind kind, int number, Exception told) : Exception(told.Message)
 {
     public FailureKind Kind => kind;
@@ -28,5 +28,5 @@ internal sealed class SqlServerFailure(FailureKind kind, int number, Exception t
     public int Number => number;
 
     /// <summary>One of the port's errors, or, for a defect, an <see cref="InvalidOperationException"/>. Holds nothing of the driver's message, which can quote data.</summary>
-    public Exception Told => told;
+    public Exception Reported => told;
 }

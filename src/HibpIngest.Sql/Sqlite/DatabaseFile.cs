@@ -11,7 +11,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
     private readonly Lock _lock = new();
 
     /// <summary>Opened first, closed last, and used for nothing else: connections come and go, and one that is opened after a replacement would find nothing wrong.</summary>
-    private volatile DatabaseConnection? _first;
+    private volatile SqliteSession? _first;
 
     /// <summary>Whether this process has it open.</summary>
     public bool IsOpen => _first is not null;
@@ -33,7 +33,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
             {
                 throw new StoreRefusedException($"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
             }
-            _first = new DatabaseConnection(path, create: true);
+            _first = new SqliteSession(path, create: true);
         }
     }
 
@@ -44,7 +44,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
     {
         lock (_lock)
         {
-            _first ??= new DatabaseConnection(path);
+            _first ??= new SqliteSession(path);
             if (_first.HasMoved)
             {
                 throw new StoreMismatchException($"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, as it would be lost; "

@@ -96,7 +96,7 @@ public sealed partial class SqliteBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    private static List<Breach> ReadBreaches(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
+    private static List<Breach> ReadBreaches(SqliteSession connection, string sql, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(sql, values);
         var breaches = new List<Breach>();
@@ -105,7 +105,7 @@ public sealed partial class SqliteBreachDatabase
         return breaches;
     }
 
-    private static void MergeMetadata(DatabaseConnection connection, string name, ReadOnlyMemory<byte> document, bool byOperator)
+    private static void MergeMetadata(SqliteSession connection, string name, ReadOnlyMemory<byte> document, bool byOperator)
     {
         BreachMetadata before;
         using (var row = connection.Prepare("SELECT metadata FROM breaches WHERE folded_name = ?1", Fold(name)))
@@ -115,11 +115,11 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Takes the first rows of a load away.</summary>
-    private static int DeleteRows(DatabaseConnection connection, long load, int most) =>
+    private static int DeleteRows(SqliteSession connection, long load, int most) =>
         connection.Execute(
             "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)", RowId(load, 0), RowId(load, MaxPosition), most);
 
-    private static List<long> ListNumbers(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
+    private static List<long> ListNumbers(SqliteSession connection, string sql, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(sql, values);
         var numbers = new List<long>();

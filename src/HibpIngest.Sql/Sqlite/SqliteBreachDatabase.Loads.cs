@@ -336,7 +336,7 @@ public sealed partial class SqliteBreachDatabase
 
     private static long RowId(long load, long position) => (load << PositionBits) + position;
 
-    private void AddLoad(DatabaseConnection connection, long id, long breach, BlobVersion blob, LoadSettings settings, long generation, string? heldBecause)
+    private void AddLoad(SqliteSession connection, long id, long breach, BlobVersion blob, LoadSettings settings, long generation, string? heldBecause)
     {
         connection.Execute(
             """
@@ -347,7 +347,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
-    private bool Fail(DatabaseConnection connection, long load, string error, string? owner = null, bool superseded = false) =>
+    private bool Fail(SqliteSession connection, long load, string error, string? owner = null, bool superseded = false) =>
         connection.Execute(
             """
             UPDATE loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = ?2, finished_at = ?3, owner = NULL, lease_expires_at = NULL, superseded = superseded OR ?5
@@ -355,7 +355,7 @@ public sealed partial class SqliteBreachDatabase
             """,
             load, OneLine(error), Now, owner, superseded) == 1;
 
-    private static void InsertRows(DatabaseConnection connection, long load, AccountBatch batch, CancellationToken cancellationToken)
+    private static void InsertRows(SqliteSession connection, long load, AccountBatch batch, CancellationToken cancellationToken)
     {
         var first = RowId(load, batch.FirstPosition);
         using var insert = connection.Prepare("INSERT INTO rows (id, alias, domain) VALUES (?1, ?2, ?3)");
@@ -370,7 +370,7 @@ public sealed partial class SqliteBreachDatabase
         }
     }
 
-    private static List<Slice> InsertSlices(DatabaseConnection connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
+    private static List<Slice> InsertSlices(SqliteSession connection, long load, AccountBatch batch, int sliceRows, DateTimeOffset now)
     {
         var slices = Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, (int)connection.Number("SELECT COALESCE(MAX(number), 0) FROM slices WHERE load = ?1", load)!.Value);
         foreach (var slice in slices)
@@ -382,10 +382,10 @@ public sealed partial class SqliteBreachDatabase
         return slices;
     }
 
-    private Load RequireLoad(DatabaseConnection connection, long load) => ReadLoad(connection, load) ?? throw Refusals.NoLoad(load);
+    private Load RequireLoad(SqliteSession connection, long load) => ReadLoad(connection, load) ?? throw Refusals.NoLoad(load);
 
     /// <summary>Of a load that can't go on under its own id.</summary>
-    private static void RefuseStopped(DatabaseConnection connection, Load load)
+    private static void RefuseStopped(SqliteSession connection, Load load)
     {
         RefuseRestarted(connection, load.Id);
         if (load.Superseded)
@@ -394,21 +394,21 @@ public sealed partial class SqliteBreachDatabase
             throw Refusals.Removing(load.Id);
     }
 
-    private static void RefuseRestarted(DatabaseConnection connection, long load)
+    private static void RefuseRestarted(SqliteSession connection, long load)
     {
         if (RestartedAs(connection, load) is { } restarted)
             throw Refusals.Restarted(load, restarted);
     }
 
-    private static long? RestartedAs(DatabaseConnection connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
+    private static long? RestartedAs(SqliteSession connection, long load) => connection.Number("SELECT superseded_by FROM loads WHERE id = ?1", load);
 
-    private static void RefusePurged(DatabaseConnection connection, long load, string request)
+    private static void RefusePurged(SqliteSession connection, long load, string request)
     {
         if (connection.Number("SELECT purging FROM loads WHERE id = ?1", load) == 1)
             throw Refusals.Purged(load, request);
     }
 
-    private Load? ReadLoad(DatabaseConnection connection, long load)
+    private Load? ReadLoad(SqliteSession connection, long load)
     {
         using var row = connection.Prepare($"{LoadColumns} WHERE l.id = ?1", load, Now);
         if (!row.Step())
@@ -417,7 +417,7 @@ public sealed partial class SqliteBreachDatabase
         return RowReaders.Load(row, slices, entities, CountNotifications(connection, load));
     }
 
-    private static (SliceCounts Slices, long Entities) CountSlices(DatabaseConnection connection, long load)
+    private static (SliceCounts Slices, long Entities) CountSlices(SqliteSession connection, long load)
     {
         using var row = connection.Prepare("SELECT state, COUNT(*), SUM(entities) FROM slices WHERE load = ?1 GROUP BY state", load);
         var counts = new SliceCounts(0, 0, 0, 0);
@@ -445,7 +445,7 @@ public sealed partial class SqliteBreachDatabase
         return (counts, entities);
     }
 
-    private static NotificationCounts CountNotifications(DatabaseConnection connection, long load)
+    private static NotificationCounts CountNotifications(SqliteSession connection, long load)
     {
         int Count(string state) => (int)connection.Number("SELECT COUNT(*) FROM notifications WHERE load = ?1 AND state = ?2", load, state)!.Value;
         return new NotificationCounts(Count("open"), Count("sent"), Count("failed"));

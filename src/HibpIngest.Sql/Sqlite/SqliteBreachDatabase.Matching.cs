@@ -277,17 +277,17 @@ public sealed partial class SqliteBreachDatabase
     private const string Endable = "id = ?1 AND state = 'open' AND (claim_owner IS NULL OR claim_owner = ?2 OR claim_expires_at <= ?3)";
 
     /// <summary>The load's state, and its breach isn't hidden.</summary>
-    private static bool MaySend(DatabaseConnection connection, long load) =>
+    private static bool MaySend(SqliteSession connection, long load) =>
         connection.Number("SELECT 1 FROM loads l JOIN breaches b ON b.key = l.breach WHERE l.id = ?1 AND l.state = 'notifying' AND b.hidden = 0", load) is not null;
 
-    private static bool MayGoOn(DatabaseConnection connection, long notification) =>
+    private static bool MayGoOn(SqliteSession connection, long notification) =>
         connection.Number("SELECT load FROM notifications WHERE id = ?1", notification) is { } load && MaySend(connection, load);
 
     /// <summary>
     /// The time that mails take at the system's rate, from when it is free on; false: not before
     /// <paramref name="startsIn"/>.
     /// </summary>
-    private static bool TryReserve(DatabaseConnection connection, int mails, ClaimOrder order, DateTimeOffset now, out TimeSpan startsIn)
+    private static bool TryReserve(SqliteSession connection, int mails, ClaimOrder order, DateTimeOffset now, out TimeSpan startsIn)
     {
         var takes = MailRate.Of(mails, order.PerSecond);
         // What lies further ahead than anybody reserves is a clock that was set back.
@@ -303,12 +303,12 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>The load has got on; its lease lasts from now on, where somebody holds it.</summary>
-    private void GetOn(DatabaseConnection connection, long load, TimeSpan lease) =>
+    private void GetOn(SqliteSession connection, long load, TimeSpan lease) =>
         connection.Execute("UPDATE loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN ?2 END WHERE id = ?1", load,
             Now + lease);
 
     /// <summary>One step of the end of matching behind the counts, or, where there is little to do, all of it.</summary>
-    private LoadState FinishStep(DatabaseConnection connection, long load, MatchEnd end)
+    private LoadState FinishStep(SqliteSession connection, long load, MatchEnd end)
     {
         var (breach, before) = BreachOf(connection, load);
         var metadata = end.Metadata is { } document ? Merge(document, before, byOperator: false) : before;
@@ -351,7 +351,7 @@ public sealed partial class SqliteBreachDatabase
         return state;
     }
 
-    private static (string Name, BreachMetadata Metadata) BreachOf(DatabaseConnection connection, long load)
+    private static (string Name, BreachMetadata Metadata) BreachOf(SqliteSession connection, long load)
     {
         using var row = connection.Prepare("SELECT b.name, b.metadata FROM breaches b JOIN loads l ON l.breach = b.key WHERE l.id = ?1",
             load);
@@ -363,7 +363,7 @@ public sealed partial class SqliteBreachDatabase
     /// Of the breach's failed loads, those restarted among them: what they had yet to send. A claim goes along, for a
     /// mail may be on its way; and so does that it was held.
     /// </summary>
-    private static int TakeOver(DatabaseConnection connection, long load, int most)
+    private static int TakeOver(SqliteSession connection, long load, int most)
     {
         var taken = 0;
         while (taken < most && connection.Number(
@@ -386,7 +386,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked at.</summary>
-    private static int TellDomains(DatabaseConnection connection, long load, int most)
+    private static int TellDomains(SqliteSession connection, long load, int most)
     {
         var told = connection.Number("SELECT told_subscriber FROM loads WHERE id = ?1", load)!.Value;
         // On to the next one that there is.
@@ -410,7 +410,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Makes a load's mark count, in the place of that of the published load of the same blob name, where there is one.</summary>
-    private void Publish(DatabaseConnection connection, long load)
+    private void Publish(SqliteSession connection, long load)
     {
         connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, ?2) WHERE key = (SELECT breach FROM loads WHERE id = ?1)", load, Now);
         connection.Execute("UPDATE loads SET published_at = COALESCE(published_at, ?2) WHERE id = ?1", load, Now);
@@ -424,7 +424,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>The subscriptions of single addresses that the rows concern, and rows by the first subscription of their domain. Null: the range is not to be matched now.</summary>
-    private static Matches? FindMatches(DatabaseConnection connection, long load, long after, long upTo)
+    private static Matches? FindMatches(SqliteSession connection, long load, long after, long upTo)
     {
         if (connection.Number("SELECT last_subscriber FROM loads WHERE id = ?1 AND matched_position = ?2 AND state = 'matching'", load, after) is not { } lastSubscriber)
             return null;
@@ -440,11 +440,11 @@ public sealed partial class SqliteBreachDatabase
         return matches;
     }
 
-    private static bool IsMatched(DatabaseConnection connection, long load) =>
+    private static bool IsMatched(SqliteSession connection, long load) =>
         connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND state = 'matching' AND matched_position = last_position", load) is not null;
 
     /// <summary>The part of an exact count that is next, and of how many; null: all are counted, or nothing is to be.</summary>
-    private static (int Part, int Of)? FindUncounted(DatabaseConnection connection, long load, MatchEnd end)
+    private static (int Part, int Of)? FindUncounted(SqliteSession connection, long load, MatchEnd end)
     {
         using var row = connection.Prepare("SELECT counted_parts, count_parts, last_position FROM loads WHERE id = ?1 AND duplicates_possible", load);
         if (!row.Step())
@@ -457,7 +457,7 @@ public sealed partial class SqliteBreachDatabase
     /// Counts each account of a part once, in one scan of the load. Which part an account is in, some of its
     /// characters say.
     /// </summary>
-    private static PartCounts CountPart(DatabaseConnection connection, long load, int part, int of)
+    private static PartCounts CountPart(SqliteSession connection, long load, int part, int of)
     {
         const string PartRows =
             """
@@ -479,7 +479,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Adds a part's counts, unless somebody else has; behind the last part they count.</summary>
-    private static void RecordPart(DatabaseConnection connection, long load, PartCounts counts)
+    private static void RecordPart(SqliteSession connection, long load, PartCounts counts)
     {
         var changed = connection.Execute(
             """
@@ -499,7 +499,7 @@ public sealed partial class SqliteBreachDatabase
     /// Gives the next numbers to notifications that have none; returns how many. The others keep theirs: their
     /// messages may be on the way.
     /// </summary>
-    private static int NumberNotifications(DatabaseConnection connection, long load, int most) =>
+    private static int NumberNotifications(SqliteSession connection, long load, int most) =>
         connection.Execute(
             """
             UPDATE notifications SET number = numbered.place
@@ -510,7 +510,7 @@ public sealed partial class SqliteBreachDatabase
             """,
             load, most);
 
-    private static List<Notification> ListNotifications(DatabaseConnection connection, string condition, params ReadOnlySpan<object?> values)
+    private static List<Notification> ListNotifications(SqliteSession connection, string condition, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(
             $"""

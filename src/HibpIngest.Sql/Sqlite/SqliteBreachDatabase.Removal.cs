@@ -67,7 +67,7 @@ public sealed partial class SqliteBreachDatabase
             },
             cancellationToken);
 
-    private static void Unlist(DatabaseConnection connection, string name, long breach)
+    private static void Unlist(SqliteSession connection, string name, long breach)
     {
         const string Open = "SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') ORDER BY id LIMIT 1";
         if (connection.Number(Open, breach) is { } open)
@@ -81,7 +81,7 @@ public sealed partial class SqliteBreachDatabase
         connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
     }
 
-    private static List<LoadRemoval> ReadRemovals(DatabaseConnection connection, long breach)
+    private static List<LoadRemoval> ReadRemovals(SqliteSession connection, long breach)
     {
         var removals = new List<LoadRemoval>();
         using (var row = connection.Prepare(RemovalColumns, breach))
@@ -95,9 +95,9 @@ public sealed partial class SqliteBreachDatabase
         return removals.ConvertAll(one => one with { First = FirstPosition(connection, one.Load) ?? one.Last + 1 });
     }
 
-    private static long? FirstPosition(DatabaseConnection connection, long load) =>
+    private static long? FirstPosition(SqliteSession connection, long load) =>
         connection.Number("SELECT MIN(id) FROM rows WHERE id BETWEEN ?1 AND ?2", RowId(load, 0), RowId(load, MaxPosition)) - RowId(load, 0);
 
-    private static bool IsRemoving(DatabaseConnection connection, long load) =>
+    private static bool IsRemoving(SqliteSession connection, long load) =>
         connection.Number("SELECT 1 FROM loads WHERE id = ?1 AND removing", load) is not null;
 }

@@ -182,7 +182,7 @@ public sealed partial class SqliteBreachDatabase
                 Now - age, most),
             cancellationToken);
 
-    private static SliceWork? ReadWork(DatabaseConnection connection, long load, int number, string owner, DateTimeOffset now)
+    private static SliceWork? ReadWork(SqliteSession connection, long load, int number, string owner, DateTimeOffset now)
     {
         if (ReadSlice(connection, load, number) is not { } slice)
             return null;
@@ -201,13 +201,13 @@ public sealed partial class SqliteBreachDatabase
         };
     }
 
-    private static Slice? ReadSlice(DatabaseConnection connection, long load, int number)
+    private static Slice? ReadSlice(SqliteSession connection, long load, int number)
     {
         using var row = connection.Prepare($"{SliceColumns} WHERE s.load = ?1 AND s.number = ?2", load, number);
         return row.Step() ? RowReaders.Slice(row) : null;
     }
 
-    private static IReadOnlyList<Slice> ListSlices(DatabaseConnection connection, string sql, params ReadOnlySpan<object?> values)
+    private static IReadOnlyList<Slice> ListSlices(SqliteSession connection, string sql, params ReadOnlySpan<object?> values)
     {
         using var row = connection.Prepare(sql, values);
         var slices = new List<Slice>();

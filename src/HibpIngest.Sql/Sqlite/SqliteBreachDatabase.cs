@@ -28,8 +28,8 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     private readonly TimeProvider _time;
     private readonly SemaphoreSlim _writing = new(1);
     private readonly SemaphoreSlim _reading = new(MaxReaders);
-    private readonly ConcurrentBag<DatabaseConnection> _readers = [];
-    private DatabaseConnection? _writer;
+    private readonly ConcurrentBag<SqliteSession> _readers = [];
+    private SqliteSession? _writer;
 
     private SqliteBreachDatabase(string file, TimeProvider time)
     {
@@ -39,7 +39,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Version of the SQLite library in this process.</summary>
-    public static Version LibraryVersion => DatabaseConnection.LibraryVersion;
+    public static Version LibraryVersion => SqliteSession.LibraryVersion;
 
     /// <inheritdoc/>
     public string DisplayName => _file;
@@ -156,11 +156,11 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
 
     private DateTimeOffset Now => _time.GetUtcNow();
 
-    private static void RaiseHighest(DatabaseConnection connection, StoreIds ids) =>
+    private static void RaiseHighest(SqliteSession connection, StoreIds ids) =>
         connection.Execute(
             "UPDATE store_counters SET highest_load = MAX(highest_load, ?1), highest_mark = MAX(highest_mark, ?2) WHERE highest_load < ?1 OR highest_mark < ?2", ids.Load, ids.Mark);
 
-    private static StoreIdentity? ReadIdentity(DatabaseConnection connection)
+    private static StoreIdentity? ReadIdentity(SqliteSession connection)
     {
         using var row = connection.Prepare("SELECT id, partition_spread, storage_accounts FROM store_identity");
         return row.Step() ? new StoreIdentity(Guid.Parse(row.Text(0)), row.Int32(1), row.Int32(2)) : null;
@@ -187,7 +187,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             : file;
     }
 
-    private Task WriteAsync(Action<DatabaseConnection> work, CancellationToken cancellationToken) =>
+    private Task WriteAsync(Action<SqliteSession> work, CancellationToken cancellationToken) =>
         WriteAsync(
             connection =>
             {
@@ -197,7 +197,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             cancellationToken);
 
     /// <summary>Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread and is stopped by cancellation even within a statement.</summary>
-    private async Task<T> WriteAsync<T>(Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
+    private async Task<T> WriteAsync<T>(Func<SqliteSession, T> work, CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);
         try
@@ -227,7 +227,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Runs work in one read transaction: all its statements see the same state, and nobody waits for it.</summary>
-    private async Task<T> ReadAsync<T>(Func<DatabaseConnection, T> work, CancellationToken cancellationToken)
+    private async Task<T> ReadAsync<T>(Func<SqliteSession, T> work, CancellationToken cancellationToken)
     {
         await _reading.WaitAsync(cancellationToken);
         try
@@ -255,13 +255,13 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static T Run<T>(DatabaseConnection connection, Func<DatabaseConnection, T> work, Action? beforeCommit, CancellationToken cancellationToken)
+    private static T Run<T>(SqliteSession connection, Func<SqliteSession, T> work, Action? beforeCommit, CancellationToken cancellationToken)
     {
         var committed = false;
         connection.Cancellation = cancellationToken;
         try
         {
-            using var stop = cancellationToken.UnsafeRegister(static state => ((DatabaseConnection)state!).Interrupt(), connection);
+            using var stop = cancellationToken.UnsafeRegister(static state => ((SqliteSession)state!).Interrupt(), connection);
             var result = work(connection);
             cancellationToken.ThrowIfCancellationRequested();
             beforeCommit?.Invoke();
@@ -278,7 +278,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static void RollBack(DatabaseConnection connection)
+    private static void RollBack(SqliteSession connection)
     {
         try
         {
@@ -291,9 +291,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private async Task<DatabaseConnection> OpenWriterAsync(CancellationToken cancellationToken)
+    private async Task<SqliteSession> OpenWriterAsync(CancellationToken cancellationToken)
     {
-        var connection = new DatabaseConnection(_file);
+        var connection = new SqliteSession(_file);
         try
         {
             // Other processes are waited for in RunUnderLockAsync: no thread is held, and cancellation counts.
@@ -323,9 +323,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private DatabaseConnection OpenReader()
+    private SqliteSession OpenReader()
     {
-        var connection = new DatabaseConnection(_file);
+        var connection = new SqliteSession(_file);
         try
         {
             connection.Script("PRAGMA query_only = 1");
@@ -340,7 +340,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Runs a statement that needs a lock, again and again while another process holds it. No thread is held in between.</summary>
-    private static async Task RunUnderLockAsync(DatabaseConnection connection, string sql, CancellationToken cancellationToken)
+    private static async Task RunUnderLockAsync(SqliteSession connection, string sql, CancellationToken cancellationToken)
     {
         var began = TimeProvider.System.GetTimestamp();
         var delay = FirstLockDelay;

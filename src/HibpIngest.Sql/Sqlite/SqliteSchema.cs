@@ -15,7 +15,7 @@ internal static class SqliteSchema
 
     /// <summary>The version a database has; 0: it is empty. To be called in a transaction: another process may upgrade it between two statements.</summary>
     /// <exception cref="StoreRefusedException">It is another program's.</exception>
-    public static int Find(DatabaseConnection connection, string file)
+    public static int Find(SqliteSession connection, string file)
     {
         if (connection.Number("PRAGMA application_id") == ApplicationId)
             return (int)connection.Number("PRAGMA user_version")!.Value;
@@ -25,7 +25,7 @@ internal static class SqliteSchema
     }
 
     /// <summary>Applies what is missing. To be called in a transaction that holds the write lock.</summary>
-    public static void Upgrade(DatabaseConnection connection, string file)
+    public static void Upgrade(SqliteSession connection, string file)
     {
         var found = Find(connection, file);
         if (found > Expected)

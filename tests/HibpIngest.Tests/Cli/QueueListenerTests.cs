@@ -245,7 +245,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     {
         await SendAsync("stubborn");
         var never = new TaskCompletionSource();
-        await ListenAsync(Rules with { ShutdownPatience = TimeSpan.FromMilliseconds(100) }, async (_, _) =>
+        await ListenAsync(Rules with { ShutdownTimeout = TimeSpan.FromMilliseconds(100) }, async (_, _) =>
         {
             await _stop.CancelAsync();
             await never.Task;

@@ -132,7 +132,7 @@ public sealed class OwnershipTests
             options =>
             {
                 Small(options);
-                options.DedupeCap = AccountSet.MostThatFit() + 1;
+                options.DedupeCap = DedupeSet.MostThatFit() + 1;
             },
             _time);
         await rig.DropAsync("X.zip", _zip);

@@ -48,7 +48,7 @@ public sealed class ExtractionStopTests
             Checkpoint = new LoadCheckpoint(),
             StartedAt = DateTimeOffset.UnixEpoch,
         };
-        var extraction = new BreachExtraction(await server.OpenAsync(), null, load, new AccountSet(load.Settings.DedupeCap));
+        var extraction = new AccountExtractor(await server.OpenAsync(), null, load, new DedupeSet(load.Settings.DedupeCap));
         extraction.Start();
         await hangs.Task.WaitAsync(Soon);
 

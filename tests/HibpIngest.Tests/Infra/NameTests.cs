@@ -171,8 +171,8 @@ public sealed partial class NameTests
         Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
         // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
         foreach (var (memory, cap) in caps)
-            Assert.InRange(cap, 1, AccountSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
-        Assert.Equal(AccountSet.DefaultCap(long.MaxValue / 2), caps[4096]);
+            Assert.InRange(cap, 1, DedupeSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
+        Assert.Equal(DedupeSet.DefaultCap(long.MaxValue / 2), caps[4096]);
 
         // Worked out in one place; a size or an operator may say otherwise.
         Assert.Equal(0, main.GetProperty("params").GetProperty("dedupeCap").GetProperty("default").GetInt32());

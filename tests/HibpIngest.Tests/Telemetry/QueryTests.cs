@@ -115,8 +115,10 @@ public sealed partial class QueryTests
             .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)
             .OfType<int>()
             .ToList();
+        var written = typeof(EventIds).GetFields().Select(field => (int)field.GetRawConstantValue()!).ToList();
         Assert.Contains(TelemetryNames.Logs.LoadSeen, ids);
         Assert.Equal(ids.Distinct().Order(), ids.Order());
+        Assert.Equal(written.Order(), ids.Order());
     }
 
     private static async Task<string> CheckAsync(string folder, string input)

@@ -44,7 +44,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(20)]
     [InlineData(10053)]
     [InlineData(10054)]
-    public void What_passes_is_tried_again(int number) => Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
+    public void What_passes_is_tried_again(int number) => Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
 
     [Theory]
     [InlineData(1205, typeof(StoreUnavailableException))]
@@ -52,7 +52,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(2601, typeof(InvalidOperationException))]
     [InlineData(547, typeof(InvalidOperationException))]
     public void Where_somebody_was_first_the_work_is_done_again(int number, Type told) =>
-        Assert.Equal(told, Judged<Exception>(FailureKind.Conflict, DriverErrors.Sql(Quoting, number)).GetType());
+        Assert.Equal(told, Classified<Exception>(FailureKind.Conflict, DriverErrors.Sql(Quoting, number)).GetType());
 
     [Theory]
     [InlineData(229, "hibp_app")]
@@ -64,77 +64,77 @@ public sealed class SqlServerErrorsTests
     [InlineData(911, "no such database")]
     [InlineData(208, "hibp database upgrade")]
     public void A_set_up_that_is_wrong_is_refused_with_what_to_do(int number, string advice) =>
-        Assert.Contains(advice, Judged<StoreRefusedException>(FailureKind.Final, DriverErrors.Sql(Quoting, number), Stage.Opening).Message, StringComparison.Ordinal);
+        Assert.Contains(advice, Classified<StoreRefusedException>(FailureKind.Final, DriverErrors.Sql(Quoting, number), Stage.Opening).Message, StringComparison.Ordinal);
 
     [Theory]
     [InlineData(18456)]
     [InlineData(4060)]
     [InlineData(3906)]
     public void What_was_open_before_and_is_refused_now_is_coming_up(int number) =>
-        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number), Stage.Opening, opened: true);
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number), Stage.Opening, opened: true);
 
     [Theory]
     [InlineData(1105)]
     [InlineData(1101)]
     [InlineData(9002)]
     [InlineData(40544)]
-    public void No_room_is_told(int number) => Judged<StoreFullException>(FailureKind.Final, DriverErrors.Sql(Quoting, number));
+    public void No_room_is_told(int number) => Classified<StoreFullException>(FailureKind.Final, DriverErrors.Sql(Quoting, number));
 
     [Fact]
     public void A_connection_that_is_gone_is_tried_again_unless_the_commit_was_sent()
     {
         var lost = DriverErrors.Sql("A transport-level error", new IOException("broken", new SocketException((int)SocketError.ConnectionReset)), 0);
-        Assert.Contains("ConnectionReset", Judged<StoreUnavailableException>(FailureKind.Transient, lost, broken: true).Message, StringComparison.Ordinal);
-        Judged<StoreUnavailableException>(FailureKind.InDoubt, lost, Stage.Committing, broken: true);
-        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("BeginExecuteReader requires an open and available Connection"), broken: true);
-        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("Timeout expired. All pooled connections were in use"), Stage.Opening);
-        Judged<StoreUnavailableException>(FailureKind.InDoubt, DriverErrors.Sql("Execution Timeout Expired", -2), Stage.Committing);
+        Assert.Contains("ConnectionReset", Classified<StoreUnavailableException>(FailureKind.Transient, lost, broken: true).Message, StringComparison.Ordinal);
+        Classified<StoreUnavailableException>(FailureKind.InDoubt, lost, Stage.Committing, broken: true);
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("BeginExecuteReader requires an open and available Connection"), broken: true);
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("Timeout expired. All pooled connections were in use"), Stage.Opening);
+        Classified<StoreUnavailableException>(FailureKind.InDoubt, DriverErrors.Sql("Execution Timeout Expired", -2), Stage.Committing);
     }
 
     [Fact]
     public void A_time_out_is_tried_again_at_once_only_in_opening()
     {
-        Judged<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
-        Judged<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Invalid("Cannot access destination table 'dbo.rows'", DriverErrors.Sql("Execution Timeout Expired", -2)));
-        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("Connection Timeout Expired", -2), Stage.Opening);
+        Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
+        Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Invalid("Cannot access destination table 'dbo.rows'", DriverErrors.Sql("Execution Timeout Expired", -2)));
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("Connection Timeout Expired", -2), Stage.Opening);
     }
 
     [Fact]
     public void A_certificate_or_a_token_that_is_missing_is_refused()
     {
         var certificate = DriverErrors.Sql("pre-login handshake", new AuthenticationException("The remote certificate was rejected"), 35);
-        Assert.Contains("TrustServerCertificate", Judged<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message, StringComparison.Ordinal);
-        Assert.Contains("az login", Judged<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message, StringComparison.Ordinal);
-        Judged<StoreUnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
+        Assert.Contains("TrustServerCertificate", Classified<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message, StringComparison.Ordinal);
+        Assert.Contains("az login", Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message, StringComparison.Ordinal);
+        Classified<StoreUnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
         // The driver wraps what its token callback throws, as an error of the class that ends a connection; its own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
-        Judged<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
-        Judged<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
-        Judged<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
-        Assert.Contains("ICU", Judged<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);
+        Classified<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
+        Classified<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
+        Assert.Contains("ICU", Classified<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);
     }
 
     [Fact]
     public void What_nobody_knows_is_a_defect_and_quotes_nothing()
     {
-        Judged<InvalidOperationException>(FailureKind.Final, DriverErrors.Sql(Quoting, 8152));
-        Judged<InvalidOperationException>(FailureKind.Final, DriverErrors.Invalid("There is already an open DataReader"));
+        Classified<InvalidOperationException>(FailureKind.Final, DriverErrors.Sql(Quoting, 8152));
+        Classified<InvalidOperationException>(FailureKind.Final, DriverErrors.Invalid("There is already an open DataReader"));
     }
 
     [Fact]
     public void What_is_not_the_drivers_is_left_alone()
     {
         foreach (var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"), new OperationCanceledException() })
-            Assert.Null(SqlServerErrors.Judge(e, Stage.Working, broken: false, opened: true, "db/hibp"));
+            Assert.Null(SqlServerErrors.Classify(e, Stage.Working, broken: false, opened: true, "db/hibp"));
     }
 
-    private static T Judged<T>(FailureKind kind, Exception e, Stage stage = Stage.Working, bool broken = false, bool opened = false)
+    private static T Classified<T>(FailureKind kind, Exception e, Stage stage = Stage.Working, bool broken = false, bool opened = false)
         where T : Exception
     {
-        var failure = SqlServerErrors.Judge(e, stage, broken, opened, "db/hibp");
+        var failure = SqlServerErrors.Classify(e, stage, broken, opened, "db/hibp");
         Assert.NotNull(failure);
         Assert.Equal(kind, failure.Kind);
-        var told = Assert.IsAssignableFrom<T>(failure.Told);
+        var told = Assert.IsAssignableFrom<T>(failure.Reported);
         Assert.DoesNotContain("@", told.ToString(), StringComparison.Ordinal);
         Assert.DoesNotContain('\n', told.Message);
         return told;

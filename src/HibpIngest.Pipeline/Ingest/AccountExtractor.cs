@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline;
 /// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one removes duplicates and fills batches; each waits when the
 /// next is behind, so memory is bounded: a few chunks of text, a few handfuls of accounts and a few batches, besides the dedupe set.
 /// </summary>
-internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
+internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 {
     // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the cache until it is scanned.
     private const int ChunkBytes = 512 * 1024;
@@ -27,7 +27,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
     private readonly long _blobBytes;
     private readonly string? _password;
     private readonly Load _load;
-    private readonly AccountSet _known;
+    private readonly DedupeSet _known;
     private readonly BlockingCollection<Chunk> _chunks = new(Chunks);
     private readonly BlockingCollection<AccountBatch> _free = [];
     private readonly Channel<ExtractedBatch> _batches = Channel.CreateBounded<ExtractedBatch>(BatchesInHand);
@@ -53,7 +53,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
 
     /// <param name="blob">The archive, for this extraction alone; disposed with it.</param>
     /// <param name="known">Holds the accounts at the positions before the checkpoint's entry.</param>
-    public BreachExtraction(Stream blob, string? password, Load load, AccountSet known)
+    public AccountExtractor(Stream blob, string? password, Load load, DedupeSet known)
     {
         _blob = blob;
         _blobBytes = blob.Length;
@@ -94,7 +94,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
     public void Start() => _running = Task.WhenAll(
         Task.Factory.StartNew(Inflate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
         Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
-        Task.Factory.StartNew(Distinguish, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
+        Task.Factory.StartNew(Deduplicate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default));
 
     /// <summary>A batch's buffers may be filled again.</summary>
     public void Return(ExtractedBatch batch)
@@ -188,7 +188,7 @@ internal sealed class BreachExtraction : IAccountSink, IAsyncDisposable
         }
     }
 
-    private void Distinguish()
+    private void Deduplicate()
     {
         try
         {

@@ -18,7 +18,7 @@ namespace HibpIngest.Pipeline;
 /// no cache holds costs one cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that is full, in the next one below with room. The table is a list of
 /// pages; it grows by a fifth by adding pages and dealing the entries out in place, so that no second copy is ever held.
 /// </remarks>
-public sealed class AccountSet
+public sealed class DedupeSet
 {
     private const int GroupSlots = 16; // one Vector128 of tags
     private const int PageGroupBits = 6;
@@ -51,7 +51,7 @@ public sealed class AccountSet
     private byte _touched; // read by nobody: keeps the reads from being left out
 
     /// <param name="cap">The most accounts it remembers; 0 remembers none.</param>
-    public AccountSet(long cap)
+    public DedupeSet(long cap)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(cap);
         _cap = cap;

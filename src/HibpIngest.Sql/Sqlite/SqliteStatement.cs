@@ -7,7 +7,7 @@ namespace HibpIngest.Sql.Sqlite;
 /// A prepared statement that its connection keeps. Parameters and columns count from 1 and 0, as SQLite's do. Disposing resets it for the next use. The
 /// spans that columns return are valid until the next step.
 /// </summary>
-internal sealed class DatabaseStatement(DatabaseConnection connection, sqlite3_stmt statement) : IRow, IDisposable
+internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {
     public void Bind(int parameter, long value) => connection.Check(raw.sqlite3_bind_int64(statement, parameter, value));
 

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Accounts;
 
-public sealed class AccountSetTests
+public sealed class DedupeSetTests
 {
     private const int Seed = 4711;
 
@@ -11,7 +11,7 @@ public sealed class AccountSetTests
     public void Tells_new_accounts_from_known_ones_exactly()
     {
         var random = new Random(Seed);
-        var set = new AccountSet(long.MaxValue);
+        var set = new DedupeSet(long.MaxValue);
         var reference = new HashSet<string>();
         for (var i = 0; i < 300_000; i++)
         {
@@ -26,7 +26,7 @@ public sealed class AccountSetTests
     [Fact]
     public void Does_not_take_one_split_for_another()
     {
-        var set = new AccountSet(100);
+        var set = new DedupeSet(100);
         Assert.True(Add(set, "ab", "c.com"));
         Assert.True(Add(set, "a", "bc.com"));
         Assert.True(Add(set, "abc", ".com"));
@@ -36,7 +36,7 @@ public sealed class AccountSetTests
     [Fact]
     public void Takes_the_longest_account()
     {
-        var set = new AccountSet(100);
+        var set = new DedupeSet(100);
         Assert.True(Add(set, new string('a', 64), new string('b', 255)));
         Assert.False(Add(set, new string('a', 64), new string('b', 255)));
     }
@@ -44,7 +44,7 @@ public sealed class AccountSetTests
     [Fact]
     public void Keeps_to_24_bytes_an_account_while_it_grows()
     {
-        var set = new AccountSet(long.MaxValue);
+        var set = new DedupeSet(long.MaxValue);
         var allocated = GC.GetAllocatedBytesForCurrentThread();
         for (var i = 0; i < 1_500_000; i++)
         {
@@ -66,7 +66,7 @@ public sealed class AccountSetTests
     [InlineData(50_001)]
     public void Past_the_cap_remembers_nothing_more(int cap)
     {
-        var set = new AccountSet(cap);
+        var set = new DedupeSet(cap);
         for (var i = 0; i < cap; i++)
         {
             Assert.False(set.CapReached);
@@ -83,7 +83,7 @@ public sealed class AccountSetTests
     [Fact]
     public void Finds_hashes_at_the_very_ends_of_the_table()
     {
-        var set = new AccountSet(long.MaxValue);
+        var set = new DedupeSet(long.MaxValue);
         var reference = new HashSet<UInt128>();
         var random = new Random(Seed);
         for (var i = 0; i < 4_000; i++)
@@ -105,13 +105,13 @@ public sealed class AccountSetTests
     [Fact]
     public void Takes_its_default_cap_from_the_memory_limit()
     {
-        Assert.Equal((17_895_697, 50_000_000), (AccountSet.DefaultCap(1L << 30), AccountSet.DefaultCap(1L << 40)));
-        Assert.InRange(AccountSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));
+        Assert.Equal((17_895_697, 50_000_000), (DedupeSet.DefaultCap(1L << 30), DedupeSet.DefaultCap(1L << 40)));
+        Assert.InRange(DedupeSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));
     }
 
-    private static bool Add(AccountSet set, string alias, string domain) => set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+    private static bool Add(DedupeSet set, string alias, string domain) => set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
 
-    private static bool Add(AccountSet set, uint number)
+    private static bool Add(DedupeSet set, uint number)
     {
         Span<byte> alias = stackalloc byte[4];
         System.Buffers.Binary.BinaryPrimitives.WriteUInt32LittleEndian(alias, number);

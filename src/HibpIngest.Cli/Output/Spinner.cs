@@ -4,14 +4,14 @@ using Spectre.Console;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Shows that something long goes on: a spinner with a count on a terminal, nothing otherwise.</summary>
-internal static class Work
+internal static class Spinner
 {
     public static async Task<long> ShowAsync(Screen screen, string what, Func<IProgress<long>, Task<long>> work)
     {
         if (!screen.IsLive)
             return await work(new Count(_ => { }));
         return await screen.Messages.Status().StartAsync(Markup.Escape(what), context =>
-            work(new Count(count => context.Status = Markup.Escape($"{what}: {Tables.Number(count)}"))));
+            work(new Count(count => context.Status = Markup.Escape($"{what}: {TableFormat.Number(count)}"))));
     }
 
     /// <summary>
@@ -31,7 +31,7 @@ internal static class Work
     private static string Describe(string what, RemovalProgress value) =>
         value.Waiting
             ? $"{what}: waiting for slices that are under way"
-            : $"{what}: {Tables.Number(value.Done)} of {Tables.Number(value.Total)} accounts";
+            : $"{what}: {TableFormat.Number(value.Done)} of {TableFormat.Number(value.Total)} accounts";
 
     private sealed class Bar(ProgressTask task, string what) : IProgress<RemovalProgress>
     {
@@ -62,7 +62,7 @@ internal static class Work
             }
             var line = Describe(what, value);
             if (value.Done > 0)
-                line += $", {Tables.Duration(time.GetElapsedTime(_began) * ((double)(value.Total - value.Done) / value.Done))} left";
+                line += $", {TableFormat.Duration(time.GetElapsedTime(_began) * ((double)(value.Total - value.Done) / value.Done))} left";
             screen.Say(line);
         }
     }

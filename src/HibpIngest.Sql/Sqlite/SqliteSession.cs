@@ -8,7 +8,7 @@ namespace HibpIngest.Sql.Sqlite;
 /// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own interface: the rows' bytes go from batch to
 /// database and back without an object for each, and a running statement can be stopped.
 /// </summary>
-internal sealed class DatabaseConnection : IDisposable
+internal sealed class SqliteSession : IDisposable
 {
     /// <summary>
     /// How long a reader waits for another process, which it does only while that one opens, recovers or closes the database; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
@@ -18,11 +18,11 @@ internal sealed class DatabaseConnection : IDisposable
     /// <summary>sqlite.org/c3ref/c_fcntl_begin_atomic_write.html</summary>
     private const int FileHasMoved = 20;
 
-    private readonly Dictionary<string, DatabaseStatement> _statements = [];
+    private readonly Dictionary<string, SqliteStatement> _statements = [];
     private readonly sqlite3 _database;
     private readonly string _file;
 
-    static DatabaseConnection() => Batteries_V2.Init();
+    static SqliteSession() => Batteries_V2.Init();
 
     /// <summary>Version of the SQLite library in this process.</summary>
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
@@ -31,7 +31,7 @@ internal sealed class DatabaseConnection : IDisposable
     /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
     /// <exception cref="StoreMissingException">There is no such file.</exception>
     /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
-    public DatabaseConnection(string file, bool create = false)
+    public SqliteSession(string file, bool create = false)
     {
         _file = file;
         var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | (create ? raw.SQLITE_OPEN_CREATE : 0) | raw.SQLITE_OPEN_NOMUTEX, null);
@@ -62,12 +62,12 @@ internal sealed class DatabaseConnection : IDisposable
     public CancellationToken Cancellation { get; set; }
 
     /// <summary>A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when its rows are read.</summary>
-    public DatabaseStatement Prepare(string sql, params ReadOnlySpan<object?> values)
+    public SqliteStatement Prepare(string sql, params ReadOnlySpan<object?> values)
     {
         if (!_statements.TryGetValue(sql, out var statement))
         {
             Check(raw.sqlite3_prepare_v3(_database, sql, raw.SQLITE_PREPARE_PERSISTENT, out var prepared));
-            _statements.Add(sql, statement = new DatabaseStatement(this, prepared));
+            _statements.Add(sql, statement = new SqliteStatement(this, prepared));
         }
         for (var i = 0; i < values.Length; i++)
             statement.Bind(i + 1, values[i]);

@@ -4,7 +4,7 @@ using Spectre.Console;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>How tables and their cells look.</summary>
-internal static class Tables
+internal static class TableFormat
 {
     public static Table Create(params ReadOnlySpan<string> columns)
     {

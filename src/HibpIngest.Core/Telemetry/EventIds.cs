@@ -1,0 +1,90 @@
+namespace HibpIngest.Telemetry;
+
+/// <summary>
+/// The event ids of all log lines. An id is a contract: alerts, the workbook and whoever reads the log go by it. It is never given another meaning, nor to another line; a line that is
+/// no longer written leaves its id unused. Each stage and adapter has a range of its own.
+/// </summary>
+public static class EventIds
+{
+    // IngestBreach
+    public const int IngestBreachCopied = 1000;
+    public const int IngestBreachHandedOn = 1001;
+    public const int IngestBreachOwnedElsewhere = 1002;
+    public const int IngestBreachLost = 1003;
+    public const int IngestBreachFailed = 1004;
+    public const int IngestBreachUnexpected = 1005;
+    public const int IngestBreachBegun = 1006;
+
+    // UpsertSlice
+    public const int UpsertSliceUpserted = 1100;
+    public const int UpsertSliceGone = 1101;
+    public const int UpsertSliceFailed = 1102;
+    public const int UpsertSliceGaveUp = 1103;
+    public const int UpsertSliceHeld = 1104;
+    public const int UpsertSliceLost = 1105;
+
+    // MatchSubscribers
+    public const int MatchSubscribersMatched = 1200;
+    public const int MatchSubscribersFailed = 1201;
+    public const int MatchSubscribersLost = 1203;
+
+    // SendNotifications
+    public const int SendNotificationsClaimLost = 1301;
+    public const int SendNotificationsDone = 1302;
+    public const int SendNotificationsStopped = 1303;
+    public const int SendNotificationsDeferred = 1304;
+    public const int SendNotificationsHeld = 1305;
+
+    // Sweep
+    public const int SweepResent = 1400;
+    public const int SweepSlicesResent = 1401;
+
+    // PipelineDispatcher
+    public const int PipelineDispatcherPutOff = 1500;
+    public const int PipelineDispatcherNotItsTurn = 1501;
+
+    // SqlServerBreachDatabase
+    public const int SqlServerBreachDatabaseCopiedInPieces = 1600;
+    public const int SqlServerBreachDatabaseWasCommitted = 1601;
+    public const int SqlServerBreachDatabaseTriedAgain = 1602;
+
+    // RemoveBreach
+    public const int RemoveBreachBegun = 1800;
+    public const int RemoveBreachWaiting = 1801;
+    public const int RemoveBreachMarkStays = 1802;
+    public const int RemoveBreachRemoved = 1803;
+    public const int RemoveBreachPaused = 1804;
+
+    // AccountTable
+    public const int AccountTablePartWalked = 4101;
+
+    // QueueListener
+    public const int QueueListenerFailed = 9001;
+    public const int QueueListenerPoisoned = 9002;
+    public const int QueueListenerLost = 9003;
+    public const int QueueListenerNotRenewed = 9004;
+    public const int QueueListenerNotSettled = 9005;
+    public const int QueueListenerStillAtWork = 9006;
+
+    // StoreHealth
+    public const int StoreHealthDown = 9010;
+    public const int StoreHealthUp = 9011;
+
+    // LocalHost
+    public const int LocalHostStarted = 9020;
+    public const int LocalHostStopped = 9021;
+    public const int LocalHostRunFailed = 9022;
+
+    // PipelineFactory
+    public const int PipelineFactorySettings = 9030;
+
+    // Answers
+    public const int AnswersFailed = 9040;
+
+    // HandlerPipeline
+    public const int HandlerPipelineWrong = 9041;
+    public const int HandlerPipelineUnknown = 9042;
+
+    // Each minute, how far a load is
+    public const int LoadSeen = 1700;
+}
