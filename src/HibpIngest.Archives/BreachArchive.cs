@@ -4,13 +4,15 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A breach's zip, read as it lies: entry by entry in the order of its central directory, straight from a seekable stream, zips and gzips within it
-/// opened in the stream by their magic number, nothing on disk, no entry held.
+/// A breach's zip, read as it lies: entry by entry in the order of its central directory, straight from a
+/// seekable stream, zips and gzips within it opened in the stream by their magic number, nothing on disk, no
+/// entry held.
 /// </summary>
 /// <remarks>
-/// The zip format is read here rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects, the first checks
-/// no CRC-32 and the second has its own slower inflater. One reader serves outer and nested entries, plain and encrypted; inflating is left to
-/// DeflateStream, and to SharpZipLib's inflater where only the data itself tells where it ends.
+/// The zip format is read here rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole
+/// central directory as objects, the first checks no CRC-32 and the second has its own slower inflater. One
+/// reader serves outer and nested entries, plain and encrypted; inflating is left to DeflateStream, and to
+/// SharpZipLib's inflater where only the data itself tells where it ends.
 /// </remarks>
 public sealed class BreachArchive : IDisposable
 {
@@ -32,17 +34,26 @@ public sealed class BreachArchive : IDisposable
         _meter = new InflationMeter(limits, archive.Length);
     }
 
-    /// <summary>Top-level entries, directories and empty ones among them, as the archive's end record says and its directory has.</summary>
+    /// <summary>
+    /// Top-level entries, directories and empty ones among them, as the archive's end record says and its
+    /// directory has.
+    /// </summary>
     public int Entries => _directory.Entries;
 
-    /// <summary>Where reading stands: the top-level entry that is being read (<see cref="Entries"/> after the last), and the counts so far, not those at its start.</summary>
+    /// <summary>
+    /// Where reading stands: the top-level entry that is being read (<see cref="Entries"/> after the last), and
+    /// the counts so far, not those at its start.
+    /// </summary>
     public ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
-    /// <summary>Finds the central directory and reads it through: entries that overlap are refused before any is opened.</summary>
+    /// <summary>
+    /// Finds the central directory and reads it through: entries that overlap are refused before any is opened.
+    /// </summary>
     /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
     /// <param name="password">For encrypted entries; null or empty: there is none.</param>
     /// <param name="limits">What the archive may ask of us.</param>
-    /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it says itself.</exception>
+    /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it
+    /// says itself.</exception>
     public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits)
     {
         var directory = CentralDirectory.Find(archive, limits);
@@ -59,9 +70,10 @@ public sealed class BreachArchive : IDisposable
     }
 
     /// <summary>
-    /// Every text from that top-level entry on, in the archive's order; one enumeration at a time. Entries before it are neither opened nor counted.
-    /// Directories and empty entries are passed over, and counted as entries. <see cref="BadArchiveException"/> and whatever the archive's stream throws
-    /// come out of the enumeration and of the texts' content.
+    /// Every text from that top-level entry on, in the archive's order; one enumeration at a time. Entries
+    /// before it are neither opened nor counted. Directories and empty entries are passed over, and counted as
+    /// entries. <see cref="BadArchiveException"/> and whatever the archive's stream throws come out of the
+    /// enumeration and of the texts' content.
     /// </summary>
     public IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
     {
@@ -106,7 +118,8 @@ public sealed class BreachArchive : IDisposable
         if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
             throw Damaged(entry, "its data is not within the file");
         long at = (long)offset;
-        // As much as the entry probably has, header and data: a stream that fetches what it is asked for is asked but once for a small one.
+        // As much as the entry probably has, header and data: a stream that fetches what it is asked for is
+        // asked but once for a small one.
         long probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
         var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
         MoveTo(at);
@@ -123,7 +136,8 @@ public sealed class BreachArchive : IDisposable
         long dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
             throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
-        // The directory has been checked for overlaps, but for the names and extra fields of local headers, which it doesn't tell.
+        // The directory has been checked for overlaps, but for the names and extra fields of local headers,
+        // which it doesn't tell.
         long end = dataAt + central.CompressedBytes;
         if (at < _before.End && _before.Start < end)
             throw EntryExtents.Overlap(_before.Entry, _entry, Entries);

@@ -6,8 +6,9 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// The central directory of a seekable zip, read record by record. ZipArchive and ZipFile hold all of it in memory as objects, some hundred bytes
-/// for each of millions of entries that a hostile archive may have; this holds one chunk.
+/// The central directory of a seekable zip, read record by record. ZipArchive and ZipFile hold all of it in
+/// memory as objects, some hundred bytes for each of millions of entries that a hostile archive may have; this
+/// holds one chunk.
 /// </summary>
 internal sealed class CentralDirectory : IDisposable
 {
@@ -80,7 +81,10 @@ internal sealed class CentralDirectory : IDisposable
         return header[..size];
     }
 
-    /// <summary>After the last record: whether there are more than the end record says, which writers without ZIP64 do past 65,535.</summary>
+    /// <summary>
+    /// After the last record: whether there are more than the end record says, which writers without ZIP64 do
+    /// past 65,535.
+    /// </summary>
     public void CheckEnd()
     {
         var rest = Window(4);
@@ -169,7 +173,8 @@ internal sealed class CentralDirectory : IDisposable
             long shift = start - (long)offset;
             if (shift != 0)
             {
-                // The end record may be that of a zip within, stored near the end of an archive that was cut off behind it: not to be taken for the whole.
+                // The end record may be that of a zip within, stored near the end of an archive that was cut
+                // off behind it: not to be taken for the whole.
                 ReadAt(archive, 0, signature);
                 if (!reachesEnd || BinaryPrimitives.ReadUInt32LittleEndian(signature) == ZipHeader.LocalSignature)
                     throw Damaged("its end record belongs to a zip that begins further behind: truncated");

@@ -3,15 +3,17 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// What an entry inflates to: counted against the limits, its size and CRC-32 checked at the end, every decoder's complaint turned into a
-/// <see cref="BadArchiveException"/> that names it. Exceptions of the archive's own stream pass through as they are.
+/// What an entry inflates to: counted against the limits, its size and CRC-32 checked at the end, every
+/// decoder's complaint turned into a <see cref="BadArchiveException"/> that names it. Exceptions of the
+/// archive's own stream pass through as they are.
 /// </summary>
 /// <param name="entry">Named in messages.</param>
 /// <param name="decoder">Disposed with this.</param>
 /// <param name="meter">Counts.</param>
 /// <param name="gauge">Told what comes out of the decoder; null for stored data, which can't but come out.</param>
 /// <param name="longest">More bytes than these are a lie of the header; null where it says nothing.</param>
-/// <param name="atEnd">Called once with CRC-32 and size when the decoder has ended; throws <see cref="DamagedDataException"/>.</param>
+/// <param name="atEnd">Called once with CRC-32 and size when the decoder has ended; throws
+/// <see cref="DamagedDataException"/>.</param>
 /// <param name="maybePassword">A wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
     EntryName entry, Stream decoder, InflationMeter meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)

@@ -1,18 +1,19 @@
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Sees to it, from the directory alone, that no two entries share bytes. Many entries over one stream, or one within another's data,
-/// make a small archive cost what a large one does, and nothing need come out of them that a limit would count. Where entries lie
-/// apart, reading all of them reads the archive once.
+/// Sees to it, from the directory alone, that no two entries share bytes. Many entries over one stream, or one
+/// within another's data, make a small archive cost what a large one does, and nothing need come out of them
+/// that a limit would count. Where entries lie apart, reading all of them reads the archive once.
 /// </summary>
 /// <remarks>
-/// The directory is streamed, not held. Where each entry begins behind the end of the one before it, which is how nearly all writers
-/// leave it, none overlaps and that is that. A directory in another order is gone through again, and where its entries begin and end
-/// is sorted: 20 bytes each, for at most <see cref="MostHeld"/>, which is more than the default limit lets in. Of more than these, out
-/// of order, only the sum is looked at: entries that lie apart are no longer than the archive, so whatever overlap that lets through
-/// can't cost more than reading the archive once.
-/// An entry begins with its local header and is taken to end as if that had neither name nor extra field, whose lengths only the local
-/// header tells. It is never taken to be longer than it is, so entries that lie apart are never refused.
+/// The directory is streamed, not held. Where each entry begins behind the end of the one before it, which is
+/// how nearly all writers leave it, none overlaps and that is that. A directory in another order is gone
+/// through again, and where its entries begin and end is sorted: 20 bytes each, for at most
+/// <see cref="MostHeld"/>, which is more than the default limit lets in. Of more than these, out of order, only
+/// the sum is looked at: entries that lie apart are no longer than the archive, so whatever overlap that lets
+/// through can't cost more than reading the archive once. An entry begins with its local header and is taken to
+/// end as if that had neither name nor extra field, whose lengths only the local header tells. It is never
+/// taken to be longer than it is, so entries that lie apart are never refused.
 /// </remarks>
 internal static class EntryExtents
 {
@@ -75,7 +76,10 @@ internal static class EntryExtents
         }
     }
 
-    /// <summary>Where the next entry lies; null where it is empty and not read, or not within the file, and refused in its turn.</summary>
+    /// <summary>
+    /// Where the next entry lies; null where it is empty and not read, or not within the file, and refused in
+    /// its turn.
+    /// </summary>
     private static (long Start, long End)? Find(CentralDirectory directory)
     {
         var central = ZipHeader.ParseCentral(directory.Next());

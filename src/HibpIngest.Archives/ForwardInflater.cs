@@ -5,8 +5,8 @@ using ICSharpCode.SharpZipLib.Zip.Compression;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Inflates data whose end only the data itself tells, and stops exactly there. DeflateStream reads past the end and doesn't say how far, so this is
-/// SharpZipLib's inflater, which does.
+/// Inflates data whose end only the data itself tells, and stops exactly there. DeflateStream reads past the
+/// end and doesn't say how far, so this is SharpZipLib's inflater, which does.
 /// </summary>
 internal sealed class ForwardInflater : DecoderStream
 {
@@ -63,7 +63,8 @@ internal sealed class ForwardInflater : DecoderStream
             {
                 _finished = true;
                 CompressedBytes = _inflater.TotalIn;
-                // What it leaves is of the latest input only: it asks for more when what it holds is not enough for its next step.
+                // What it leaves is of the latest input only: it asks for more when what it holds is not enough
+                // for its next step.
                 Take(_given - _inflater.RemainingInput);
                 return 0;
             }

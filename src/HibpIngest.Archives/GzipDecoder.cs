@@ -4,9 +4,10 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A gzip file (RFC 1952) of one or several members. GZipStream takes a file that was cut off for one that ended, so this reads it itself, and
-/// checks each member's CRC-32 and size. After the last member there may be zero bytes (tape padding); anything else is refused, where gunzip warns:
-/// it may be a member whose header was damaged.
+/// A gzip file (RFC 1952) of one or several members. GZipStream takes a file that was cut off for one that
+/// ended, so this reads it itself, and checks each member's CRC-32 and size. After the last member there may be
+/// zero bytes (tape padding); anything else is refused, where gunzip warns: it may be a member whose header was
+/// damaged.
 /// </summary>
 internal sealed class GzipDecoder : DecoderStream
 {

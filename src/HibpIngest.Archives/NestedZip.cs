@@ -3,8 +3,8 @@ using System.Buffers.Binary;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// A zip within the archive, read forward from its local headers, since its central directory comes last. What those don't tell is refused:
-/// where a stored or encrypted entry ends whose size follows it.
+/// A zip within the archive, read forward from its local headers, since its central directory comes last. What
+/// those don't tell is refused: where a stored or encrypted entry ends whose size follows it.
 /// </summary>
 internal sealed class NestedZip : IDisposable
 {
@@ -13,7 +13,8 @@ internal sealed class NestedZip : IDisposable
     private readonly InflationMeter _meter;
     private readonly ForwardReader _reader;
 
-    /// <param name="content">Of the entry that holds the zip; stays open. What of it follows the last local entry is left unread.</param>
+    /// <param name="content">Of the entry that holds the zip; stays open. What of it follows the last local
+    /// entry is left unread.</param>
     public NestedZip(EntryContent content, string? password, InflationMeter meter)
     {
         _entry = content.Entry;
@@ -72,7 +73,10 @@ internal sealed class NestedZip : IDisposable
 
     private static Stream Null => Stream.Null;
 
-    /// <summary>Whether what should be a stored entry of unknown size is followed at once by an empty one's descriptor, or by the next header.</summary>
+    /// <summary>
+    /// Whether what should be a stored entry of unknown size is followed at once by an empty one's descriptor,
+    /// or by the next header.
+    /// </summary>
     private bool TakesEmpty()
     {
         ReadOnlySpan<byte> next = _reader.Peek(4);
@@ -92,8 +96,9 @@ internal sealed class NestedZip : IDisposable
     }
 
     /// <summary>
-    /// Length of the data descriptor that says these; 0: none does. Its signature is optional, and whether its sizes have 32 or 64 bits can't be
-    /// told from the local header of every writer, but what it must say is known by now.
+    /// Length of the data descriptor that says these; 0: none does. Its signature is optional, and whether its
+    /// sizes have 32 or 64 bits can't be told from the local header of every writer, but what it must say is
+    /// known by now.
     /// </summary>
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {

@@ -7,8 +7,9 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// WinZip's AES encryption (AE-1 and AE-2): salt, two bytes that tell a wrong password, data in counter mode, ten bytes of authentication code, which is
-/// checked when the data has been read. Counter mode needs only AES itself, so that a nested entry, read forward, can be decrypted like any other.
+/// WinZip's AES encryption (AE-1 and AE-2): salt, two bytes that tell a wrong password, data in counter mode,
+/// ten bytes of authentication code, which is checked when the data has been read. Counter mode needs only AES
+/// itself, so that a nested entry, read forward, can be decrypted like any other.
 /// </summary>
 internal sealed class WinZipAesStream : DecoderStream
 {
@@ -48,7 +49,7 @@ internal sealed class WinZipAesStream : DecoderStream
         {
             Rfc2898DeriveBytes.Pbkdf2(secret, salt, keys, Iterations, HashAlgorithmName.SHA1);
             if (!verifier.SequenceEqual(keys.AsSpan(2 * keyBytes)))
-                throw new DamagedDataException(ZipCryptoStream.WrongPassword);
+                throw new DamagedDataException(ZipCryptoStream.WrongPassword) { NeedsPassword = true };
             _aes = Aes.Create();
             _aes.Mode = CipherMode.ECB; // one block a counter: this makes the key stream, no text goes through it
             _aes.Padding = PaddingMode.None;

@@ -7,7 +7,7 @@ namespace HibpIngest.Archives;
 internal sealed class ZipCryptoStream : DecoderStream
 {
     /// <summary>Said where the password is surely wrong.</summary>
-    public const string WrongPassword = "it is encrypted and the password does not open it; give the right one with `hibp resume LOAD --password ...`";
+    public const string WrongPassword = "it is encrypted and the password does not open it";
 
     private const int HeaderBytes = 12;
 
@@ -35,7 +35,7 @@ internal sealed class ZipCryptoStream : DecoderStream
         // A writer that did not know the CRC-32 yet put the time there instead; some do either way.
         byte check = header[HeaderBytes - 1];
         if (check != entry.Crc >> 24 && !(entry.HasDescriptor && check == entry.ModifiedTime >> 8))
-            throw new DamagedDataException(WrongPassword);
+            throw new DamagedDataException(WrongPassword) { NeedsPassword = true };
     }
 
     public override int Read(Span<byte> buffer)

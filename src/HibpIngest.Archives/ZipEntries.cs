@@ -5,7 +5,10 @@ namespace HibpIngest.Archives;
 /// <summary>Opens an entry whose compressed size is known, be it in the outer archive or in a nested one.</summary>
 internal static class ZipEntries
 {
-    /// <summary>Refuses what can't be read at all: unknown methods and encryptions, and encrypted entries without a password.</summary>
+    /// <summary>
+    /// Refuses what can't be read at all: unknown methods and encryptions, and encrypted entries without a
+    /// password.
+    /// </summary>
     public static void CheckReadable(ZipHeader header, EntryName entry, string? password)
     {
         if (header.IsStronglyEncrypted || (header.IsEncrypted && header.AesVersion != 0 && (header.AesVersion > 2 || header.AesStrength is 0 or > 3)))
@@ -15,8 +18,7 @@ internal static class ZipEntries
         }
         if (header.IsEncrypted && string.IsNullOrEmpty(password))
         {
-            throw new BadArchiveException(
-                $"{entry}: the archive is encrypted and no password was given; give it with `hibp drop --password ...`, or `hibp resume LOAD --password ...`");
+            throw new BadArchiveException($"{entry}: the archive is encrypted and no password was given") { NeedsPassword = true };
         }
         if (header.Method is not (ZipHeader.Stored or ZipHeader.Deflated))
         {
@@ -27,7 +29,8 @@ internal static class ZipEntries
 
     /// <param name="source">Stands at the entry's data and stays open.</param>
     /// <param name="header">Checked with <see cref="CheckReadable"/>.</param>
-    /// <param name="atEnd">Called with CRC-32, size and compressed size when all has been read; null: they are checked against the header.</param>
+    /// <param name="atEnd">Called with CRC-32, size and compressed size when all has been read; null: they are
+    /// checked against the header.</param>
     public static EntryContent Open(
         Stream source, ZipHeader header, EntryName entry, string? password, InflationMeter meter, Action<uint, long>? atEnd)
     {
@@ -41,7 +44,7 @@ internal static class ZipEntries
         }
         catch (DamagedDataException e)
         {
-            throw new BadArchiveException($"{entry}: {e.Message}", e);
+            throw new BadArchiveException($"{entry}: {e.Message}", e) { NeedsPassword = e.NeedsPassword };
         }
         var gauge = header.Method == ZipHeader.Stored ? null : new IdleGauge(meter, entry);
         if (gauge is not null)

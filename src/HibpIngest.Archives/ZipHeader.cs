@@ -2,7 +2,10 @@ using System.Buffers.Binary;
 
 namespace HibpIngest.Archives;
 
-/// <summary>What a local or central header says of an entry (APPNOTE 4.3.7, 4.3.12). Nothing of it is believed before the entry has been read to its end.</summary>
+/// <summary>
+/// What a local or central header says of an entry (APPNOTE 4.3.7, 4.3.12). Nothing of it is believed before
+/// the entry has been read to its end.
+/// </summary>
 internal readonly record struct ZipHeader
 {
     public const uint LocalSignature = 0x04034B50;

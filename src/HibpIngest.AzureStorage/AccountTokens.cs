@@ -5,8 +5,9 @@ using Azure.Identity;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// Takes an account's tokens from a credential, and sees whether the account has taken one: a token that can't be had before then means a set-up that is wrong, and one that
-/// can't be had afterwards an outage of whoever gives them (a metadata service that doesn't answer for a moment), which passes.
+/// Takes an account's tokens from a credential, and sees whether the account has taken one: a token that can't
+/// be had before then means a set-up that is wrong, and one that can't be had afterwards an outage of whoever
+/// gives them (a metadata service that doesn't answer for a moment), which passes.
 /// </summary>
 internal sealed class AccountTokens(TokenCredential credential) : TokenCredential
 {

@@ -13,7 +13,10 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>One storage account: the container breaches are dropped into, the queues, the account table and the store register. Thread-safe; opening it asks the service nothing.</summary>
+/// <summary>
+/// One storage account: the container breaches are dropped into, the queues, the account table and the store
+/// register. Thread-safe; opening it asks the service nothing.
+/// </summary>
 public sealed class StorageAccount : IDisposable
 {
     private readonly HttpClient _http;
@@ -85,8 +88,9 @@ public sealed class StorageAccount : IDisposable
     public Uri TableEndpoint => _connection.Tables;
 
     /// <summary>
-    /// Opens an account by a storage connection string (key or shared access signature), by <c>UseDevelopmentStorage=true</c>, or by the account's blob
-    /// endpoint or name; the last two with a token of Azure.Identity's default chain.
+    /// Opens an account by a storage connection string (key or shared access signature), by
+    /// <c>UseDevelopmentStorage=true</c>, or by the account's blob endpoint or name; the last two with a token
+    /// of Azure.Identity's default chain.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The connection is malformed. The message holds nothing of it.</exception>
     public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null) => Open(connection, loggers, options, network: null);

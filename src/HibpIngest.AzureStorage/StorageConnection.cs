@@ -5,12 +5,16 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// What a connection says, read apart: a storage connection string, <c>UseDevelopmentStorage=true</c>, an account's blob endpoint or an account's
-/// name. Errors name the part that is wrong and never repeat the text: it may hold a key.
+/// What a connection says, read apart: a storage connection string, <c>UseDevelopmentStorage=true</c>, an
+/// account's blob endpoint or an account's name. Errors name the part that is wrong and never repeat the text:
+/// it may hold a key.
 /// </summary>
 internal sealed partial class StorageConnection
 {
-    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no secret.</summary>
+    /// <summary>
+    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
+    /// secret.
+    /// </summary>
     private const string EmulatorAccount = "devstoreaccount1";
     private const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     private const string PublicSuffix = "core.windows.net";

@@ -6,8 +6,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// Turns what the storage client libraries throw into the pipeline's errors, in one place. Messages name operation, status and code; what the service
-/// wrote beside the code is left out, because it may repeat the request (keys) or the string that was signed.
+/// Turns what the storage client libraries throw into the pipeline's errors, in one place. Messages name
+/// operation, status and code; what the service wrote beside the code is left out, because it may repeat the
+/// request (keys) or the string that was signed.
 /// </summary>
 internal static class StorageErrors
 {

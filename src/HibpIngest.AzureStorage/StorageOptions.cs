@@ -3,7 +3,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage;
 
-/// <summary>Names within the storage account, and how patiently it is asked. The defaults are what the pipeline uses; tests and benchmarks change them.</summary>
+/// <summary>
+/// Names within the storage account, and how patiently it is asked. The defaults are what the pipeline uses;
+/// tests and benchmarks change them.
+/// </summary>
 public sealed class StorageOptions
 {
     /// <summary>Table of the accounts.</summary>
@@ -18,16 +21,25 @@ public sealed class StorageOptions
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 
-    /// <summary>Further tries of a call that was throttled, answered 5xx or lost its connection. Five, doubling from <see cref="RetryDelay"/>, ride out what takes seconds; what takes longer is the pipeline's to put off.</summary>
+    /// <summary>
+    /// Further tries of a call that was throttled, answered 5xx or lost its connection. Five, doubling from
+    /// <see cref="RetryDelay"/>, ride out what takes seconds; what takes longer is the pipeline's to put off.
+    /// </summary>
     public int MaxRetries { get; init; } = 5;
 
-    /// <summary>Wait before the first retry; doubled, with jitter, for each further one. A Retry-After of the service counts instead.</summary>
+    /// <summary>
+    /// Wait before the first retry; doubled, with jitter, for each further one. A Retry-After of the service
+    /// counts instead.
+    /// </summary>
     public TimeSpan RetryDelay { get; init; } = TimeSpan.FromMilliseconds(400);
 
     /// <summary>Longest wait between two tries.</summary>
     public TimeSpan MaxRetryDelay { get; init; } = TimeSpan.FromSeconds(10);
 
-    /// <summary>Longest silence on a connection. The service itself ends a table request after 30 s (learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination).</summary>
+    /// <summary>
+    /// Longest silence on a connection. The service itself ends a table request after 30 s
+    /// (learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination).
+    /// </summary>
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
     /// <summary>Where tokens come from when the account is named without a key; null: Azure.Identity's default chain.</summary>

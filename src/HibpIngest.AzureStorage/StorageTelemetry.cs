@@ -10,7 +10,10 @@ internal static class StorageTelemetry
     public static readonly Counter<long> Transactions = HibpTelemetry.Meter.CreateCounter<long>(
         TelemetryNames.Instruments.TableTransactions, TelemetryNames.Units.Transactions, "Upserts that the table service carried out, each of 1 to 100 accounts");
 
-    /// <summary>Answers that said "busy" (429, 503), as a whole or within a transaction. A rising share of the transactions: the partition or the account is at its limit.</summary>
+    /// <summary>
+    /// Answers that said "busy" (429, 503), as a whole or within a transaction. A rising share of the
+    /// transactions: the partition or the account is at its limit.
+    /// </summary>
     public static readonly Counter<long> Throttled = HibpTelemetry.Meter.CreateCounter<long>(
         TelemetryNames.Instruments.TableThrottled, TelemetryNames.Units.Answers, "Answers of the table service that asked to slow down");
 

@@ -39,7 +39,10 @@ internal sealed class CommandSession : IDisposable
         });
     }
 
-    /// <summary>From which level on the stages are logged without <c>--verbose</c>: warnings. A host says what becomes of each load, and who follows one load shows its failure himself.</summary>
+    /// <summary>
+    /// From which level on the stages are logged without <c>--verbose</c>: warnings. A host says what becomes
+    /// of each load, and who follows one load shows its failure himself.
+    /// </summary>
     public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
 
     public ParseResult Parsed { get; }
@@ -82,8 +85,10 @@ internal sealed class CommandSession : IDisposable
         cancellationToken);
 
     /// <summary>
-    /// Opens the stores for an upload, which needs no database: it may be out of this machine's reach, and whoever drops may have no more than the container. Where one is named, or
-    /// is where one would be by default, it has to be the one that belongs to the storage account: the upload would otherwise go into another installation.
+    /// Opens the stores for an upload, which needs no database: it may be out of this machine's reach, and
+    /// whoever drops may have no more than the container. Where one is named, or is where one would be by
+    /// default, it has to be the one that belongs to the storage account: the upload would otherwise go into
+    /// another installation.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and storage are of two installations.</exception>
     public Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(

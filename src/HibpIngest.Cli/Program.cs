@@ -4,7 +4,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Cli;
 
-/// <summary>The command <c>hibp</c>: parses, runs one command, and turns whatever happens into an exit code and one clear line.</summary>
+/// <summary>
+/// The command <c>hibp</c>: parses, runs one command, and turns whatever happens into an exit code and one
+/// clear line.
+/// </summary>
 internal static class Program
 {
     private const int Failed = 1;

@@ -2,7 +2,10 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Cli;
 
-/// <summary>Ctrl+C and SIGTERM as cancellation: the first asks the command to stop, a second one ends the process at once.</summary>
+/// <summary>
+/// Ctrl+C and SIGTERM as cancellation: the first asks the command to stop, a second one ends the process at
+/// once.
+/// </summary>
 internal sealed class StopSignals : IDisposable
 {
     private const int ByInterrupt = 130;

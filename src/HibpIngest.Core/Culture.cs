@@ -4,8 +4,9 @@ using System.Runtime.CompilerServices;
 namespace HibpIngest;
 
 /// <summary>
-/// There is one culture, the invariant one, on whatever machine: numbers and dates are read and written the same everywhere. (InvariantGlobalization would say so too,
-/// but Microsoft.Data.SqlClient refuses to work under it: it takes code pages from the cultures.)
+/// There is one culture, the invariant one, on whatever machine: numbers and dates are read and written the
+/// same everywhere. (InvariantGlobalization would say so too, but Microsoft.Data.SqlClient refuses to work
+/// under it: it takes code pages from the cultures.)
 /// </summary>
 internal static class Culture
 {

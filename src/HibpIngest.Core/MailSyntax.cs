@@ -9,7 +9,10 @@ public static class MailSyntax
     private static readonly SearchValues<char> AliasCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+-/=?^_`{|}~");
     private static readonly SearchValues<char> DomainCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
 
-    /// <summary>Whether it can be written between &lt; and &gt; of an SMTP command as it is: ASCII, one @, no space, bracket or line end. A domain may be a single word (localhost).</summary>
+    /// <summary>
+    /// Whether it can be written between &lt; and &gt; of an SMTP command as it is: ASCII, one @, no space,
+    /// bracket or line end. A domain may be a single word (localhost).
+    /// </summary>
     public static bool IsAddress(ReadOnlySpan<char> address)
     {
         var at = address.IndexOf('@');

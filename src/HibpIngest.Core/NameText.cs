@@ -5,8 +5,8 @@ using System.Text.RegularExpressions;
 namespace HibpIngest;
 
 /// <summary>
-/// Names of files, which strangers give: stealer logs are named by their victims' addresses. One rule says what an @ is in them, for
-/// entries' names, which are shown redacted, and for breaches', which are refused.
+/// Names of files, which strangers give: stealer logs are named by their victims' addresses. One rule says what
+/// an @ is in them, for entries' names, which are shown redacted, and for breaches', which are refused.
 /// </summary>
 public static partial class NameText
 {
@@ -36,7 +36,8 @@ public static partial class NameText
     /// <summary>Whether it holds an @, however written: it may be an address then.</summary>
     public static bool HoldsAt(string name) => Clean(name).Contains('@');
 
-    // The full-width @ (U+FF20) and the small one (U+FE6B), and all three as URLs have them, encoded once or more (%40, %2540, %EF%BC%A0).
+    // The full-width @ (U+FF20) and the small one (U+FE6B), and all three as URLs have them, encoded once or
+    // more (%40, %2540, %EF%BC%A0).
     [GeneratedRegex(@"[\uFF20\uFE6B]|%(?:25)*(?:40|EF%(?:25)*(?:BC%(?:25)*A0|B9%(?:25)*AB))",
         RegexOptions.IgnoreCase | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
     private static partial Regex At();

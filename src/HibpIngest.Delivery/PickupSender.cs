@@ -4,8 +4,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Puts each mail into a folder as <c>{notification id}.eml</c>, for a mail server to pick up or a person to read. A file appears whole or not at all, and a second
-/// copy of a mail replaces the first. Safe for use by several threads and processes at once.
+/// Puts each mail into a folder as <c>{notification id}.eml</c>, for a mail server to pick up or a person to
+/// read. A file appears whole or not at all, and a second copy of a mail replaces the first. Safe for use by
+/// several threads and processes at once.
 /// </summary>
 public sealed class PickupSender : INotificationSender
 {
@@ -34,7 +35,10 @@ public sealed class PickupSender : INotificationSender
     /// <inheritdoc/>
     public string DisplayName => $"pickup folder {_folder}";
 
-    /// <summary>As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in the nearest one above it that is there.</summary>
+    /// <summary>
+    /// As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in
+    /// the nearest one above it that is there.
+    /// </summary>
     public Task CheckAsync(CancellationToken cancellationToken)
     {
         var folder = _folder;

@@ -10,9 +10,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// One connection to a mail server, opened, encrypted and logged in: the client's side of RFC 5321, 3207 and 4954, one command at a time. After an exception other than
-/// <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it is not to be used again. Not safe
-/// for use by several threads at once.
+/// One connection to a mail server, opened, encrypted and logged in: the client's side of RFC 5321, 3207 and
+/// 4954, one command at a time. After an exception other than <see cref="BadInputException"/> and
+/// <see cref="RecipientDeferredException"/> it is not to be used again. Not safe for use by several threads at
+/// once.
 /// </summary>
 internal sealed class SmtpConnection : IAsyncDisposable
 {
@@ -81,7 +82,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
     }
 
     /// <summary>Sends one mail.</summary>
-    /// <exception cref="BadInputException">The server refused this recipient or this message for good; the connection is good for another mail after <see cref="ResetAsync"/>.</exception>
+    /// <exception cref="BadInputException">The server refused this recipient or this message for good; the
+    /// connection is good for another mail after <see cref="ResetAsync"/>.</exception>
     /// <exception cref="RecipientDeferredException">The same, but not for good.</exception>
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
@@ -230,7 +232,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
     }
 
     /// <summary>
-    /// Writes the lone period and waits for the answer. From here on the server may have the mail, and not to know would mean a second copy: cancelling only shortens the wait.
+    /// Writes the lone period and waits for the answer. From here on the server may have the mail, and not to
+    /// know would mean a second copy: cancelling only shortens the wait.
     /// </summary>
     private async Task<SmtpReply> EndMessageAsync(string end, CancellationToken cancellationToken)
     {

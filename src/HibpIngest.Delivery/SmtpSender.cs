@@ -5,9 +5,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Sends mails to a mail server, over connections that are kept from mail to mail. Safe for use by several threads at once: up to
-/// <see cref="SmtpServer.MaxConnections"/> send at the same time, others wait. A connection lost after the message and before its answer is a
-/// <see cref="StoreUnavailableException"/>: sending again may make a second copy, with the same Message-ID.
+/// Sends mails to a mail server, over connections that are kept from mail to mail. Safe for use by several
+/// threads at once: up to <see cref="SmtpServer.MaxConnections"/> send at the same time, others wait. A
+/// connection lost after the message and before its answer is a <see cref="StoreUnavailableException"/>:
+/// sending again may make a second copy, with the same Message-ID.
 /// </summary>
 public sealed class SmtpSender : INotificationSender
 {

@@ -17,22 +17,37 @@ public sealed class SmtpServer
 
     public string? Password { get; init; }
 
-    /// <summary>Longest wait for a connection, for the TLS handshake and for the answer to a command. RFC 5321 would have five minutes, for relays in batch mode.</summary>
+    /// <summary>
+    /// Longest wait for a connection, for the TLS handshake and for the answer to a command. RFC 5321 would
+    /// have five minutes, for relays in batch mode.
+    /// </summary>
     public TimeSpan CommandTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>Longest time for a whole mail, the wait for a free connection included: less than the half claim (five minutes) that a sender keeps for the mail in hand.</summary>
+    /// <summary>
+    /// Longest time for a whole mail, the wait for a free connection included: less than the half claim (five
+    /// minutes) that a sender keeps for the mail in hand.
+    /// </summary>
     public TimeSpan MailTimeout { get; init; } = TimeSpan.FromMinutes(4);
 
     /// <summary>Longest time to send the message itself, and again for the answer to it.</summary>
     public TimeSpan MessageTimeout { get; init; } = TimeSpan.FromMinutes(2);
 
-    /// <summary>How long the answer to a message is still waited for once the sender has been cancelled: a mail whose fate is known is not sent twice.</summary>
+    /// <summary>
+    /// How long the answer to a message is still waited for once the sender has been cancelled: a mail whose
+    /// fate is known is not sent twice.
+    /// </summary>
     public TimeSpan CancelledMessageTimeout { get; init; } = TimeSpan.FromSeconds(10);
 
-    /// <summary>A connection unused for longer is not used again. Servers close theirs after some minutes, several after one.</summary>
+    /// <summary>
+    /// A connection unused for longer is not used again. Servers close theirs after some minutes, several after
+    /// one.
+    /// </summary>
     public TimeSpan IdleTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>Connections at once; further mails wait for one to be free. Many servers allow no more than ten from one client.</summary>
+    /// <summary>
+    /// Connections at once; further mails wait for one to be free. Many servers allow no more than ten from one
+    /// client.
+    /// </summary>
     public int MaxConnections { get; init; } = 4;
 
     /// <summary>Mails sent over one connection before it is closed; Postfix and Exchange have limits of this order.</summary>

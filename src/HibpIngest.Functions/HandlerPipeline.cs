@@ -8,8 +8,9 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// What the functions work with. Settings that are wrong are told by every answer instead of an exit: the third exit of a handler stops its host. Stores are set up by the first
-/// call that needs them, and by the next where that failed.
+/// What the functions work with. Settings that are wrong are told by every answer instead of an exit: the third
+/// exit of a handler stops its host. Stores are set up by the first call that needs them, and by the next where
+/// that failed.
 /// </summary>
 internal sealed partial class HandlerPipeline : IAsyncDisposable
 {
@@ -40,7 +41,10 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private Parts Required => _parts ?? throw new BadInputException(_error);
 
-    /// <summary>Starts what the settings say of telemetry; null where they say nothing, or what is <paramref name="wrong"/>.</summary>
+    /// <summary>
+    /// Starts what the settings say of telemetry; null where they say nothing, or what is
+    /// <paramref name="wrong"/>.
+    /// </summary>
     public static TelemetryExport? StartTelemetry(ILoggingBuilder logging, IDictionary environment, out BadInputException? wrong)
     {
         try

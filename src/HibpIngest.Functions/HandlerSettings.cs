@@ -5,14 +5,18 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Functions;
 
-/// <summary>What the app settings say, which reach the handler as its environment. They are those of every host, save that nothing that must outlive this machine has a default.</summary>
+/// <summary>
+/// What the app settings say, which reach the handler as its environment. They are those of every host, save
+/// that nothing that must outlive this machine has a default.
+/// </summary>
 internal static class HandlerSettings
 {
     /// <summary>Where the host says on which port it expects this process.</summary>
     public const string PortVariable = "FUNCTIONS_CUSTOMHANDLER_PORT";
 
     /// <summary>
-    /// The triggers' connection, in each function.json: the account of the zips and the queues. AzureWebJobsStorage is the host's alone.
+    /// The triggers' connection, in each function.json: the account of the zips and the queues.
+    /// AzureWebJobsStorage is the host's alone.
     /// </summary>
     public const string BreachStorage = "BreachStorage";
 

@@ -4,7 +4,8 @@ using Microsoft.Extensions.Logging.Console;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// The Azure Functions app: a custom handler, which the Functions host starts and calls over HTTP on the loopback interface. See host.json, and function.json in the folder of each function.
+/// The Azure Functions app: a custom handler, which the Functions host starts and calls over HTTP on the
+/// loopback interface. See host.json, and function.json in the folder of each function.
 /// </summary>
 internal static class Program
 {

@@ -2,8 +2,8 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
 

@@ -75,7 +75,10 @@ public sealed record PipelineSettings
         };
     }
 
-    /// <summary>The options as name and value, for the log: none of them is a secret. The sender is an address, and stays out of logs.</summary>
+    /// <summary>
+    /// The options as name and value, for the log: none of them is a secret. The sender is an address, and
+    /// stays out of logs.
+    /// </summary>
     public string Describe() => string.Join(", ", OptionKeys.Where(key => key != nameof(PipelineOptions.MailFrom)).Select(key =>
     {
         object value = Options;

@@ -8,7 +8,10 @@ namespace HibpIngest.Lookup;
 /// <summary>Which public breaches an address is in.</summary>
 public sealed class AccountLookup(ICatalogue catalogue, IAccountTable table)
 {
-    /// <summary>Public breaches (see <see cref="Breach.IsPublic"/>) of an address, by name. The address is trimmed and lower-cased, and held to the rules that accounts are held to.</summary>
+    /// <summary>
+    /// Public breaches (see <see cref="Breach.IsPublic"/>) of an address, by name. The address is trimmed and
+    /// lower-cased, and held to the rules that accounts are held to.
+    /// </summary>
     /// <exception cref="BadInputException">Not an address.</exception>
     public async Task<IReadOnlyList<Breach>> FindAsync(string email, CancellationToken cancellationToken)
     {

@@ -28,12 +28,21 @@ public sealed record PipelineContext
 
     public required ILoggerFactory Logs { get; init; }
 
-    /// <summary>Told of every message that the dispatcher puts off because a store is down, so that a one-off run can stop where waiting is no use (<see cref="StoreFullException"/>).</summary>
+    /// <summary>
+    /// Told of every message that the dispatcher puts off because a store is down, so that a one-off run can
+    /// stop where waiting is no use (<see cref="StoreFullException"/>).
+    /// </summary>
     public Action<StoreUnavailableException>? OnPutOff { get; init; }
 
-    /// <summary>Names this process's start as owner of locks, and each of its runs by <see cref="NewOwner"/>: at random, for hosts and pids come again.</summary>
+    /// <summary>
+    /// Names this process's start as owner of locks, and each of its runs by <see cref="NewOwner"/>: at random,
+    /// for hosts and pids come again.
+    /// </summary>
     public string Owner { get; init; } = $"{Guid.NewGuid():N}";
 
-    /// <summary>Names one run of a stage as owner of leases and claims: two deliveries of one message in one process are two owners.</summary>
+    /// <summary>
+    /// Names one run of a stage as owner of leases and claims: two deliveries of one message in one process are
+    /// two owners.
+    /// </summary>
     internal string NewOwner() => $"{Owner}/{Guid.NewGuid():N}";
 }

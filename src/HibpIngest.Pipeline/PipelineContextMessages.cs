@@ -12,7 +12,8 @@ internal static class PipelineContextMessages
     // A queue refuses delays of 7 days and more.
     private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
 
-    // Messages for so long: enough that no sender waits for one, few enough that a load that is held or hidden leaves little behind.
+    // Messages for so long: enough that no sender waits for one, few enough that a load that is held or hidden
+    // leaves little behind.
     private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
 
     // Some 10 seconds of sending them.
@@ -29,8 +30,8 @@ internal static class PipelineContextMessages
     }
 
     /// <summary>
-    /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever became of its holder, the work is then gone on with within seconds. To be
-    /// acknowledged only behind this.
+    /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever
+    /// became of its holder, the work is then gone on with within seconds. To be acknowledged only behind this.
     /// </summary>
     public static Task SendAfterLeaseAsync(
         this PipelineContext context, string queue, PipelineMessage message, DateTimeOffset? expiresAt, TimeSpan lease, CancellationToken cancellationToken)
@@ -40,7 +41,10 @@ internal static class PipelineContextMessages
         return context.SendAsync(queue, message, rest + TimeSpan.FromSeconds(1 + (2 * Random.Shared.NextDouble())), cancellationToken);
     }
 
-    /// <summary>One message a slice, all at once; then they are recorded as sent. A crash in between sends them twice, which changes nothing.</summary>
+    /// <summary>
+    /// One message a slice, all at once; then they are recorded as sent. A crash in between sends them twice,
+    /// which changes nothing.
+    /// </summary>
     public static async Task SendSlicesAsync(this PipelineContext context, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
     {
         const int AtOnce = 16;

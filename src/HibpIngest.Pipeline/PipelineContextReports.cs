@@ -5,7 +5,10 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What whoever watches is told of a load, by more than one stage: when its state changes, and by Sweep each minute while it is open. Nothing is asked while nobody watches.</summary>
+/// <summary>
+/// What whoever watches is told of a load, by more than one stage: when its state changes, and by Sweep each
+/// minute while it is open. Nothing is asked while nobody watches.
+/// </summary>
 internal static partial class PipelineContextReports
 {
     /// <summary>Tells how far a load is whose state has just changed.</summary>
@@ -24,7 +27,10 @@ internal static partial class PipelineContextReports
         }
     }
 
-    /// <summary>Tells how far a load is. Its state is told by a line, and is no tag of the gauges: gauges of several processes arrive a minute apart in any order, lines have their time.</summary>
+    /// <summary>
+    /// Tells how far a load is. Its state is told by a line, and is no tag of the gauges: gauges of several
+    /// processes arrive a minute apart in any order, lines have their time.
+    /// </summary>
     public static void ReportLoad(this PipelineContext context, Load load)
     {
         if (!HibpTelemetry.WatchesLoads)
@@ -33,10 +39,14 @@ internal static partial class PipelineContextReports
         LogSeen(context.Logs.CreateLogger(typeof(HibpTelemetry)), load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchablePart, 1));
     }
 
-    /// <summary>Records a load as failed, marks the current span, and tells it. Its archive's password goes: whoever resumes it gives it again.</summary>
+    /// <summary>
+    /// Records a load as failed, marks the current span, and tells it. Its archive's password goes: whoever
+    /// resumes it gives it again.
+    /// </summary>
     /// <param name="context">The pipeline.</param>
     /// <param name="load">The load.</param>
-    /// <param name="owner">Only while this owner holds it: whoever has taken it over meanwhile decides what becomes of it. Null: whoever does.</param>
+    /// <param name="owner">Only while this owner holds it: whoever has taken it over meanwhile decides what
+    /// becomes of it. Null: whoever does.</param>
     /// <param name="reason">One line.</param>
     /// <param name="superseded">Its blob was replaced while it was read.</param>
     public static async Task FailLoadAsync(this PipelineContext context, LoadHead load, string? owner, string reason, bool superseded = false)

@@ -7,14 +7,17 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Takes a message to its stage, and settles what a failure means in one place. Bad input is recorded by the stage, which then returns. A store that is down costs no try:
-/// the message is sent again with a growing delay and acknowledged, so that a minute without it doesn't poison a backlog of thousands. Anything else is thrown, so that
-/// the host tries again and, in the end, poisons.
+/// Takes a message to its stage, and settles what a failure means in one place. Bad input is recorded by the
+/// stage, which then returns. A store that is down costs no try: the message is sent again with a growing delay
+/// and acknowledged, so that a minute without it doesn't poison a backlog of thousands. Anything else is
+/// thrown, so that the host tries again and, in the end, poisons.
 /// </summary>
-/// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it listens; its failures are settled like a stage's.</param>
+/// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it
+/// listens; its failures are settled like a stage's.</param>
 public sealed partial class PipelineDispatcher(PipelineContext context, StoreSetup? setup = null)
 {
-    // Half a minute is what the plan's limit leaves beyond budget and last batch; a message that has waited this long goes back to its queue, where another process may take it.
+    // Half a minute is what the plan's limit leaves beyond budget and last batch; a message that has waited
+    // this long goes back to its queue, where another process may take it.
     private static readonly TimeSpan TurnTimeout = TimeSpan.FromSeconds(10);
 
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
@@ -28,7 +31,10 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     private readonly SendNotifications _send = new(context);
     private readonly SemaphoreSlim _turn = new(1);
 
-    /// <summary>Returns when the message's work is durably done (or safely sent on); then, and only then, it may be deleted.</summary>
+    /// <summary>
+    /// Returns when the message's work is durably done (or safely sent on); then, and only then, it may be
+    /// deleted.
+    /// </summary>
     /// <exception cref="UnreadableMessageException">The body is not a message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) => queue switch
     {
@@ -40,11 +46,13 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     };
 
     /// <summary>
-    /// Takes on the present version of a blob that an event announced, and ingests it. As for <see cref="BlobScan"/>, a version fires once: another event of it does nothing, except that it goes on
+    /// Takes on the present version of a blob that an event announced, and ingests it. As for
+    /// <see cref="BlobScan"/>, a version fires once: another event of it does nothing, except that it goes on
     /// with what was cut off. Returns when the ingest has ended, or is safely handed on.
     /// </summary>
     /// <param name="blob">Its name within the container.</param>
-    /// <exception cref="StoreUnavailableException">The blobs can't be reached, so that there is nothing yet to be sent on; the next blob scan finds it too.</exception>
+    /// <exception cref="StoreUnavailableException">The blobs can't be reached, so that there is nothing yet to
+    /// be sent on; the next blob scan finds it too.</exception>
     public async Task IngestBlobAsync(string blob, CancellationToken cancellationToken)
     {
         // Gone, or replaced: whatever is there now has an event of its own.
@@ -146,7 +154,8 @@ public sealed partial class PipelineDispatcher(PipelineContext context, StoreSet
     }
 
     /// <summary>
-    /// 30 seconds, doubled each time, and as much again at random, so that what was put off together doesn't come back together; at most 10 minutes: the longest that Sweep reckons with.
+    /// 30 seconds, doubled each time, and as much again at random, so that what was put off together doesn't
+    /// come back together; at most 10 minutes: the longest that Sweep reckons with.
     /// </summary>
     internal static TimeSpan Delay(int deferrals)
     {

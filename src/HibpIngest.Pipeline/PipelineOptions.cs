@@ -18,37 +18,56 @@ public sealed class PipelineOptions
     [Range(1, 100_000)]
     public int SliceRows { get; set; } = LoadSettings.DefaultSliceRows;
 
-    /// <summary>Most accounts remembered for dedupe; 0: 50 million, or what fits into 40% of the process's memory limit at 24 bytes each, whichever is less.</summary>
+    /// <summary>
+    /// Most accounts remembered for dedupe; 0: 50 million, or what fits into 40% of the process's memory limit
+    /// at 24 bytes each, whichever is less.
+    /// </summary>
     [Range(0, long.MaxValue)]
     public long DedupeCap { get; set; }
 
     /// <summary>What an archive may ask of us, for loads that start from now on.</summary>
     public ArchiveLimits Limits { get; set; } = new();
 
-    /// <summary>How long an ingest may run from its first commit before it hands over to a continuation; zero: to the end. Functions set it below their own limit.</summary>
+    /// <summary>
+    /// How long an ingest may run from its first commit before it hands over to a continuation; zero: to the
+    /// end. Functions set it below their own limit.
+    /// </summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan TimeBudget { get; set; } = TimeSpan.Zero;
 
     /// <summary>
-    /// How long one invocation of an ingest may run, what it reads through again included; zero: without end. One that reaches it after a commit hands over; one that reaches it before its first
-    /// commit would do so each time, so its load fails with the reason. Functions set it below their plan's limit.
+    /// How long one invocation of an ingest may run, what it reads through again included; zero: without end.
+    /// One that reaches it after a commit hands over; one that reaches it before its first commit would do so
+    /// each time, so its load fails with the reason. Functions set it below their plan's limit.
     /// </summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan PlanLimit { get; set; } = TimeSpan.Zero;
 
-    /// <summary>How long a load stays with an owner that gives no sign; renewed at a third of it, and by each batch. Some batches' worth, and short enough that a crash costs seconds.</summary>
+    /// <summary>
+    /// How long a load stays with an owner that gives no sign; renewed at a third of it, and by each batch.
+    /// Some batches' worth, and short enough that a crash costs seconds.
+    /// </summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan LoadLease { get; set; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>How long a slice stays with an owner that gives no sign; renewed at a third of it. Longer than a moment without the database, short enough that a crash costs a minute.</summary>
+    /// <summary>
+    /// How long a slice stays with an owner that gives no sign; renewed at a third of it. Longer than a moment
+    /// without the database, short enough that a crash costs a minute.
+    /// </summary>
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan SliceLease { get; set; } = TimeSpan.FromSeconds(60);
 
-    /// <summary>Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains nothing there; Azure's own gain goes on to 64.</summary>
+    /// <summary>
+    /// Entity group transactions in flight for each slice. Measured against the emulator: more than 16 gains
+    /// nothing there; Azure's own gain goes on to 64.
+    /// </summary>
     [Range(1, 512)]
     public int TransactionsInFlight { get; set; } = 16;
 
-    /// <summary>Tries of a slice, a match or a mail message that fails in itself; the host's maxDequeueCount is the same.</summary>
+    /// <summary>
+    /// Tries of a slice, a match or a mail message that fails in itself; the host's maxDequeueCount is the
+    /// same.
+    /// </summary>
     [Range(1, 100)]
     public int MaxTries { get; set; } = 5;
 
@@ -60,12 +79,16 @@ public sealed class PipelineOptions
     [Range(1, 10_000)]
     public int MailsPerMessage { get; set; } = 100;
 
-    /// <summary>Mails a second for the whole system, however many loads and processes send: a sender reserves the time for its mails in SQL. Ten is what a small relay takes without throttling.</summary>
+    /// <summary>
+    /// Mails a second for the whole system, however many loads and processes send: a sender reserves the time
+    /// for its mails in SQL. Ten is what a small relay takes without throttling.
+    /// </summary>
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
 
     /// <summary>
-    /// What becomes of notifications once they are matched: hold has them wait for an operator, whatever the zip's metadata asks for.
+    /// What becomes of notifications once they are matched: hold has them wait for an operator, whatever the
+    /// zip's metadata asks for.
     /// </summary>
     public NotifyMode Notify { get; set; } = NotifyMode.Send;
 
@@ -81,8 +104,8 @@ public sealed class PipelineOptions
     public TimeSpan SweepPendingAge { get; set; } = TimeSpan.FromMinutes(2);
 
     /// <summary>
-    /// Sweep sends a load's messages again when nothing was heard of its work for so long: twice the longest time that a message can stay hidden (10 minutes, as a delay or while a host works on
-    /// it).
+    /// Sweep sends a load's messages again when nothing was heard of its work for so long: twice the longest
+    /// time that a message can stay hidden (10 minutes, as a delay or while a host works on it).
     /// </summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(20);

@@ -4,8 +4,9 @@ using System.Text;
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that seed, so a sample of any size takes no memory and two
-/// samples can share accounts. The names are common ones, the numbers behind them random: nobody's address is meant.
+/// The accounts of a sample: account i is a function of (seed, i) alone and differs from every other of that
+/// seed, so a sample of any size takes no memory and two samples can share accounts. The names are common ones,
+/// the numbers behind them random: nobody's address is meant.
 /// </summary>
 internal sealed class SampleAccounts
 {
@@ -109,7 +110,8 @@ internal sealed class SampleAccounts
 
     private static void AppendDomain(Span<byte> destination, ref int length, ulong random)
     {
-        // Most are with the providers; of the rest the company of rank r about in proportion to 1/r: its power of two is as likely as any other, up to 65,535.
+        // Most are with the providers; of the rest the company of rank r about in proportion to 1/r: its power
+        // of two is as likely as any other, up to 65,535.
         var share = (int)((random & 0xFFFFFFFF) * (ulong)(ProviderShares * 100 / ProviderPercent) >> 32);
         foreach (var (domain, providerShare) in Providers)
         {

@@ -5,9 +5,10 @@ using System.Text;
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// Writes a synthetic breach: a zip with a CSV, a SQL dump and a combo list, about a third of the accounts each. Beside the accounts it holds what dumps hold: about 5%
-/// duplicates, addresses in mixed case, passwords and hashes, names outside ASCII, binary noise, and candidates that break each of the rules. The text is a function of
-/// the options; the zip's bytes depend on the compressor too. Memory is flat.
+/// Writes a synthetic breach: a zip with a CSV, a SQL dump and a combo list, about a third of the accounts
+/// each. Beside the accounts it holds what dumps hold: about 5% duplicates, addresses in mixed case, passwords
+/// and hashes, names outside ASCII, binary noise, and candidates that break each of the rules. The text is a
+/// function of the options; the zip's bytes depend on the compressor too. Memory is flat.
 /// </summary>
 public static class SampleBreach
 {
@@ -20,7 +21,10 @@ public static class SampleBreach
 
     private static readonly string Label64 = new('l', 64);
 
-    /// <summary>Candidates that break a rule, every one of them, and text that only looks like an address. None holds an account.</summary>
+    /// <summary>
+    /// Candidates that break a rule, every one of them, and text that only looks like an address. None holds an
+    /// account.
+    /// </summary>
     private static readonly byte[][] Junk =
     [
         .. new[]

@@ -12,7 +12,10 @@ public sealed record SampleOptions
     /// <summary>Another seed gives other accounts: of two samples of a million each, some ten coincide.</summary>
     public int Seed { get; init; } = 1;
 
-    /// <summary>How many of each hundred accounts are those of the sample with <see cref="OverlapSeed"/> and at least as many accounts; 0 to 100.</summary>
+    /// <summary>
+    /// How many of each hundred accounts are those of the sample with <see cref="OverlapSeed"/> and at least as
+    /// many accounts; 0 to 100.
+    /// </summary>
     public int OverlapPercent { get; init; }
 
     /// <summary>Seed of the sample that this one overlaps with.</summary>

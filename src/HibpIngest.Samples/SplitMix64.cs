@@ -1,7 +1,8 @@
 namespace HibpIngest.Samples;
 
 /// <summary>
-/// SplitMix64 (Steele, Lea, Flood 2014), written out because a sample must be the same on every version of the runtime, which System.Random doesn't promise.
+/// SplitMix64 (Steele, Lea, Flood 2014), written out because a sample must be the same on every version of the
+/// runtime, which System.Random doesn't promise.
 /// </summary>
 internal struct SplitMix64(ulong state)
 {

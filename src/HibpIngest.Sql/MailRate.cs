@@ -9,7 +9,10 @@ internal static class MailRate
     /// </summary>
     public static readonly TimeSpan Furthest = TimeSpan.FromHours(1);
 
-    /// <summary>What so many mails take, in whole milliseconds; at least one, and never as much as <see cref="Furthest"/>.</summary>
+    /// <summary>
+    /// What so many mails take, in whole milliseconds; at least one, and never as much as
+    /// <see cref="Furthest"/>.
+    /// </summary>
     public static TimeSpan Of(int mails, double perSecond) =>
         TimeSpan.FromMilliseconds(Math.Clamp(Math.Ceiling(mails * 1000 / perSecond), 1, (Furthest / 2).TotalMilliseconds));
 }

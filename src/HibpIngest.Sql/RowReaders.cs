@@ -14,7 +14,10 @@ internal static class RowReaders
         PublishedAt = row.TimeOrNull(3),
     };
 
-    /// <summary>name, metadata, hidden, published_at, mark (null: none), of a row for each mark of a breach, the rows of a breach together and its marks ascending.</summary>
+    /// <summary>
+    /// name, metadata, hidden, published_at, mark (null: none), of a row for each mark of a breach, the rows of
+    /// a breach together and its marks ascending.
+    /// </summary>
     public static void AddBreach(List<Breach> breaches, IRow row)
     {
         if (breaches.Count == 0 || breaches[^1].Name != row.Text(0))
@@ -24,7 +27,8 @@ internal static class RowReaders
     }
 
     /// <summary>
-    /// id, breach's name and whether it is hidden, blob, etag, state, mark (0: none), expiry of the lease where it is alive, message_sent_at, whether nothing may be written any more, purged.
+    /// id, breach's name and whether it is hidden, blob, etag, state, mark (0: none), expiry of the lease where
+    /// it is alive, message_sent_at, whether nothing may be written any more, purged.
     /// </summary>
     public static LoadHead LoadHead(IRow row) => new()
     {
@@ -72,9 +76,11 @@ internal static class RowReaders
     public static Subscription Subscription(IRow row) => new(row.Text(0), DomainOrNull(row, 1));
 
     /// <summary>
-    /// id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and matched position, batches, ingest_complete, duplicates_possible, purged, error,
-    /// started_at, ingested_at, upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded, removing, held_because, attempts, message_sent_at,
-    /// mails_queued, expiry of the lease where it has run out.
+    /// id, breach's name, mark (0: none yet), blob, etag, state, settings, checkpoint, accounts, last and
+    /// matched position, batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at,
+    /// upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded,
+    /// removing, held_because, attempts, message_sent_at, mails_queued, expiry of the lease where it has run
+    /// out.
     /// </summary>
     public static Load Load(IRow row, SliceCounts slices, long entities, NotificationCounts notifications) => new()
     {

@@ -47,11 +47,17 @@ internal static class StoredText
     /// <summary>Why a load is held that has taken over what another had yet to send.</summary>
     public static string HeldWith(long load) => $"what it took over from load {load} was held";
 
-    /// <summary>A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own address.</summary>
+    /// <summary>
+    /// A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own
+    /// address.
+    /// </summary>
     public static (string Email, string Domain) Normalise(Subscription subscription) =>
         (subscription.Email.Trim().ToLowerInvariant(), subscription.Domain?.Trim().ToLowerInvariant() ?? "");
 
-    /// <summary>The accounts that a stored subscription is about: those of a domain, and of these one alias, or all (null).</summary>
+    /// <summary>
+    /// The accounts that a stored subscription is about: those of a domain, and of these one alias, or all
+    /// (null).
+    /// </summary>
     public static (string Domain, string? Alias) MatchedBy(string email, string domain)
     {
         var at = email.LastIndexOf('@');

@@ -9,7 +9,10 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A table server that only answers: every upsert is a success. It can keep the requests it got, so that the very same ones are sent by other means.</summary>
+/// <summary>
+/// A table server that only answers: every upsert is a success. It can keep the requests it got, so that the
+/// very same ones are sent by other means.
+/// </summary>
 internal sealed class AnsweringTableServer : IAsyncDisposable
 {
     private static readonly byte[] Changed = "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"u8.ToArray();

@@ -7,7 +7,10 @@ using SQLitePCL;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Batches with rows, checkpoint and slices, each one transaction, beside bare prepared inserts of the same rows into the same table, as many to a transaction.</summary>
+/// <summary>
+/// Batches with rows, checkpoint and slices, each one transaction, beside bare prepared inserts of the same
+/// rows into the same table, as many to a transaction.
+/// </summary>
 internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string folder)
 {
     private int _file;

@@ -11,8 +11,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Peak memory (VmHWM, the kernel's own count) of the ingest of two breaches of different size into SQLite with no upsert beside it, and of the upsert of all their slices against a
-/// table server that only answers. Each in a process of its own.
+/// Peak memory (VmHWM, the kernel's own count) of the ingest of two breaches of different size into SQLite with
+/// no upsert beside it, and of the upsert of all their slices against a table server that only answers. Each in
+/// a process of its own.
 /// </summary>
 internal static class MemoryBenchmark
 {

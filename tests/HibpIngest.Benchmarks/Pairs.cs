@@ -1,6 +1,9 @@
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Measures a stage and its ceiling in turn, so that a machine that slows down slows both, and quotes the median of the ratios.</summary>
+/// <summary>
+/// Measures a stage and its ceiling in turn, so that a machine that slows down slows both, and quotes the
+/// median of the ratios.
+/// </summary>
 internal sealed class Pairs(int count)
 {
     private readonly List<(string Stage, string Unit, double Ceiling, double Ours, double Ratio, double Lowest, double Highest)> _rows = [];
@@ -25,7 +28,10 @@ internal sealed class Pairs(int count)
         _rows.Add((stage, unit, Median(rates.Select(pair => pair.Ceiling)), Median(rates.Select(pair => pair.Ours)), Median(ratios), ratios[0], ratios[^1]));
     }
 
-    /// <summary>Prints what was measured; true when every stage reaches the share of its ceiling, or the one that is named: the others are peers.</summary>
+    /// <summary>
+    /// Prints what was measured; true when every stage reaches the share of its ceiling, or the one that is
+    /// named: the others are peers.
+    /// </summary>
     public bool Print(double share, string? stage = null)
     {
         Console.WriteLine($"| stage | unit | ceiling/s | ours/s | ratio, median of {count} pairs | lowest-highest |");

@@ -3,7 +3,10 @@ using System.Data.Common;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Rows of (load, position, alias, domain) whose strings lie ready in memory: as little beside SqlBulkCopy itself as can be.</summary>
+/// <summary>
+/// Rows of (load, position, alias, domain) whose strings lie ready in memory: as little beside SqlBulkCopy
+/// itself as can be.
+/// </summary>
 internal sealed class ReadyReader(string[] columns, List<(string Alias, string Domain)> accounts) : DbDataReader
 {
     private object _load = 0L;

@@ -12,8 +12,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Removal of a breach from one emulator, where every other account is in another breach as well: by its rows, and by walking the table,
-/// its rows purged.
+/// Removal of a breach from one emulator, where every other account is in another breach as well: by its rows,
+/// and by walking the table, its rows purged.
 /// </summary>
 internal static class RemovalBenchmark
 {

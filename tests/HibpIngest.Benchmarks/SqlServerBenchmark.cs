@@ -11,8 +11,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The copy stage on a SQL Server: our batches with checkpoint and slices, each one transaction, beside bare SqlBulkCopy from a ready reader, and beside DataTables. All three copy the same rows
-/// into the same table with its clustered key, emptied before each run.
+/// The copy stage on a SQL Server: our batches with checkpoint and slices, each one transaction, beside bare
+/// SqlBulkCopy from a ready reader, and beside DataTables. All three copy the same rows into the same table
+/// with its clustered key, emptied before each run.
 /// </summary>
 internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, string connectionString)
 {
@@ -55,8 +56,9 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     }
 
     /// <summary>
-    /// Rows of loads and of subscribers that the server has read since the database was made, by scan or by index, as its own statistics count them. Null on SQL Server, which counts reads of pages
-    /// only; Babelfish for PostgreSQL, which speaks T-SQL too, counts rows.
+    /// Rows of loads and of subscribers that the server has read since the database was made, by scan or by
+    /// index, as its own statistics count them. Null on SQL Server, which counts reads of pages only; Babelfish
+    /// for PostgreSQL, which speaks T-SQL too, counts rows.
     /// </summary>
     public static async Task<long?> RowsReadAsync(string connection)
     {

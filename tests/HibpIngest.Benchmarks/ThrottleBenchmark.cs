@@ -13,8 +13,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The upsert stage against a <see cref="ThrottlingTableServer"/>: so many slices in flight, in processes that know nothing of one another (each with a storage account and a database object of its own),
-/// a third of the rows in one domain.
+/// The upsert stage against a <see cref="ThrottlingTableServer"/>: so many slices in flight, in processes that
+/// know nothing of one another (each with a storage account and a database object of its own), a third of the
+/// rows in one domain.
 /// </summary>
 internal sealed class ThrottleBenchmark(string folder)
 {

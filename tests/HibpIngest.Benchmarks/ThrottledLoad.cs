@@ -9,7 +9,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>A load under <c>hibp run</c>, as a process of its own, whose table service is a <see cref="ThrottlingTableServer"/> before the emulator: from the drop until it is done.</summary>
+/// <summary>
+/// A load under <c>hibp run</c>, as a process of its own, whose table service is a
+/// <see cref="ThrottlingTableServer"/> before the emulator: from the drop until it is done.
+/// </summary>
 internal sealed class ThrottledLoad(string folder)
 {
     private const double MostWritten = 1.05;

@@ -3,7 +3,10 @@ using System.Text;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Accounts of which every third is in one domain, and the others in hundreds: a few large ones and a long tail.</summary>
+/// <summary>
+/// Accounts of which every third is in one domain, and the others in hundreds: a few large ones and a long
+/// tail.
+/// </summary>
 internal static class ThrottledRows
 {
     public const string Hot = "gmail.com";

@@ -12,7 +12,10 @@ namespace HibpIngest.Benchmarks;
 /// <summary>What a <see cref="ThrottlingTableServer"/> allows.</summary>
 internal sealed record TableLimits
 {
-    /// <summary>Entities a second that one partition takes (learn.microsoft.com/azure/storage/tables/scalability-targets).</summary>
+    /// <summary>
+    /// Entities a second that one partition takes
+    /// (learn.microsoft.com/azure/storage/tables/scalability-targets).
+    /// </summary>
     public double PartitionRate { get; init; } = 2_000;
 
     /// <summary>Entities a second that the account takes.</summary>
@@ -21,7 +24,10 @@ internal sealed record TableLimits
     /// <summary>Only this partition is limited; null: each is.</summary>
     public string? OnlyPartition { get; init; }
 
-    /// <summary>What may come at once after a pause, in seconds of the rate. The service doesn't say; less is harder on whoever writes.</summary>
+    /// <summary>
+    /// What may come at once after a pause, in seconds of the rate. The service doesn't say; less is harder on
+    /// whoever writes.
+    /// </summary>
     public double BurstSeconds { get; init; } = 0.5;
 
     /// <summary>How long an accepted write takes.</summary>
@@ -32,8 +38,9 @@ internal sealed record TableLimits
 }
 
 /// <summary>
-/// A model of the table service's limits: a token bucket for each partition and one for the account; a write that finds one of them empty is refused as the service refuses, within the answer to its
-/// transaction. Writes into the account table are answered, or passed on to another server; everything else is passed on.
+/// A model of the table service's limits: a token bucket for each partition and one for the account; a write
+/// that finds one of them empty is refused as the service refuses, within the answer to its transaction. Writes
+/// into the account table are answered, or passed on to another server; everything else is passed on.
 /// </summary>
 internal sealed class ThrottlingTableServer : IAsyncDisposable
 {
@@ -82,7 +89,8 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     public long Refusals => Interlocked.Read(ref _refused);
 
     /// <summary>Starts it.</summary>
-    /// <param name="upstream">Address of the table service behind it, without the account; null: writes is all that is asked of it.</param>
+    /// <param name="upstream">Address of the table service behind it, without the account; null: writes is all
+    /// that is asked of it.</param>
     /// <param name="answersWrites">Writes into the account table are answered here, and not passed on.</param>
     public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
     {

@@ -15,8 +15,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// The upsert stage (rows from SQL, grouped, upserted, slice marked, as many transactions in flight as by default) into one emulator, beside the very same requests, kept from a run against a
-/// server that only answers, sent by a bare HttpClient into another emulator that is equally full. Each pair sends the next slices, so both fill up alike.
+/// The upsert stage (rows from SQL, grouped, upserted, slice marked, as many transactions in flight as by
+/// default) into one emulator, beside the very same requests, kept from a run against a server that only
+/// answers, sent by a bare HttpClient into another emulator that is equally full. Each pair sends the next
+/// slices, so both fill up alike.
 /// </summary>
 internal sealed class UpsertBenchmark : IAsyncDisposable
 {

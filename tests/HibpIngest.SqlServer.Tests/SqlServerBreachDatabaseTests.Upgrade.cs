@@ -11,7 +11,10 @@ namespace HibpIngest.SqlServer.Tests;
 
 public sealed partial class SqlServerBreachDatabaseTests
 {
-    /// <summary>Rows as the program before version 2 wrote them: two loads of one breach, one that failed before its first batch, and the id of one that was removed.</summary>
+    /// <summary>
+    /// Rows as the program before version 2 wrote them: two loads of one breach, one that failed before its
+    /// first batch, and the id of one that was removed.
+    /// </summary>
     private const string Store1 =
         """
         INSERT INTO dbo.store_identity VALUES (1, '0f0e0d0c-0b0a-0908-0706-050403020100', 1, 1);

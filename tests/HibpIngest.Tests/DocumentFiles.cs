@@ -25,7 +25,10 @@ internal static partial class DocumentFiles
     /// <summary>The same with one space for each break of a line: where prose wraps means nothing.</summary>
     public static string ReadAllUnwrapped() => Blanks().Replace(ReadAll(), " ");
 
-    /// <summary>A document's lines with their numbers, and the language of the snippet that each stands in; null: in none.</summary>
+    /// <summary>
+    /// A document's lines with their numbers, and the language of the snippet that each stands in; null: in
+    /// none.
+    /// </summary>
     public static IEnumerable<(int Number, string Line, string? Snippet)> Lines(string document)
     {
         string? snippet = null;

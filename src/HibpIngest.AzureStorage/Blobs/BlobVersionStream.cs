@@ -8,17 +8,21 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>
-/// One version of a blob as a seekable stream for one reader. It is fetched in ranges, each guarded by If-Match. A jump (a zip's
-/// directory at the end, then its entries) fetches only what is asked for there; the further the reader goes forward from it, the
-/// longer the ranges become, and those that come next are fetched behind its back. So what is fetched stays near to what is read, in
-/// whatever order that is. Disposing it, at any time and from any thread, ends a read that is under way.
+/// One version of a blob as a seekable stream for one reader. It is fetched in ranges, each guarded by
+/// If-Match. A jump (a zip's directory at the end, then its entries) fetches only what is asked for there; the
+/// further the reader goes forward from it, the longer the ranges become, and those that come next are fetched
+/// behind its back. So what is fetched stays near to what is read, in whatever order that is. Disposing it, at
+/// any time and from any thread, ends a read that is under way.
 /// </summary>
 internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, long length) : Stream
 {
     /// <summary>The longest range: long enough that inflating one hides the round trip of the next.</summary>
     internal const int RangeBytes = 4 * 1024 * 1024;
 
-    /// <summary>Ranges begin and end at its multiples: neighbours share no byte, and what lies near a small entry is there too.</summary>
+    /// <summary>
+    /// Ranges begin and end at its multiples: neighbours share no byte, and what lies near a small entry is
+    /// there too.
+    /// </summary>
     internal const int GrainBytes = 16 * 1024;
 
     /// <summary>Fetched ahead of the reader's range at most.</summary>
@@ -30,7 +34,10 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     /// <summary>So many bytes read without a jump make a reader that goes forward.</summary>
     private const int ForwardBytes = 64 * 1024;
 
-    /// <summary>Nearer than this is no jump: a reader passes over names and gaps, and comes back from a header to its data.</summary>
+    /// <summary>
+    /// Nearer than this is no jump: a reader passes over names and gaps, and comes back from a header to its
+    /// data.
+    /// </summary>
     private const int NearBytes = 64 * 1024;
 
     private readonly CancellationTokenSource _closed = new();
@@ -126,7 +133,9 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         base.Dispose(disposing);
     }
 
-    /// <summary>The range that the position lies in, fetched if need be, with those ahead where the reader goes forward.</summary>
+    /// <summary>
+    /// The range that the position lies in, fetched if need be, with those ahead where the reader goes forward.
+    /// </summary>
     private Fetched Locate(int wanted)
     {
         lock (_gate)

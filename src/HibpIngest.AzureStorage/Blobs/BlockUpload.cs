@@ -9,15 +9,19 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Blobs;
 
 /// <summary>
-/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its content, so that one found uncommitted from an upload that was broken
-/// off is known to be the same; blocks of another content are dropped by the commit.
+/// Uploads a file in blocks and commits them at the end. A block's id is its number and the hash of its
+/// content, so that one found uncommitted from an upload that was broken off is known to be the same; blocks of
+/// another content are dropped by the commit.
 /// </summary>
 internal static class BlockUpload
 {
     /// <summary>Blocks of a blob (learn.microsoft.com/rest/api/storageservices/put-block-list).</summary>
     private const int MaxBlocks = 50_000;
 
-    /// <summary>Large enough that a round trip is little beside it, small enough that a broken-off upload loses little: 400 GB at the most blocks.</summary>
+    /// <summary>
+    /// Large enough that a round trip is little beside it, small enough that a broken-off upload loses little:
+    /// 400 GB at the most blocks.
+    /// </summary>
     private const int BlockBytes = 8 * 1024 * 1024;
 
     /// <summary>Blocks on their way at once: 4 x 8 MiB of memory.</summary>

@@ -85,7 +85,10 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
 
     private static int Clamp(int most) => Math.Clamp(most, 1, 32);
 
-    /// <summary>JSON is never base64, so a body that is both whole base64 and UTF-8 within was encoded by us or by the portal.</summary>
+    /// <summary>
+    /// JSON is never base64, so a body that is both whole base64 and UTF-8 within was encoded by us or by the
+    /// portal.
+    /// </summary>
     private static string Decode(BinaryData body)
     {
         var text = body.ToMemory().Span;

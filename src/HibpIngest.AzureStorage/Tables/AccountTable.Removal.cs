@@ -2,8 +2,8 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
@@ -12,8 +12,8 @@ internal sealed partial class AccountTable
     private const string RemovalOperation = "removal of a mark from accounts";
 
     /// <summary>
-    /// The first characters of domains, which divide the table into parts. What lies between two of them belongs to the part before,
-    /// what lies beyond to the first or the last.
+    /// The first characters of domains, which divide the table into parts. What lies between two of them
+    /// belongs to the part before, what lies beyond to the first or the last.
     /// </summary>
     private const string PartStarts = "0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -21,13 +21,14 @@ internal sealed partial class AccountTable
     private const int RemovalsInFlight = 8;
 
     /// <summary>
-    /// From so many accounts of a domain on a page of all that lies between them is asked for first: fewer are read one by one in less time.
+    /// From so many accounts of a domain on a page of all that lies between them is asked for first: fewer are
+    /// read one by one in less time.
     /// </summary>
     private const int LeastForRange = 250;
 
     /// <summary>
-    /// Where fewer than one in so many of what such a page holds are asked for, the others are read one by one: of gmail.com a load has
-    /// a small part.
+    /// Where fewer than one in so many of what such a page holds are asked for, the others are read one by one:
+    /// of gmail.com a load has a small part.
     /// </summary>
     private const int SparseAt = 10;
 
@@ -129,8 +130,8 @@ internal sealed partial class AccountTable
     }
 
     /// <summary>
-    /// All of them in one transaction, in its turn where the service is busy, however long that takes. False where one was changed
-    /// meanwhile, or where this had been done and its answer was lost.
+    /// All of them in one transaction, in its turn where the service is busy, however long that takes. False
+    /// where one was changed meanwhile, or where this had been done and its answer was lost.
     /// </summary>
     private async Task<bool> TryRemoveAsync(MarkRemoval[] removals, CancellationToken cancellationToken)
     {

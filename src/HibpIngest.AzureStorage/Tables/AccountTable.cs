@@ -10,7 +10,10 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <summary>The accounts in Table Storage.</summary>
 internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger) : IAccountTable
 {
-    /// <summary>15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities), one of them the partition's.</summary>
+    /// <summary>
+    /// 15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities),
+    /// one of them the partition's.
+    /// </summary>
     private const int MaxFiltered = 14;
 
     private readonly byte[] _address = tables.TableAddress(table);
@@ -26,7 +29,8 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
             return;
         if (aliases.Length == 1)
         {
-            // Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less time over it.
+            // Most domains of a breach have one account in it. Without the envelope of a transaction, the
+            // emulator takes 40% less time over it.
             var alias = Encoding.ASCII.GetString(bytes.Span[aliases.Span[0]]);
             var (partition, row) = (Encoding.ASCII.GetString(domain.Span), RowKey(alias, (mark - 1) / IAccountTable.MarksPerRow));
             await throttle.SendAsync(domain, 1, inFlight, () =>

@@ -2,7 +2,10 @@ using System.Text.Json;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The code within an error body, and, within a transaction, which operation it is of (the message begins with <c>57:</c>).</summary>
+/// <summary>
+/// The code within an error body, and, within a transaction, which operation it is of (the message begins with
+/// <c>57:</c>).
+/// </summary>
 internal static class ODataError
 {
     /// <summary>Reads the first JSON object in the bytes; what isn't one gives an empty code.</summary>

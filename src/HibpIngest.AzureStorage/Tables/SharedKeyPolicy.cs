@@ -7,8 +7,10 @@ using Azure.Core.Pipeline;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Signs each try with the account key, the Table service's way (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service (Shared Key authorization)"):
-/// verb, Content-MD5, Content-Type, date, canonicalised resource; the other services' string differs.
+/// Signs each try with the account key, the Table service's way
+/// (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service (Shared Key
+/// authorization)"): verb, Content-MD5, Content-Type, date, canonicalised resource; the other services' string
+/// differs.
 /// </summary>
 internal sealed class SharedKeyPolicy(string account, byte[] key, TimeProvider clock) : HttpPipelineSynchronousPolicy
 {

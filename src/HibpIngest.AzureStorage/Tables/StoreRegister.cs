@@ -8,7 +8,10 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed).</summary>
+/// <summary>
+/// The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load),
+/// <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed).
+/// </summary>
 internal sealed class StoreRegister(TableService tables, string table) : IStoreRegister
 {
     private const string StorePartition = "store";
@@ -72,7 +75,10 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
             cancellationToken);
     }
 
-    /// <summary>Changes the ids under their ETag, again where somebody else was first; writes nothing where nothing changes.</summary>
+    /// <summary>
+    /// Changes the ids under their ETag, again where somebody else was first; writes nothing where nothing
+    /// changes.
+    /// </summary>
     private async Task<Ids> ChangeIdsAsync(Func<Ids, Ids> change, CancellationToken cancellationToken)
     {
         const string Operation = "drawing of an id";

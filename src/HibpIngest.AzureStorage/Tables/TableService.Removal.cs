@@ -5,7 +5,10 @@ namespace HibpIngest.AzureStorage.Tables;
 
 internal sealed partial class TableService
 {
-    /// <summary>One page of what a filter finds, in key order, with what all it holds. It may be empty and still not be the last.</summary>
+    /// <summary>
+    /// One page of what a filter finds, in key order, with what all it holds. It may be empty and still not be
+    /// the last.
+    /// </summary>
     /// <param name="table">The table.</param>
     /// <param name="filter">In OData.</param>
     /// <param name="token">Where the page begins, as the page before said; null: at the start.</param>

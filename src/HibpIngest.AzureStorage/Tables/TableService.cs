@@ -10,8 +10,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The Table service (learn.microsoft.com/rest/api/storageservices/table-service-rest-api) on Azure.Core's pipeline: as much of it as the account table and the store register need.
-/// Request lines hold keys, which hold addresses: its pipeline logs and traces nothing.
+/// The Table service (learn.microsoft.com/rest/api/storageservices/table-service-rest-api) on Azure.Core's
+/// pipeline: as much of it as the account table and the store register need. Request lines hold keys, which
+/// hold addresses: its pipeline logs and traces nothing.
 /// </summary>
 internal sealed partial class TableService
 {
@@ -96,7 +97,10 @@ internal sealed partial class TableService
         answer.ThrowUnlessSuccess(operation);
     }
 
-    /// <summary>Adds properties to an entity, which is made where there is none (InsertOrMerge). Not null: the service asks to slow down; to be called again then.</summary>
+    /// <summary>
+    /// Adds properties to an entity, which is made where there is none (InsertOrMerge). Not null: the service
+    /// asks to slow down; to be called again then.
+    /// </summary>
     public async Task<WriteRefusal?> MergeAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
@@ -124,7 +128,10 @@ internal sealed partial class TableService
         return Kept(answer, operation);
     }
 
-    /// <summary>The entities that a filter finds, page by page in key order. A page may be empty and still not be the last.</summary>
+    /// <summary>
+    /// The entities that a filter finds, page by page in key order. A page may be empty and still not be the
+    /// last.
+    /// </summary>
     public async IAsyncEnumerable<JsonElement> QueryAsync(string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var query = $"$filter={Uri.EscapeDataString(filter)}{(select is null ? "" : $"&$select={Uri.EscapeDataString(select)}")}";
@@ -147,8 +154,10 @@ internal sealed partial class TableService
     }
 
     /// <summary>
-    /// Carries out an entity group transaction. What the service says of it counts, not that it answered: a part that failed on the service's side is sent again with the whole, as a lost connection is,
-    /// which takes a transaction that may be done twice. Not null: the service asks to slow down; to be called again then.
+    /// Carries out an entity group transaction. What the service says of it counts, not that it answered: a
+    /// part that failed on the service's side is sent again with the whole, as a lost connection is, which
+    /// takes a transaction that may be done twice. Not null: the service asks to slow down; to be called again
+    /// then.
     /// </summary>
     public async Task<WriteRefusal?> SubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
     {

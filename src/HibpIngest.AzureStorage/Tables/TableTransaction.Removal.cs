@@ -12,8 +12,8 @@ internal sealed partial class TableTransaction
         "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0\r\nIf-Match: "u8;
 
     /// <summary>
-    /// Writes the transaction that takes a mark off entities of one domain: each is put without it, or deleted where nothing else is left,
-    /// as long as it is what was read.
+    /// Writes the transaction that takes a mark off entities of one domain: each is put without it, or deleted
+    /// where nothing else is left, as long as it is what was read.
     /// </summary>
     /// <param name="tableAddress">The table's address.</param>
     /// <param name="removals">At most 100, each entity once.</param>

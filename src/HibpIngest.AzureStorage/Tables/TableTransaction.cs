@@ -6,14 +6,19 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The body of an entity group transaction of InsertOrMerge (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from the
-/// accounts' bytes. Every part differs in its row key only: what stands before and after it is written once and copied within the buffer.
+/// The body of an entity group transaction of InsertOrMerge
+/// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions), written straight from
+/// the accounts' bytes. Every part differs in its row key only: what stands before and after it is written once
+/// and copied within the buffer.
 /// </summary>
 internal sealed partial class TableTransaction : IDisposable
 {
     public const string ContentType = "multipart/mixed; boundary=batch_h";
 
-    /// <summary>Boundaries as short as they may be: the emulator wants the name batch_, and both letters, digits and underscores.</summary>
+    /// <summary>
+    /// Boundaries as short as they may be: the emulator wants the name batch_, and both letters, digits and
+    /// underscores.
+    /// </summary>
     private static ReadOnlySpan<byte> Head => "--batch_h\r\nContent-Type: multipart/mixed; boundary=cs_h\r\n\r\n"u8;
 
     private static ReadOnlySpan<byte> PartHead => "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;

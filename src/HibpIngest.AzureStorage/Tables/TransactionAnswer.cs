@@ -1,6 +1,9 @@
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>What the answer to an entity group transaction says of its parts. It is done whole or not at all, so the first part that failed is all that counts.</summary>
+/// <summary>
+/// What the answer to an entity group transaction says of its parts. It is done whole or not at all, so the
+/// first part that failed is all that counts.
+/// </summary>
 /// <param name="Succeeded">Parts answered 2xx.</param>
 /// <param name="FailedStatus">Status of the first part that failed; 0: none.</param>
 /// <param name="Code">Its code.</param>

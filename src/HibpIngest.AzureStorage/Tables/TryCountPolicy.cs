@@ -3,7 +3,10 @@ using Azure.Core.Pipeline;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>Counts, of each try, whether it was one more and whether its answer asked to slow down: 0 too, so that none shows as none.</summary>
+/// <summary>
+/// Counts, of each try, whether it was one more and whether its answer asked to slow down: 0 too, so that none
+/// shows as none.
+/// </summary>
 internal sealed class TryCountPolicy : HttpPipelineSynchronousPolicy
 {
     public static readonly TryCountPolicy Instance = new();

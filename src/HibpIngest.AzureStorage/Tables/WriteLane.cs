@@ -1,12 +1,17 @@
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The way into one partition, or into the account: lets transactions go in the order they came. Until something is refused, the number in flight is all that is limited, and it grows with each one that
-/// is done, so that not hundreds find out at once that a partition is busy; from then on they go at a <see cref="WriteRate"/>.
+/// The way into one partition, or into the account: lets transactions go in the order they came. Until
+/// something is refused, the number in flight is all that is limited, and it grows with each one that is done,
+/// so that not hundreds find out at once that a partition is busy; from then on they go at a
+/// <see cref="WriteRate"/>.
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
-    /// <summary>What is not used of the rate is saved up for so long: timers are late, and between two slices there is a pause, in which the service saves up too.</summary>
+    /// <summary>
+    /// What is not used of the rate is saved up for so long: timers are late, and between two slices there is a
+    /// pause, in which the service saves up too.
+    /// </summary>
     private static readonly TimeSpan SavedFor = TimeSpan.FromMilliseconds(250);
 
     /// <summary>A wait is looked at again at least this often: the rate grows.</summary>
@@ -49,7 +54,10 @@ internal sealed class WriteLane : IDisposable
         }
     }
 
-    /// <summary>Completes when a transaction may go; at once where it needn't wait. To be followed by <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.</summary>
+    /// <summary>
+    /// Completes when a transaction may go; at once where it needn't wait. To be followed by
+    /// <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
+    /// </summary>
     /// <param name="first">Its turn comes before that of all who wait.</param>
     /// <exception cref="OperationCanceledException">The patience ended first; nothing follows then.</exception>
     public Task EnterAsync(int entities, bool first, CancellationToken patience)

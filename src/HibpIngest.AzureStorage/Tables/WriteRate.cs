@@ -1,12 +1,15 @@
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// How many entities a second may go into something that has said it is busy. It grows while nothing is refused and is cut when something is, so that any number of processes which know nothing of one
-/// another share what there is. A rate and not a number in flight: a partition takes 2,000 entities a second, which at 10 ms for a transaction of 100 is a fifth of one in flight.
+/// How many entities a second may go into something that has said it is busy. It grows while nothing is refused
+/// and is cut when something is, so that any number of processes which know nothing of one another share what
+/// there is. A rate and not a number in flight: a partition takes 2,000 entities a second, which at 10 ms for a
+/// transaction of 100 is a fifth of one in flight.
 /// </summary>
 /// <remarks>
-/// The growth is CUBIC's (RFC 9438): within seconds back to where it was refused, for a while close to that, then ever faster beyond. A straight line would have to choose between refusals by the second
-/// where ten processes share a partition and minutes until one has taken what another left.
+/// The growth is CUBIC's (RFC 9438): within seconds back to where it was refused, for a while close to that,
+/// then ever faster beyond. A straight line would have to choose between refusals by the second where ten
+/// processes share a partition and minutes until one has taken what another left.
 /// </remarks>
 internal sealed class WriteRate
 {
@@ -18,8 +21,9 @@ internal sealed class WriteRate
     private const double DeepestCut = 0.5;
 
     /// <summary>
-    /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was refused, from 200 it is 2.3. An eighth of it had a third of the refusals, and took twice as
-    /// long to take up what another process has left.
+    /// The growth, in entities/s to the third power of seconds: from 2,000 it is 5 seconds back to where it was
+    /// refused, from 200 it is 2.3. An eighth of it had a third of the refusals, and took twice as long to take
+    /// up what another process has left.
     /// </summary>
     private const double Growth = 4;
 
@@ -28,10 +32,9 @@ internal sealed class WriteRate
     private double _secondsToReturn;
     private double _secondsLimited;
 
-    /// <param name="entitiesPerSecond">
-    /// What went there when it was refused for the first time. It says little (much may come at once after a pause, and a process that has just begun is slow), so that from there it doubles
-    /// each second until the next refusal.
-    /// </param>
+    /// <param name="entitiesPerSecond"> What went there when it was refused for the first time. It says little
+    /// (much may come at once after a pause, and a process that has just begun is slow), so that from there it
+    /// doubles each second until the next refusal. </param>
     public WriteRate(double entitiesPerSecond)
     {
         EntitiesPerSecond = Math.Max(entitiesPerSecond, Least);
@@ -42,7 +45,8 @@ internal sealed class WriteRate
     public double EntitiesPerSecond { get; private set; }
 
     /// <summary>Something was refused that was sent at this rate.</summary>
-    /// <param name="done">Entities a second that were done of late: where refusals take their time, far more may be under way than is taken.</param>
+    /// <param name="done">Entities a second that were done of late: where refusals take their time, far more
+    /// may be under way than is taken.</param>
     public void Refused(double done)
     {
         _refusedAt = EntitiesPerSecond;
@@ -52,7 +56,10 @@ internal sealed class WriteRate
         _known = true;
     }
 
-    /// <summary>For so long something has waited because of it, and nothing was refused. While nothing waits it doesn't grow: it would not be known what it is good for.</summary>
+    /// <summary>
+    /// For so long something has waited because of it, and nothing was refused. While nothing waits it doesn't
+    /// grow: it would not be known what it is good for.
+    /// </summary>
     public void Limited(TimeSpan time)
     {
         if (!_known)

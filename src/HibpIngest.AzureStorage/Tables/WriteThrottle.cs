@@ -4,17 +4,23 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Lets this process's writes into the account table go as fast as the service takes them: a <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together. A partition
-/// that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two of the same one share their lane.
+/// Lets this process's writes into the account table go as fast as the service takes them: a
+/// <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together. A
+/// partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
+/// of the same one share their lane.
 /// </summary>
 internal sealed class WriteThrottle(TimeProvider time) : IDisposable
 {
-    /// <summary>At first; each one that is done lets one more go. Enough for a partition that is far away, few enough that those which find it busy don't count.</summary>
+    /// <summary>
+    /// At first; each one that is done lets one more go. Enough for a partition that is far away, few enough
+    /// that those which find it busy don't count.
+    /// </summary>
     private const int FirstInFlight = 8;
     private const int FirstInFlightOfAll = 64;
 
     /// <summary>
-    /// Partitions that were not expected to be refused, within <see cref="SurprisesWithin"/>: then it is the account that is busy. The service answers the same for both.
+    /// Partitions that were not expected to be refused, within <see cref="SurprisesWithin"/>: then it is the
+    /// account that is busy. The service answers the same for both.
     /// </summary>
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
@@ -22,7 +28,10 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     /// <summary>What a partition took so long ago says nothing of what it takes.</summary>
     private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(1);
 
-    /// <summary>Busy partitions that are remembered, a few hundred bytes each; past them, those that nobody writes to just now are forgotten.</summary>
+    /// <summary>
+    /// Busy partitions that are remembered, a few hundred bytes each; past them, those that nobody writes to
+    /// just now are forgotten.
+    /// </summary>
     private const int KeptAtMost = 1_024;
 
     /// <summary>A request costs the service something however few entities it has.</summary>
@@ -102,7 +111,8 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         var ended = false;
         try
         {
-            // Whoever waits for the account keeps its place: all wait for the same. What has waited for its partition goes before the others: a busy one takes longest, and must not stand idle.
+            // Whoever waits for the account keeps its place: all wait for the same. What has waited for its
+            // partition goes before the others: a busy one takes longest, and must not stand idle.
             await _all.EnterAsync(cost, first: waited, inFlight.Patience);
             entered = true;
             var sentAt = time.GetTimestamp();
@@ -114,7 +124,8 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
                 _all.Done(cost);
                 return null;
             }
-            // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own is not to blame for that.
+            // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own
+            // is not to blame for that.
             var busy = IsAccountBusy();
             partition.Lane.Refused(cost, sentAt, refused.Pause, cut: !waited || !busy);
             if ((!waited || busy) && IsOneOfSeveral(partition))
@@ -140,7 +151,10 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
             return _accountBusyAt is { } at && time.GetElapsedTime(at) < SurprisesWithin;
     }
 
-    /// <summary>A partition was refused that was not known to be busy, or while the account was: is it one of several? Then the account is busy.</summary>
+    /// <summary>
+    /// A partition was refused that was not known to be busy, or while the account was: is it one of several?
+    /// Then the account is busy.
+    /// </summary>
     private bool IsOneOfSeveral(Partition partition)
     {
         lock (_lock)

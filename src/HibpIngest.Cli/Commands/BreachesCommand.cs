@@ -52,7 +52,8 @@ internal sealed class BreachesCommand : HibpCommand
         breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description, breach.Metadata.DataClasses,
         [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads));
 
-    // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced stands in its place, and either would count twice.
+    // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced
+    // stands in its place, and either would count twice.
     private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
 
     /// <summary>A breach's flags by name, as documents have them.</summary>

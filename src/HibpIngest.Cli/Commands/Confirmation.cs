@@ -5,15 +5,16 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>
-/// Asks before what can't be undone: the name of what it is about has to be typed. Where nobody can be asked, <c>--yes</c> has to be on the command line: a question that nobody sees is
-/// not answered by going on.
+/// Asks before what can't be undone: the name of what it is about has to be typed. Where nobody can be asked,
+/// <c>--yes</c> has to be on the command line: a question that nobody sees is not answered by going on.
 /// </summary>
 internal sealed class Confirmation
 {
     /// <summary>The option that goes without asking, for the command to add.</summary>
     public Option<bool> Yes { get; } = new("--yes") { Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's." };
 
-    // The question goes to standard error, the answer comes from standard input; what becomes of the result is no matter. Nothing else is asked of a terminal.
+    // The question goes to standard error, the answer comes from standard input; what becomes of the result is
+    // no matter. Nothing else is asked of a terminal.
     private static bool CanAsk => !Console.IsInputRedirected && !Console.IsErrorRedirected;
 
     /// <summary>To be called before anything else is done.</summary>
@@ -37,7 +38,8 @@ internal sealed class Confirmation
         if (session.Parsed.GetValue(Yes))
             return;
         session.Screen.Ask($"{consequence} Type its name to go on: ");
-        // A terminal's line can't be waited for otherwise: whoever stops the command leaves the thread behind, and the process ends with it.
+        // A terminal's line can't be waited for otherwise: whoever stops the command leaves the thread behind,
+        // and the process ends with it.
         var reading = Task.Run(ReadLine, CancellationToken.None);
         if (await Task.WhenAny(reading, Task.Delay(Timeout.Infinite, cancellationToken)) != reading)
             session.Screen.Ask(Environment.NewLine); // what comes next begins its own line
@@ -46,7 +48,10 @@ internal sealed class Confirmation
             throw new NotPossibleException($"nothing was done: {name} was to be typed, as it is written here, and was not");
     }
 
-    /// <summary>A line as the terminal gives it; null at the end of input. Not Console.In: it edits the line itself, and loses an end of input that was typed before it began to.</summary>
+    /// <summary>
+    /// A line as the terminal gives it; null at the end of input. Not Console.In: it edits the line itself, and
+    /// loses an end of input that was typed before it began to.
+    /// </summary>
     private static string? ReadLine()
     {
         if (OperatingSystem.IsWindows())

@@ -21,7 +21,8 @@ internal sealed class DemoCommand : HibpCommand
     // Nobody waits for a demo to be gentle to a mail server that it doesn't have.
     private const double MailsPerSecond = 10_000;
 
-    // Somebody watches, and the emulator is theirs alone: it is no faster with more slices at once, and with two the progress moves steadily.
+    // Somebody watches, and the emulator is theirs alone: it is no faster with more slices at once, and with
+    // two the progress moves steadily.
     private static readonly QueueListenerOptions Impatient = new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
 
     private readonly Argument<FileInfo?> _file = new("ZIP") { Description = "The breach to load. Default: the sample that comes with the program.", Arity = ArgumentArity.ZeroOrOne };

@@ -35,7 +35,10 @@ internal sealed class DescriptionOptions
     /// <summary>Whether any of them is given.</summary>
     public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
 
-    /// <summary>What is given, as properties of a metadata document. A flag may be given as false, which takes it back where that is allowed.</summary>
+    /// <summary>
+    /// What is given, as properties of a metadata document. A flag may be given as false, which takes it back
+    /// where that is allowed.
+    /// </summary>
     public Dictionary<string, object?> Read(ParseResult parsed)
     {
         var values = new Dictionary<string, object?>();

@@ -170,7 +170,8 @@ internal sealed class DoctorCommand : HibpCommand
                 ? new DoctorLine(Check, Ok, "database and table are both new; the first command that needs them binds them", null)
                 : new DoctorLine(Check, Ok, $"database and table belong together ({inTable.Id:N})", null);
         }
-        // A fresh one beside a used one may be all right only where the used one holds no loads yet: that is for the set-up to decide.
+        // A fresh one beside a used one may be all right only where the used one holds no loads yet: that is
+        // for the set-up to decide.
         return inDatabase is null || inTable is null
             ? new DoctorLine(Check, Missing, inDatabase is null ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
                 "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before")

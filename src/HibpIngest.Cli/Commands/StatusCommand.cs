@@ -14,7 +14,10 @@ internal sealed class StatusCommand : HibpCommand
     // Fast enough to watch, and slow enough for a database that others work on.
     private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
 
-    /// <summary>What a shell expects of a program whose reader went away (128 and the number of SIGPIPE), as 130 of one that was interrupted.</summary>
+    /// <summary>
+    /// What a shell expects of a program whose reader went away (128 and the number of SIGPIPE), as 130 of one
+    /// that was interrupted.
+    /// </summary>
     private const int ReaderIsGone = 141;
 
     private readonly Argument<string?> _breach = new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };

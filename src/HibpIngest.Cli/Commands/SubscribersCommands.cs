@@ -36,7 +36,10 @@ internal sealed class SubscribersImportCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>Imports a file; the demo does the same. A file with a bad line is refused whole: nothing is imported before every line has been read.</summary>
+    /// <summary>
+    /// Imports a file; the demo does the same. A file with a bad line is refused whole: nothing is imported
+    /// before every line has been read.
+    /// </summary>
     public static async Task<(int Read, int Added)> ImportAsync(IBreachDatabase database, string path, CancellationToken cancellationToken)
     {
         await using var file = File.OpenRead(path);

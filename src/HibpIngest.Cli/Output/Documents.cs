@@ -18,7 +18,10 @@ internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Fai
 /// <summary>A queue, and how many messages are in its poison queue.</summary>
 internal sealed record QueueDocument(string Name, int Messages, int Poison);
 
-/// <summary>hibp demo. Seconds count from the load's start: ingest to the last batch, upsert to the last slice (they run beside each other); notify from there to the last mail.</summary>
+/// <summary>
+/// hibp demo. Seconds count from the load's start: ingest to the last batch, upsert to the last slice (they run
+/// beside each other); notify from there to the last mail.
+/// </summary>
 internal sealed record DemoDocument(
     string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds);
 

@@ -2,7 +2,10 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Standard output where it is a pipe. Writing to it doesn't tell that nobody reads any more: the console drops what can't be written, without an error.</summary>
+/// <summary>
+/// Standard output where it is a pipe. Writing to it doesn't tell that nobody reads any more: the console drops
+/// what can't be written, without an error.
+/// </summary>
 internal static class OutputPipe
 {
     private const int StandardOutput = 1;

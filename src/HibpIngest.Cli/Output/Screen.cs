@@ -6,7 +6,10 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Where output goes: results to standard output, everything else to standard error. With <c>--json</c> the result is exactly one JSON document.</summary>
+/// <summary>
+/// Where output goes: results to standard output, everything else to standard error. With <c>--json</c> the
+/// result is exactly one JSON document.
+/// </summary>
 internal sealed class Screen
 {
     // Wide enough for any table of ours: a file or a pipe has no width, and wrapped cells are hard to search.

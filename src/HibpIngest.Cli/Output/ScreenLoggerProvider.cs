@@ -5,8 +5,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Logs to standard error, one line each, through the same console as live progress, which then moves down instead of being written over. An exception's stack is shown with
-/// <c>--verbose</c> only.
+/// Logs to standard error, one line each, through the same console as live progress, which then moves down
+/// instead of being written over. An exception's stack is shown with <c>--verbose</c> only.
 /// </summary>
 internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProvider time) : ILoggerProvider
 {

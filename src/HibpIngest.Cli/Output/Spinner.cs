@@ -15,7 +15,8 @@ internal static class Spinner
     }
 
     /// <summary>
-    /// The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a line now and then otherwise.
+    /// The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a
+    /// line now and then otherwise.
     /// </summary>
     public static async Task<T> ShowAsync<T>(Screen screen, string what, TimeProvider time, Func<IProgress<RemovalProgress>, Task<T>> work)
     {

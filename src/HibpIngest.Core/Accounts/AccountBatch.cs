@@ -1,9 +1,9 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Up to <see cref="Capacity"/> accounts in order, as bytes in one buffer that is used again from batch to batch: alias and domain of
-/// account <c>i</c> (0-based) are spans into it. Its account <c>i</c> has the position <see cref="FirstPosition"/> + i.
-/// Not safe for use by several threads at once.
+/// Up to <see cref="Capacity"/> accounts in order, as bytes in one buffer that is used again from batch to
+/// batch: alias and domain of account <c>i</c> (0-based) are spans into it. Its account <c>i</c> has the
+/// position <see cref="FirstPosition"/> + i. Not safe for use by several threads at once.
 /// </summary>
 public sealed class AccountBatch
 {

@@ -1,8 +1,9 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// The rules that a candidate must keep, in the order they are tried: a candidate counts under the first it breaks. They are those that
-/// Have I Been Pwned publishes for its own extractor (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and shown: a contract.
+/// The rules that a candidate must keep, in the order they are tried: a candidate counts under the first it
+/// breaks. They are those that Have I Been Pwned publishes for its own extractor
+/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and shown: a contract.
 /// </summary>
 public enum AccountRule
 {
@@ -15,7 +16,10 @@ public enum AccountRule
     /// <summary>The domain has 4 to 255 characters.</summary>
     DomainLength,
 
-    /// <summary>The domain has a period, no leading, trailing or doubled one, no leading or trailing hyphen and none next to a period.</summary>
+    /// <summary>
+    /// The domain has a period, no leading, trailing or doubled one, no leading or trailing hyphen and none
+    /// next to a period.
+    /// </summary>
     DomainShape,
 
     /// <summary>Every label of the domain has at most 63 characters.</summary>

@@ -4,8 +4,9 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// What makes a candidate an account, in one place, for the scanner and for single addresses alike. A candidate is a run of <c>A-Z a-z 0-9 . - + _</c>, an
-/// <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>; the rules are those of <see cref="AccountRule"/>, tried in its order.
+/// What makes a candidate an account, in one place, for the scanner and for single addresses alike. A candidate
+/// is a run of <c>A-Z a-z 0-9 . - + _</c>, an <c>@</c> and a run of at least three of <c>A-Z a-z 0-9 . -</c>;
+/// the rules are those of <see cref="AccountRule"/>, tried in its order.
 /// </summary>
 public static class AccountRules
 {
@@ -36,7 +37,8 @@ public static class AccountRules
     /// <param name="email">Any text.</param>
     /// <param name="alias">Part before the @, lower-case; empty when false.</param>
     /// <param name="domain">Part after the @, lower-case; empty when false.</param>
-    /// <param name="broken">The first rule broken; null when true, and where the text doesn't have the form alias@domain at all.</param>
+    /// <param name="broken">The first rule broken; null when true, and where the text doesn't have the form
+    /// alias@domain at all.</param>
     public static bool TryParse(ReadOnlySpan<byte> email, out string alias, out string domain, out AccountRule? broken)
     {
         alias = domain = "";

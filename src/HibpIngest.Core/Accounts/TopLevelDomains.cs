@@ -5,8 +5,8 @@ using System.Text;
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// IANA's list of top-level domains, punycode names included, embedded as <c>tlds-alpha-by-domain.txt</c>; <c>refresh-top-level-domains.sh</c> beside it takes the
-/// current one. Lookups allocate nothing.
+/// IANA's list of top-level domains, punycode names included, embedded as <c>tlds-alpha-by-domain.txt</c>;
+/// <c>refresh-top-level-domains.sh</c> beside it takes the current one. Lookups allocate nothing.
 /// </summary>
 public static class TopLevelDomains
 {
@@ -58,7 +58,10 @@ public static class TopLevelDomains
     /// <summary>The day of that version (UTC).</summary>
     public static DateOnly ListDate { get; }
 
-    /// <summary>SHA-256 of the names (lower-case, sorted, joined by line feeds), lower-case hex; comments in the file don't change it.</summary>
+    /// <summary>
+    /// SHA-256 of the names (lower-case, sorted, joined by line feeds), lower-case hex; comments in the file
+    /// don't change it.
+    /// </summary>
     public static string Hash { get; }
 
     /// <summary>The names, lower-case, sorted.</summary>

@@ -12,7 +12,10 @@ public sealed record Breach
     /// <summary>An operator took it out of every lookup.</summary>
     public bool Hidden { get; init; }
 
-    /// <summary>Marks of its published loads, ascending: an account that has one of the properties <c>b{mark}</c> is in it, any other mark says nothing.</summary>
+    /// <summary>
+    /// Marks of its published loads, ascending: an account that has one of the properties <c>b{mark}</c> is in
+    /// it, any other mark says nothing.
+    /// </summary>
     public IReadOnlyList<int> Marks { get; init; } = [];
 
     /// <summary>When the first of its loads had all accounts in the table and was matched; null before.</summary>

@@ -1,6 +1,9 @@
 namespace HibpIngest.Breaches;
 
-/// <summary>The flags of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel). The numbers are stored: a contract.</summary>
+/// <summary>
+/// The flags of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel). The numbers are
+/// stored: a contract.
+/// </summary>
 [Flags]
 public enum BreachFlags
 {

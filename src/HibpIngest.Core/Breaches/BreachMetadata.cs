@@ -4,8 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// What is known of a breach, from <c>breach/{name}.json</c> beside its zip or from the options of <c>hibp drop</c>, in the words of Have I Been
-/// Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
+/// What is known of a breach, from <c>breach/{name}.json</c> beside its zip or from the options of <c>hibp
+/// drop</c>, in the words of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
 /// </summary>
 public sealed record BreachMetadata
 {
@@ -34,12 +34,15 @@ public sealed record BreachMetadata
     public NotifyMode Notify { get; init; }
 
     /// <summary>
-    /// Reads a JSON object; property names without regard to case: Name, Title, Domain, BreachDate (yyyy-MM-dd), Description, DataClasses (array), IsVerified,
-    /// IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or "hold").
-    /// Others of the breach model are passed over.
+    /// Reads a JSON object; property names without regard to case: Name, Title, Domain, BreachDate
+    /// (yyyy-MM-dd), Description, DataClasses (array), IsVerified, IsFabricated, IsSensitive, IsRetired,
+    /// IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or
+    /// "hold"). Others of the breach model are passed over.
     /// </summary>
-    /// <param name="before">What is known already: a property that the JSON doesn't hold stays as it is there, but for the name and for how this load notifies.</param>
-    /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind; the message names the property.</exception>
+    /// <param name="before">What is known already: a property that the JSON doesn't hold stays as it is there,
+    /// but for the name and for how this load notifies.</param>
+    /// <exception cref="BadInputException">Not JSON, not an object, or a value of the wrong kind; the message
+    /// names the property.</exception>
     public static BreachMetadata Parse(ReadOnlyMemory<byte> json, BreachMetadata? before = null)
     {
         if (json.Span.StartsWith("\uFEFF"u8))
@@ -56,7 +59,8 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a zip would else make a sensitive breach public. An operator does that.
+    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a zip
+    /// would else make a sensitive breach public. An operator does that.
     /// </summary>
     /// <exception cref="BadInputException">As there.</exception>
     public static BreachMetadata Merge(ReadOnlyMemory<byte> json, BreachMetadata before)

@@ -12,7 +12,10 @@ public static partial class BreachName
     /// <summary>Longest name of a breach, in characters; it is a key in SQL.</summary>
     public const int MaxLength = 100;
 
-    /// <summary>The last path segment, without <c>.zip</c> and without a trailing <c>.N</c>: <c>2013/Adobe.2.zip</c> is of the breach Adobe.</summary>
+    /// <summary>
+    /// The last path segment, without <c>.zip</c> and without a trailing <c>.N</c>: <c>2013/Adobe.2.zip</c> is
+    /// of the breach Adobe.
+    /// </summary>
     /// <exception cref="BadInputException">The name yields no breach.</exception>
     public static string FromBlob(string blob)
     {
@@ -27,7 +30,10 @@ public static partial class BreachName
         return name;
     }
 
-    /// <summary>Names of the metadata blobs of a zip, the one that counts first: <c>Adobe.2.json</c>, then <c>Adobe.json</c>, in the zip's folder.</summary>
+    /// <summary>
+    /// Names of the metadata blobs of a zip, the one that counts first: <c>Adobe.2.json</c>, then
+    /// <c>Adobe.json</c>, in the zip's folder.
+    /// </summary>
     public static IReadOnlyList<string> MetadataBlobs(string blob)
     {
         var folder = blob[..(blob.LastIndexOf('/') + 1)];

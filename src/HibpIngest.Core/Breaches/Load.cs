@@ -8,10 +8,16 @@ public sealed record Load
     /// <summary>Name of the breach it belongs to.</summary>
     public required string Breach { get; init; }
 
-    /// <summary>Its property <c>b{Mark}</c> in the account table; 0 until its first batch has committed. Of this load alone, but for loads of a store that was upgraded from schema 1.</summary>
+    /// <summary>
+    /// Its property <c>b{Mark}</c> in the account table; 0 until its first batch has committed. Of this load
+    /// alone, but for loads of a store that was upgraded from schema 1.
+    /// </summary>
     public int Mark { get; init; }
 
-    /// <summary>Since when its mark counts; null: it doesn't (not matched yet, failed before, replaced, or being removed).</summary>
+    /// <summary>
+    /// Since when its mark counts; null: it doesn't (not matched yet, failed before, replaced, or being
+    /// removed).
+    /// </summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
     /// <summary>The load of the same blob name that was published in its place.</summary>
@@ -26,7 +32,10 @@ public sealed record Load
     /// <summary>One line: why its mails wait for an operator, whatever its metadata says.</summary>
     public string? HeldBecause { get; init; }
 
-    /// <summary>How often it was taken since it last got on; more than the tries allowed means that it ends its process each time.</summary>
+    /// <summary>
+    /// How often it was taken since it last got on; more than the tries allowed means that it ends its process
+    /// each time.
+    /// </summary>
     public int Attempts { get; init; }
 
     /// <summary>When the message of its state (match, mail) was last sent.</summary>
@@ -46,7 +55,10 @@ public sealed record Load
     /// <summary>Where a rerun starts.</summary>
     public required LoadCheckpoint Checkpoint { get; init; }
 
-    /// <summary>Accounts copied so far (the last committed position); taken exactly by SQL at matching where duplicates may have passed.</summary>
+    /// <summary>
+    /// Accounts copied so far (the last committed position); taken exactly by SQL at matching where duplicates
+    /// may have passed.
+    /// </summary>
     public long Accounts { get; init; }
 
     /// <summary>The last committed position.</summary>
@@ -96,7 +108,10 @@ public sealed record Load
     /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
     public double IngestedPart => IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
 
-    /// <summary>Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are done.</summary>
+    /// <summary>
+    /// Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are
+    /// done.
+    /// </summary>
     public double SearchablePart => Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
 
     /// <summary>Notifications by state.</summary>

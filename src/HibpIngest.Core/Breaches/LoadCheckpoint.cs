@@ -3,8 +3,9 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// Committed with each batch. A rerun fills the dedupe set from the rows before <see cref="EntryFirstPosition"/>, opens the archive at
-/// <see cref="Entry"/>, counts positions on from there, and copies only those past the last committed one. Stored as JSON.
+/// Committed with each batch. A rerun fills the dedupe set from the rows before
+/// <see cref="EntryFirstPosition"/>, opens the archive at <see cref="Entry"/>, counts positions on from there,
+/// and copies only those past the last committed one. Stored as JSON.
 /// </summary>
 public sealed record LoadCheckpoint
 {

@@ -21,28 +21,44 @@ public sealed class NotPossibleException(string message) : HibpException(message
 /// </summary>
 public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner);
 
-/// <summary>A store asked to slow down for longer than there was patience to wait. It works: what got done counts, and the rest is sent again without a growing delay.</summary>
+/// <summary>
+/// A store asked to slow down for longer than there was patience to wait. It works: what got done counts, and
+/// the rest is sent again without a growing delay.
+/// </summary>
 public sealed class StoreThrottledException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
 
-/// <summary>A store has no room left (disk full, size quota). It passes only when somebody makes room, so a one-off run stops on it.</summary>
+/// <summary>
+/// A store has no room left (disk full, size quota). It passes only when somebody makes room, so a one-off run
+/// stops on it.
+/// </summary>
 public sealed class StoreFullException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
 
-/// <summary>A store answered and refused: wrong key, no permission, container or table missing. The set-up must be mended.</summary>
+/// <summary>
+/// A store answered and refused: wrong key, no permission, container or table missing. The set-up must be
+/// mended.
+/// </summary>
 public class StoreRefusedException(string message, Exception? inner = null) : HibpException(message, inner);
 
-/// <summary>A store answered that what was asked of is not there: the database, a table, a queue, the container. Nobody has set it up yet, or another store is meant.</summary>
+/// <summary>
+/// A store answered that what was asked of is not there: the database, a table, a queue, the container. Nobody
+/// has set it up yet, or another store is meant.
+/// </summary>
 public sealed class StoreMissingException(string message, Exception? inner = null) : StoreRefusedException(message, inner);
 
 /// <summary>
-/// Database and account table do not belong together, or one was made by a newer program or with other fixed settings, or the database is another than the one that was opened. Nothing
-/// that is done on these stores would be right: a host stops.
+/// Database and account table do not belong together, or one was made by a newer program or with other fixed
+/// settings, or the database is another than the one that was opened. Nothing that is done on these stores
+/// would be right: a host stops.
 /// </summary>
 public sealed class StoreMismatchException(string message) : HibpException(message);
 
 /// <summary>Another ingester owns the load by now: nothing of the batch in hand was written; stop, it carries on.</summary>
 public sealed class LoadLostException(long load) : HibpException($"load {load} is owned by another ingester by now");
 
-/// <summary>The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is superseded.</summary>
+/// <summary>
+/// The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is
+/// superseded.
+/// </summary>
 public sealed class BlobSupersededException(string blob)
     : BadInputException($"blob '{blob}' was replaced or deleted while it was being read; the new version makes a load of its own");
 

@@ -1,6 +1,9 @@
 namespace HibpIngest.Errors;
 
-/// <summary>What may be logged of an exception that isn't ours: its message could repeat what it was given, an address among it.</summary>
+/// <summary>
+/// What may be logged of an exception that isn't ours: its message could repeat what it was given, an address
+/// among it.
+/// </summary>
 public static class UnexpectedError
 {
     /// <summary>The reason of what was told to stop: no fault.</summary>

@@ -1,8 +1,9 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Accounts in Table Storage: PartitionKey = domain, RowKey = alias (or <c>alias!n</c> for marks above 250 n), a property <c>b{mark}</c> = true per load. Errors as for
-/// <see cref="IBreachDatabase"/>; messages never hold a key.
+/// Accounts in Table Storage: PartitionKey = domain, RowKey = alias (or <c>alias!n</c> for marks above 250 n),
+/// a property <c>b{mark}</c> = true per load. Errors as for <see cref="IBreachDatabase"/>; messages never hold
+/// a key.
 /// </summary>
 public interface IAccountTable
 {
@@ -10,18 +11,24 @@ public interface IAccountTable
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Sets a mark on accounts of one domain: one entity group transaction of InsertOrMerge. Never reads. At most <see cref="MaxTransactionEntities"/> aliases, each once.
+    /// Sets a mark on accounts of one domain: one entity group transaction of InsertOrMerge. Never reads. At
+    /// most <see cref="MaxTransactionEntities"/> aliases, each once.
     /// </summary>
     /// <param name="domain">Lower-case ASCII.</param>
     /// <param name="aliases">Lower-case ASCII, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
-    /// <param name="inFlight">Where the caller has entered: stepped aside from while the partition is throttled, and the patience for that.</param>
-    /// <exception cref="Errors.StoreThrottledException">The patience ended while the service was throttling; nothing of the transaction was written.</exception>
+    /// <param name="inFlight">Where the caller has entered: stepped aside from while the partition is
+    /// throttled, and the patience for that.</param>
+    /// <exception cref="Errors.StoreThrottledException">The patience ended while the service was throttling;
+    /// nothing of the transaction was written.</exception>
     Task UpsertAsync(
         ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken);
 
-    /// <summary>Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the highest mark asked for, in parallel. Empty: not found.</summary>
+    /// <summary>
+    /// Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the
+    /// highest mark asked for, in parallel. Empty: not found.
+    /// </summary>
     /// <param name="highestMark">Highest mark that counts.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
@@ -29,15 +36,16 @@ public interface IAccountTable
     IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty. Nothing else of an account is
-    /// touched: guarded by ETag, and read again where somebody else was first. A service that is busy is waited for. May be run again.
+    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty.
+    /// Nothing else of an account is touched: guarded by ETag, and read again where somebody else was first. A
+    /// service that is busy is waited for. May be run again.
     /// </summary>
     /// <returns>How many entities were changed.</returns>
     Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page, of as many as the service
-    /// finds at once, which may be none.
+    /// The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page,
+    /// of as many as the service finds at once, which may be none.
     /// </summary>
     /// <param name="mark">1 and up.</param>
     /// <param name="part">0 and up; parts may be walked at once.</param>
@@ -48,7 +56,10 @@ public interface IAccountTable
     /// <summary>Parts that the table is walked in: domains by their first character.</summary>
     const int Parts = 36;
 
-    /// <summary>Most entities in one transaction (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).</summary>
+    /// <summary>
+    /// Most entities in one transaction
+    /// (learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions).
+    /// </summary>
     const int MaxTransactionEntities = 100;
 
     /// <summary>Marks a row holds: 252 properties of one's own are allowed, and a round number leaves room.</summary>

@@ -6,7 +6,10 @@ namespace HibpIngest.Stores;
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface IArchivePasswords
 {
-    /// <summary>The sealed password for a blob version, replaced where there is one. An empty ETag: for the version that is being dropped.</summary>
+    /// <summary>
+    /// The sealed password for a blob version, replaced where there is one. An empty ETag: for the version that
+    /// is being dropped.
+    /// </summary>
     Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken);
 
     Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken);

@@ -3,14 +3,18 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Stores;
 
-/// <summary>The copy of one load into SQL by one owner; holds whatever it needs for that (a connection) until it is disposed.</summary>
+/// <summary>
+/// The copy of one load into SQL by one owner; holds whatever it needs for that (a connection) until it is
+/// disposed.
+/// </summary>
 public interface IBatchCopy : IAsyncDisposable
 {
     /// <summary>
-    /// Rows, checkpoint, renewed lease and slice rows (pending) in one transaction that begins with
-    /// <c>UPDATE loads SET last_position = @to WHERE id = @load AND last_position = @from AND owner = @me</c> (and the state ingesting). The batch's
-    /// <see cref="AccountBatch.FirstPosition"/> is last_position + 1. The first batch gives the load its mark. The lease runs from the transaction's end. The load's attempts are 0 again.
-    /// Cancellation leaves all or nothing.
+    /// Rows, checkpoint, renewed lease and slice rows (pending) in one transaction that begins with <c>UPDATE
+    /// loads SET last_position = @to WHERE id = @load AND last_position = @from AND owner = @me</c> (and the
+    /// state ingesting). The batch's <see cref="AccountBatch.FirstPosition"/> is last_position + 1. The first
+    /// batch gives the load its mark. The lease runs from the transaction's end. The load's attempts are 0
+    /// again. Cancellation leaves all or nothing.
     /// </summary>
     /// <returns>The slices it made, in order.</returns>
     /// <exception cref="Errors.LoadLostException">No row changed: another owner, or another state.</exception>

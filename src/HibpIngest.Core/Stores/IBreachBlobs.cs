@@ -17,9 +17,10 @@ public interface IBreachBlobs
     Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
-    /// That version as a seekable stream for one reader, read ahead in ranges with If-Match; memory bounded by a few MiB. Its synchronous reads may block a thread.
-    /// Disposing it, from whatever thread, ends a read that is under way, which then throws.
-    /// Reads throw <see cref="Errors.BlobSupersededException"/> when the version is gone, <see cref="Errors.StoreUnavailableException"/> when retries are used up.
+    /// That version as a seekable stream for one reader, read ahead in ranges with If-Match; memory bounded by
+    /// a few MiB. Its synchronous reads may block a thread. Disposing it, from whatever thread, ends a read
+    /// that is under way, which then throws. Reads throw <see cref="Errors.BlobSupersededException"/> when the
+    /// version is gone, <see cref="Errors.StoreUnavailableException"/> when retries are used up.
     /// </summary>
     Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);
 
@@ -31,8 +32,8 @@ public interface IBreachBlobs
     Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Uploads a file in blocks and commits them at the end, so that nobody sees a part. Block ids come from position and content: an upload that was broken off
-    /// goes on with the blocks the service has already.
+    /// Uploads a file in blocks and commits them at the end, so that nobody sees a part. Block ids come from
+    /// position and content: an upload that was broken off goes on with the blocks the service has already.
     /// </summary>
     /// <param name="progress">Bytes known to be there.</param>
     /// <returns>The version it made.</returns>

@@ -13,8 +13,9 @@ public interface ICatalogue
     Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Lays a metadata document over what is known of a breach, under its row's lock: of two that merge at once both count. A document beside a zip takes no flag back
-    /// (<see cref="BreachMetadata.Merge"/>); an operator's does.
+    /// Lays a metadata document over what is known of a breach, under its row's lock: of two that merge at once
+    /// both count. A document beside a zip takes no flag back (<see cref="BreachMetadata.Merge"/>); an
+    /// operator's does.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The document can't be read.</exception>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>

@@ -12,10 +12,14 @@ public interface IDatabaseSetup
 
     /// <summary>Applies the scripts that are missing, in order, under a lock; does nothing on a current schema.</summary>
     /// <exception cref="Errors.StoreMismatchException">The schema is newer than the program.</exception>
-    /// <exception cref="Errors.NotPossibleException">There is something to apply and a load is open: what it does half-way belongs to the old schema.</exception>
+    /// <exception cref="Errors.NotPossibleException">There is something to apply and a load is open: what it
+    /// does half-way belongs to the old schema.</exception>
     Task UpgradeAsync(CancellationToken cancellationToken);
 
-    /// <summary>What about the database's set-up hinders the work, without keeping it from being right, and what to do about it; null: nothing.</summary>
+    /// <summary>
+    /// What about the database's set-up hinders the work, without keeping it from being right, and what to do
+    /// about it; null: nothing.
+    /// </summary>
     Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
 
     /// <summary>The identity recorded in the database; null where there is none yet.</summary>
@@ -31,7 +35,8 @@ public interface IDatabaseSetup
     Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Moves a database that was restored from a backup on: ids up to these count as inserted, and every load whose mails are not out yet is held with this reason, because some may have gone out since.
+    /// Moves a database that was restored from a backup on: ids up to these count as inserted, and every load
+    /// whose mails are not out yet is held with this reason, because some may have gone out since.
     /// </summary>
     Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken);
 }

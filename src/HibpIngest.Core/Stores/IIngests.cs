@@ -7,15 +7,18 @@ namespace HibpIngest.Stores;
 public interface IIngests
 {
     /// <summary>
-    /// Takes the lease of a load that is in this state (ingesting or matching) and that nobody holds (or whose lease has expired, or that this owner holds), and counts the attempt, unless the
-    /// owner has it already.
+    /// Takes the lease of a load that is in this state (ingesting or matching) and that nobody holds (or whose
+    /// lease has expired, or that this owner holds), and counts the attempt, unless the owner has it already.
     /// </summary>
     Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Extends the lease between two batches. False: it is lost.</summary>
     Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
-    /// <summary>Gives the lease back, and the attempt with it: whoever can still give it back was not ended by the load. Nothing happens when the owner no longer has it.</summary>
+    /// <summary>
+    /// Gives the lease back, and the attempt with it: whoever can still give it back was not ended by the load.
+    /// Nothing happens when the owner no longer has it.
+    /// </summary>
     Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
 
     /// <summary>Opens the copy of a load's batches.</summary>

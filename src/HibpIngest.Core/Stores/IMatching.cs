@@ -7,19 +7,19 @@ namespace HibpIngest.Stores;
 public interface IMatching
 {
     /// <summary>
-    /// The completion statement: upserting becomes matching (MatchedPosition 0, UpsertedAt now) where no slice is undone, in a statement of its own. True for the one caller that changed it.
+    /// The completion statement: upserting becomes matching (MatchedPosition 0, UpsertedAt now) where no slice
+    /// is undone, in a statement of its own. True for the one caller that changed it.
     /// </summary>
     Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for individual subscribers (one per kind, subscriber, domain and breach, ever), and per
-    /// subscribed domain the number of rows, added to the load's. Subscriptions made since matching started are
-    /// passed over: they would see a part of the rows only. What an older load of the same blob name has found and
-    /// not told, and is
-    /// not matched itself yet, is this one's. Begins with
-    /// <c>UPDATE loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state =
-    /// 'matching'</c>; false and nothing done where no row changed. The load has got on
-    /// (attempts 0).
+    /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for
+    /// individual subscribers (one per kind, subscriber, domain and breach, ever), and per subscribed domain
+    /// the number of rows, added to the load's. Subscriptions made since matching started are passed over: they
+    /// would see a part of the rows only. What an older load of the same blob name has found and not told, and
+    /// is not matched itself yet, is this one's. Begins with <c>UPDATE loads SET matched_position = @upTo WHERE
+    /// id = @load AND matched_position = @after AND state = 'matching'</c>; false and nothing done where no row
+    /// changed. The load has got on (attempts 0).
     /// </summary>
     /// <param name="load">The load.</param>
     /// <param name="after">Where the range before it ended.</param>

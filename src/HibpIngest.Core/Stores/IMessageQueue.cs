@@ -10,16 +10,25 @@ public interface IMessageQueue
     /// <summary>Sends; the message is invisible for <paramref name="delay"/> (at most 7 days, less a margin) first.</summary>
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
-    /// <summary>Takes up to <paramref name="most"/> (1-32) messages, invisible to others for <paramref name="visibility"/>. A body that isn't base64 is taken as plain text.</summary>
+    /// <summary>
+    /// Takes up to <paramref name="most"/> (1-32) messages, invisible to others for
+    /// <paramref name="visibility"/>. A body that isn't base64 is taken as plain text.
+    /// </summary>
     Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken);
 
-    /// <summary>Keeps a message invisible for so long from now on; returns it with its new receipt. Null: it was deleted, or somebody else has it by now.</summary>
+    /// <summary>
+    /// Keeps a message invisible for so long from now on; returns it with its new receipt. Null: it was
+    /// deleted, or somebody else has it by now.
+    /// </summary>
     Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken);
 
     /// <summary>Deletes it; nothing happens when it is gone or somebody else has it by now.</summary>
     Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken);
 
-    /// <summary>Messages in it (invisible ones included; approximate), and the age of the oldest visible one where there is one.</summary>
+    /// <summary>
+    /// Messages in it (invisible ones included; approximate), and the age of the oldest visible one where there
+    /// is one.
+    /// </summary>
     Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken);
 
     /// <summary>Up to 32 visible bodies from its head, left where they are.</summary>

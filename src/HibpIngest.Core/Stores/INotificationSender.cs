@@ -1,6 +1,9 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Hands a composed mail on. A mail that is handed on twice carries the same Message-ID, and in a pickup folder replaces its file.</summary>
+/// <summary>
+/// Hands a composed mail on. A mail that is handed on twice carries the same Message-ID, and in a pickup folder
+/// replaces its file.
+/// </summary>
 public interface INotificationSender : IAsyncDisposable
 {
     /// <summary>What the operator knows it by (folder, or host and port), without secrets.</summary>
@@ -12,9 +15,12 @@ public interface INotificationSender : IAsyncDisposable
     Task CheckAsync(CancellationToken cancellationToken);
 
     /// <summary>Sends one mail.</summary>
-    /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the message holds codes, never an address.</exception>
-    /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender, certificate): no notification's fault.</exception>
-    /// <exception cref="Errors.RecipientDeferredException">Not now, this recipient or content (4xx); others may be sent.</exception>
+    /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the
+    /// message holds codes, never an address.</exception>
+    /// <exception cref="Errors.StoreRefusedException">The set-up is wrong (permission, login, sender,
+    /// certificate): no notification's fault.</exception>
+    /// <exception cref="Errors.RecipientDeferredException">Not now, this recipient or content (4xx); others may
+    /// be sent.</exception>
     /// <exception cref="Errors.StoreUnavailableException">Not now, none at all: connection, 421, 4xx to the login or
     /// the sender, disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);

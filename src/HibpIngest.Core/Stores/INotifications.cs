@@ -59,7 +59,8 @@ public interface INotifications
     /// <summary>
     /// Its recipient's server, or what its text is made from, asked to come again later: given back, not to be
     /// claimed before <paramref name="delay"/> has passed. Where it was first deferred
-    /// <paramref name="giveUpAfter"/> ago or earlier, it is refused for good. Recorded as in <see cref="CompleteNotificationAsync"/>.
+    /// <paramref name="giveUpAfter"/> ago or earlier, it is refused for good. Recorded as in
+    /// <see cref="CompleteNotificationAsync"/>.
     /// </summary>
     Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
         CancellationToken cancellationToken);

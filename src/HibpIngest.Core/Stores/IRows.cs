@@ -6,16 +6,22 @@ namespace HibpIngest.Stores;
 /// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
 public interface IRows
 {
-    /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, at most its capacity; sets its FirstPosition. One range scan.</summary>
+    /// <summary>
+    /// Fills <paramref name="into"/> (cleared first) with the rows of these positions in order, at most its
+    /// capacity; sets its FirstPosition. One range scan.
+    /// </summary>
     Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
-    /// <summary>Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0 the load is marked purged. From the first chunk on it is neither resumed nor requeued.</summary>
+    /// <summary>
+    /// Takes at most <paramref name="chunkRows"/> rows of a done or failed load away; returns how many; on 0
+    /// the load is marked purged. From the first chunk on it is neither resumed nor requeued.
+    /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open.</exception>
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The entities of a listed load's rows up to this position are done: takes those rows away, and returns how many there were. Nothing
-    /// of a load that isn't listed.
+    /// The entities of a listed load's rows up to this position are done: takes those rows away, and returns
+    /// how many there were. Nothing of a load that isn't listed.
     /// </summary>
     Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
 }

@@ -17,12 +17,18 @@ public interface IStoreIds
     /// <summary>The next mark, never given before nor again; gaps are normal.</summary>
     Task<int> DrawMarkAsync(CancellationToken cancellationToken);
 
-    /// <summary>Up to which ids are known to be in the database, both 0 where none is; and whether a restored database is being moved on.</summary>
+    /// <summary>
+    /// Up to which ids are known to be in the database, both 0 where none is; and whether a restored database
+    /// is being moved on.
+    /// </summary>
     Task<(StoreIds Ids, bool MovingOn)> GetConfirmedAsync(CancellationToken cancellationToken);
 
     /// <summary>Notes that a restored database is being moved on, or is no longer: until then no host may start on it.</summary>
     Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken);
 
-    /// <summary>Ids up to these are in the database: raises what is confirmed, and what is drawn where it lags behind; never lowers either. Costs no write where nothing is raised.</summary>
+    /// <summary>
+    /// Ids up to these are in the database: raises what is confirmed, and what is drawn where it lags behind;
+    /// never lowers either. Costs no write where nothing is raised.
+    /// </summary>
     Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken);
 }

@@ -1,6 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The small facts that must be had without waking the database, in table <c>hibpstore</c>: the store's identity, which loads are open, which blob versions have been taken on.
+/// The small facts that must be had without waking the database, in table <c>hibpstore</c>: the store's
+/// identity, which loads are open, which blob versions have been taken on.
 /// </summary>
 public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts;

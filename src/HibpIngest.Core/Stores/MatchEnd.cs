@@ -8,7 +8,10 @@ namespace HibpIngest.Stores;
 /// <param name="HeldBecause">The same, with a reason that stays with the load.</param>
 public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string? HeldBecause = null)
 {
-    /// <summary>Most notifications (and subscriptions looked at) of one step: some seconds, and a log that every tier takes.</summary>
+    /// <summary>
+    /// Most notifications (and subscriptions looked at) of one step: some seconds, and a log that every tier
+    /// takes.
+    /// </summary>
     public int StepRows { get; init; } = 50_000;
 
     /// <summary>

@@ -1,7 +1,8 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The places that the transactions of one slice share: so many are in flight at once. One that has to wait because its partition is throttled steps aside meanwhile, so that it keeps no other waiting.
+/// The places that the transactions of one slice share: so many are in flight at once. One that has to wait
+/// because its partition is throttled steps aside meanwhile, so that it keeps no other waiting.
 /// </summary>
 /// <param name="most">In flight at once.</param>
 /// <param name="patience">Ends every wait, for a place and for a partition.</param>
@@ -43,7 +44,10 @@ public sealed class TransactionsInFlight(int most, CancellationToken patience)
             Free();
     }
 
-    /// <summary>Gives a place to another for as long as a wait takes; to be followed by <see cref="ComeBack"/> where it is true. False: too many wait already, and this one keeps its place.</summary>
+    /// <summary>
+    /// Gives a place to another for as long as a wait takes; to be followed by <see cref="ComeBack"/> where it
+    /// is true. False: too many wait already, and this one keeps its place.
+    /// </summary>
     public bool TryStepAside()
     {
         lock (_lock)

@@ -1,8 +1,9 @@
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// The event ids of all log lines. An id is a contract: alerts, the workbook and whoever reads the log go by it. It is never given another meaning, nor to another line; a line that is
-/// no longer written leaves its id unused. Each stage and adapter has a range of its own.
+/// The event ids of all log lines. An id is a contract: alerts, the workbook and whoever reads the log go by
+/// it. It is never given another meaning, nor to another line; a line that is no longer written leaves its id
+/// unused. Each stage and adapter has a range of its own.
 /// </summary>
 public static class EventIds
 {
@@ -26,9 +27,11 @@ public static class EventIds
     // MatchSubscribers
     public const int MatchSubscribersMatched = 1200;
     public const int MatchSubscribersFailed = 1201;
+    public const int MatchSubscribersHandedOn = 1202;
     public const int MatchSubscribersLost = 1203;
 
     // SendNotifications
+    public const int SendNotificationsSent = 1300;
     public const int SendNotificationsClaimLost = 1301;
     public const int SendNotificationsDone = 1302;
     public const int SendNotificationsStopped = 1303;

@@ -7,8 +7,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// What the pipeline tells of itself, under the names of <see cref="TelemetryNames"/>; a host decides where it goes. Counted per batch, slice and message, never per account. Counters of what
-/// should not happen are told 0 too: a chart then shows that nothing happened, and not that nobody looked.
+/// What the pipeline tells of itself, under the names of <see cref="TelemetryNames"/>; a host decides where it
+/// goes. Counted per batch, slice and message, never per account. Counters of what should not happen are told 0
+/// too: a chart then shows that nothing happened, and not that nobody looked.
 /// </summary>
 public static class HibpTelemetry
 {

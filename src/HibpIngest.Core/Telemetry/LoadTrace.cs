@@ -6,8 +6,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// One load is one trace. Its id is a hash of the store's random id and the load's id: whoever knows the load knows the trace, so nothing is stored, and a message that Sweep, an operator or a storage
-/// tool sends again joins it without a traceparent. A message's traceparent says one thing more, which span sent it, and is believed where it is of this trace.
+/// One load is one trace. Its id is a hash of the store's random id and the load's id: whoever knows the load
+/// knows the trace, so nothing is stored, and a message that Sweep, an operator or a storage tool sends again
+/// joins it without a traceparent. A message's traceparent says one thing more, which span sent it, and is
+/// believed where it is of this trace.
 /// </summary>
 public sealed class LoadTrace(IBreachDatabase database)
 {
@@ -28,7 +30,10 @@ public sealed class LoadTrace(IBreachDatabase database)
             : new ActivityContext(trace, default, ActivityTraceFlags.Recorded, isRemote: true);
     }
 
-    /// <summary>Starts a stage's span and makes it the current one, which is why it is not part of <see cref="FindAsync"/>: what an awaited method makes current is so within it only.</summary>
+    /// <summary>
+    /// Starts a stage's span and makes it the current one, which is why it is not part of
+    /// <see cref="FindAsync"/>: what an awaited method makes current is so within it only.
+    /// </summary>
     public static Activity? Start(string span, long load, ActivityContext parent) =>
         parent == default ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load);
 

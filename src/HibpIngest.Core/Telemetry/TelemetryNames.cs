@@ -3,8 +3,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.Telemetry;
 
 /// <summary>
-/// Every name and unit under which the pipeline is watched. A contract: dashboards, alerts (infra/) and operators' own queries use them, so one is added, never renamed. Values of tags are
-/// ids, counts, names of breaches, queues and states, and lines that say why; never an address.
+/// Every name and unit under which the pipeline is watched. A contract: dashboards, alerts (infra/) and
+/// operators' own queries use them, so one is added, never renamed. Values of tags are ids, counts, names of
+/// breaches, queues and states, and lines that say why; never an address.
 /// </summary>
 public static class TelemetryNames
 {
@@ -17,19 +18,34 @@ public static class TelemetryNames
     /// <summary>Spans. One load is one trace, whose id comes from the store and the load (see <see cref="LoadTrace"/>).</summary>
     public static class Spans
     {
-        /// <summary>One run of a load's ingest: from the drop, or from a continuation, to its end or its next continuation. Consumer. Tags: load, breach.</summary>
+        /// <summary>
+        /// One run of a load's ingest: from the drop, or from a continuation, to its end or its next
+        /// continuation. Consumer. Tags: load, breach.
+        /// </summary>
         public const string Load = "load";
 
-        /// <summary>One batch's transaction, within its load span. Internal. Tags: load, breach, batch, accounts, bytes, slices.</summary>
+        /// <summary>
+        /// One batch's transaction, within its load span. Internal. Tags: load, breach, batch, accounts, bytes,
+        /// slices.
+        /// </summary>
         public const string Batch = "batch";
 
-        /// <summary>One try of a slice; its parent is the batch it lies in. Consumer. Tags: load, breach, slice, attempt, accounts, entities.</summary>
+        /// <summary>
+        /// One try of a slice; its parent is the batch it lies in. Consumer. Tags: load, breach, slice,
+        /// attempt, accounts, entities.
+        /// </summary>
         public const string Slice = "slice";
 
-        /// <summary>One run of a load's matching; its parent is the slice that was the last. Consumer. Tags: load, breach, accounts, notifications.</summary>
+        /// <summary>
+        /// One run of a load's matching; its parent is the slice that was the last. Consumer. Tags: load,
+        /// breach, accounts, notifications.
+        /// </summary>
         public const string Match = "match";
 
-        /// <summary>One message's notifications; its parent is the match span. Consumer. Tags: load, breach, first, last, sent, refused.</summary>
+        /// <summary>
+        /// One message's notifications; its parent is the match span. Consumer. Tags: load, breach, first,
+        /// last, sent, refused.
+        /// </summary>
         public const string Send = "send";
     }
 
@@ -98,7 +114,8 @@ public static class TelemetryNames
     public static class Logs
     {
         /// <summary>
-        /// Event id of the line that says how far a load is, each minute while it is open and when its state changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
+        /// Event id of the line that says how far a load is, each minute while it is open and when its state
+        /// changes. Its values: <see cref="Load"/>, <see cref="Breach"/>, <see cref="State"/>,
         /// <see cref="Progress"/>.
         /// </summary>
         public const int LoadSeen = EventIds.LoadSeen;
@@ -125,7 +142,10 @@ public static class TelemetryNames
     /// <summary>Instruments.</summary>
     public static class Instruments
     {
-        /// <summary>Counter: accounts extracted, by this process; duplicates, and what a resume reads again, are among them.</summary>
+        /// <summary>
+        /// Counter: accounts extracted, by this process; duplicates, and what a resume reads again, are among
+        /// them.
+        /// </summary>
         public const string Accounts = "hibp.ingest.accounts";
 
         /// <summary>Counter: accounts extracted that their load had already.</summary>
@@ -152,7 +172,10 @@ public static class TelemetryNames
         /// <summary>Counter: upserts that the table service carried out, each of 1 to 100 accounts.</summary>
         public const string TableTransactions = "hibp.table.transactions";
 
-        /// <summary>Counter: answers of the table service that asked to slow down (429, 503), as a whole or within a transaction.</summary>
+        /// <summary>
+        /// Counter: answers of the table service that asked to slow down (429, 503), as a whole or within a
+        /// transaction.
+        /// </summary>
         public const string TableThrottled = "hibp.table.throttled";
 
         /// <summary>Counter: requests to the table service that were sent again.</summary>
@@ -164,7 +187,10 @@ public static class TelemetryNames
         /// <summary>Counter: calls on the database that were tried again.</summary>
         public const string SqlRetries = "hibp.sql.retries";
 
-        /// <summary>Gauge, each minute: messages in a queue, hidden ones included; about. Tag: queue (the poison queues among them).</summary>
+        /// <summary>
+        /// Gauge, each minute: messages in a queue, hidden ones included; about. Tag: queue (the poison queues
+        /// among them).
+        /// </summary>
         public const string QueueMessages = "hibp.queue.messages";
 
         /// <summary>Gauge, each minute: age of a queue's oldest visible message; 0 where there is none. Tag: queue.</summary>
@@ -174,12 +200,16 @@ public static class TelemetryNames
         public const string Notifications = "hibp.notifications";
 
         /// <summary>
-        /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive whose accounts can be looked up, in percent, which is
-        /// bytes of the blob read / bytes of the blob x slices done / slices made. Tags: load, breach.
+        /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive
+        /// whose accounts can be looked up, in percent, which is bytes of the blob read / bytes of the blob x
+        /// slices done / slices made. Tags: load, breach.
         /// </summary>
         public const string LoadProgress = "hibp.load.progress";
 
-        /// <summary>Gauge, with <see cref="LoadProgress"/>: slices of a load. Tags: load, breach, state (that of the slices).</summary>
+        /// <summary>
+        /// Gauge, with <see cref="LoadProgress"/>: slices of a load. Tags: load, breach, state (that of the
+        /// slices).
+        /// </summary>
         public const string LoadSlices = "hibp.load.slices";
     }
 

@@ -3,8 +3,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// httpTrigger <c>GET /api/health</c>, anonymous: 200 when the settings are right and the storage account answers, else 503. It says
-/// nothing else, makes nothing that is missing (the first sweep does), and doesn't ask the database, which a probe would keep awake.
+/// httpTrigger <c>GET /api/health</c>, anonymous: 200 when the settings are right and the storage account
+/// answers, else 503. It says nothing else, makes nothing that is missing (the first sweep does), and doesn't
+/// ask the database, which a probe would keep awake.
 /// </summary>
 internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time)
 {

@@ -1,7 +1,8 @@
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// blobTrigger on dropped zips: takes the announced blob on and ingests it, within the time budget. It is told the blob's name only: the content is read from the store, in ranges.
+/// blobTrigger on dropped zips: takes the announced blob on and ingests it, within the time budget. It is told
+/// the blob's name only: the content is read from the store, in ranges.
 /// </summary>
 internal static class IngestBreachFunction
 {

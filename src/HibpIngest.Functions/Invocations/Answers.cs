@@ -4,8 +4,9 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// The answers to the host. Work that is durably done is 200 with a JSON object; anything else is 500 with one line of text, which the host logs and tries again after. An empty
-/// 200, a 204 or a JSON null would keep the host waiting until it kills this process, so every way out of a request leads through here.
+/// The answers to the host. Work that is durably done is 200 with a JSON object; anything else is 500 with one
+/// line of text, which the host logs and tries again after. An empty 200, a 204 or a JSON null would keep the
+/// host waiting until it kills this process, so every way out of a request leads through here.
 /// </summary>
 internal static partial class Answers
 {

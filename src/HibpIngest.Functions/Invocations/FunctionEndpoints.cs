@@ -6,7 +6,8 @@ namespace HibpIngest.Functions;
 internal static class FunctionEndpoints
 {
     /// <summary>
-    /// Maps <c>POST /{name}</c>. The work is told to stop when the host closes the connection or this process is asked to stop; what it was doing ends at the next batch or transaction.
+    /// Maps <c>POST /{name}</c>. The work is told to stop when the host closes the connection or this process
+    /// is asked to stop; what it was doing ends at the next batch or transaction.
     /// </summary>
     public static void MapFunction(this WebApplication app, string name, HandlerPipeline pipeline, Func<Invocation, HandlerPipeline, CancellationToken, Task> run) =>
         app.MapPost($"/{name}", async context =>

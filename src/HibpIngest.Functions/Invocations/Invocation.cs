@@ -5,15 +5,22 @@ using HibpIngest.Stores;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// A call of a function as the host posts it: <c>{"Data":{binding: value},"Metadata":{...}}</c>. Of Metadata only what a message can't forge is used: the host merges the fields of a queue
-/// message that is a JSON object into it, over its own.
+/// A call of a function as the host posts it: <c>{"Data":{binding: value},"Metadata":{...}}</c>. Of Metadata
+/// only what a message can't forge is used: the host merges the fields of a queue message that is a JSON object
+/// into it, over its own.
 /// </summary>
 internal sealed class Invocation(JsonDocument request) : IDisposable
 {
-    /// <summary>Bytes of a request at the most: a queue message of 64 KiB whose quotes are escaped twice, and again as metadata. A blob's content is not among what is expected.</summary>
+    /// <summary>
+    /// Bytes of a request at the most: a queue message of 64 KiB whose quotes are escaped twice, and again as
+    /// metadata. A blob's content is not among what is expected.
+    /// </summary>
     public const int MaxBytes = 1024 * 1024;
 
-    /// <summary>Characters of a queue message at the most; what the service takes (learn.microsoft.com/azure/storage/queues/scalability-targets).</summary>
+    /// <summary>
+    /// Characters of a queue message at the most; what the service takes
+    /// (learn.microsoft.com/azure/storage/queues/scalability-targets).
+    /// </summary>
     public const int MaxMessageChars = 64 * 1024;
 
     private const string BlobExtension = ".zip";
@@ -55,7 +62,10 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
         return message.Length <= MaxMessageChars ? message : throw Unexpected($"a message of at most {MaxMessageChars} characters");
     }
 
-    /// <summary>The blob's name within the container, of a blobTrigger whose binding is called blob and whose path is <c>breach/{name}.zip</c>.</summary>
+    /// <summary>
+    /// The blob's name within the container, of a blobTrigger whose binding is called blob and whose path is
+    /// <c>breach/{name}.zip</c>.
+    /// </summary>
     /// <exception cref="BadInputException">There is none.</exception>
     public string BlobName()
     {

@@ -2,7 +2,10 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
 
-/// <summary>queueTrigger on <see cref="QueueNames.Ingest"/>: goes on with loads, and takes on zips that no event announced.</summary>
+/// <summary>
+/// queueTrigger on <see cref="QueueNames.Ingest"/>: goes on with loads, and takes on zips that no event
+/// announced.
+/// </summary>
 internal static class ResumeIngestFunction
 {
     /// <summary>What the host calls it.</summary>

@@ -2,7 +2,10 @@ using System.Text.Json;
 
 namespace HibpIngest.Functions;
 
-/// <summary>timerTrigger, every minute: re-sends what was lost between two steps. At rest it asks no database, so that a serverless one can pause.</summary>
+/// <summary>
+/// timerTrigger, every minute: re-sends what was lost between two steps. At rest it asks no database, so that a
+/// serverless one can pause.
+/// </summary>
 internal static class SweepFunction
 {
     /// <summary>What the host calls it.</summary>

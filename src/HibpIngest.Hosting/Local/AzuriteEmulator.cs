@@ -6,16 +6,20 @@ using HibpIngest.Errors;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file of <c>infra/local</c> when missing, ready when
-/// <see cref="StartAsync"/> returns, ended by <see cref="DisposeAsync"/> or by the end of this process, however that comes.
-/// Needs Node 20 or later on the path.
+/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file of
+/// <c>infra/local</c> when missing, ready when <see cref="StartAsync"/> returns, ended by
+/// <see cref="DisposeAsync"/> or by the end of this process, however that comes. Needs Node 20 or later on the
+/// path.
 /// </summary>
 public sealed partial class AzuriteEmulator : IAsyncDisposable
 {
     /// <summary>Names the folder that holds the emulator's package.json where it can't be found above the program.</summary>
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
 
-    /// <summary>The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no secret.</summary>
+    /// <summary>
+    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
+    /// secret.
+    /// </summary>
     public const string Account = "devstoreaccount1";
 
     private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -48,7 +52,10 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// <summary>Process id of the server itself.</summary>
     public int ProcessId { get; private set; }
 
-    /// <summary>Connection string of an account: 0 is the well-known one, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> the extra ones.</summary>
+    /// <summary>
+    /// Connection string of an account: 0 is the well-known one, 1 to
+    /// <see cref="AzuriteOptions.ExtraAccounts"/> the extra ones.
+    /// </summary>
     public string GetConnectionString(int account)
     {
         var name = AccountName(account);

@@ -15,7 +15,10 @@ public sealed class AzuriteOptions
     /// <summary>Loopback port of the table service; null: a free one.</summary>
     public int? TablePort { get; init; }
 
-    /// <summary>Storage accounts beside the emulator's well-known one, for tests that want one each; named by <see cref="AzuriteEmulator.GetConnectionString"/>.</summary>
+    /// <summary>
+    /// Storage accounts beside the emulator's well-known one, for tests that want one each; named by
+    /// <see cref="AzuriteEmulator.GetConnectionString"/>.
+    /// </summary>
     public int ExtraAccounts { get; init; }
 
     /// <summary>Told, in one line each, what takes long (installing it).</summary>

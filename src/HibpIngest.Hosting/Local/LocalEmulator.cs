@@ -3,7 +3,10 @@ using System.Net.Sockets;
 
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>The storage emulator at its well-known ports, which <c>UseDevelopmentStorage=true</c> stands for (learn.microsoft.com/azure/storage/common/storage-use-azurite).</summary>
+/// <summary>
+/// The storage emulator at its well-known ports, which <c>UseDevelopmentStorage=true</c> stands for
+/// (learn.microsoft.com/azure/storage/common/storage-use-azurite).
+/// </summary>
 public static class LocalEmulator
 {
     private const int BlobPort = 10000;

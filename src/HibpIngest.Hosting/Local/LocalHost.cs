@@ -1,21 +1,24 @@
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Stands in for the Functions host on a laptop, a VM or a container, and keeps its rules (see <see cref="QueueListenerOptions"/>). Any number may run against the same stores.
+/// Stands in for the Functions host on a laptop, a VM or a container, and keeps its rules (see
+/// <see cref="QueueListenerOptions"/>). Any number may run against the same stores.
 /// </summary>
 public static partial class LocalHost
 {
     /// <summary>
-    /// Makes sure of the stores, then works until cancelled, and returns when everything in hand has come to a stop: stages stop at a batch boundary, and messages that were not
-    /// finished are visible again at once. A store that is down is waited for.
+    /// Makes sure of the stores, then works until cancelled, and returns when everything in hand has come to a
+    /// stop: stages stop at a batch boundary, and messages that were not finished are visible again at once. A
+    /// store that is down is waited for.
     /// </summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's file is no longer the one that was opened.</exception>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's
+    /// file is no longer the one that was opened.</exception>
     /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
     public static async Task RunAsync(PipelineContext context, LocalHostOptions options, CancellationToken cancellationToken)
     {
@@ -73,7 +76,8 @@ public static partial class LocalHost
             }
             catch (StoreMismatchException e)
             {
-                // No message would fare better. Stopped before the listener looks at what became of this one, so that it is given back, at no cost.
+                // No message would fare better. Stopped before the listener looks at what became of this one,
+                // so that it is given back, at no cost.
                 mismatch = e;
                 await stop.CancelAsync();
                 throw;

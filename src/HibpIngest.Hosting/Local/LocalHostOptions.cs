@@ -5,15 +5,19 @@ public sealed record LocalHostOptions
 {
     public HostRoles Roles { get; init; } = HostRoles.All;
 
-    /// <summary>Pause between two looks for dropped zips: somebody waits for it, and a listing of the container is cheap.</summary>
+    /// <summary>
+    /// Pause between two looks for dropped zips: somebody waits for it, and a listing of the container is
+    /// cheap.
+    /// </summary>
     public TimeSpan BlobScanEvery { get; init; } = TimeSpan.FromSeconds(2);
 
     /// <summary>Pause between two sweeps; the timer of the Functions app is the same.</summary>
     public TimeSpan SweepEvery { get; init; } = TimeSpan.FromMinutes(1);
 
     /// <summary>
-    /// How queues are listened to. <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from <see cref="Pipeline.PipelineOptions.MaxTries"/>, and the ingest queue is
-    /// listened to one message at a time.
+    /// How queues are listened to. <see cref="QueueListenerOptions.MaxDequeueCount"/> is taken from
+    /// <see cref="Pipeline.PipelineOptions.MaxTries"/>, and the ingest queue is listened to one message at a
+    /// time.
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();
 

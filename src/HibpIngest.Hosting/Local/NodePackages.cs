@@ -5,7 +5,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Node programs that a folder's package.json and lock file name, installed into it when they are missing. Needs Node 20 or later on the path.</summary>
+/// <summary>
+/// Node programs that a folder's package.json and lock file name, installed into it when they are missing.
+/// Needs Node 20 or later on the path.
+/// </summary>
 internal static class NodePackages
 {
     /// <summary>A cold npm cache and a slow line.</summary>

@@ -6,8 +6,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// Takes messages off one queue and has them worked on, by the rules of the Functions host: taken for a time and renewed while the work lasts, deleted when it is done, given back
-/// for another try when it failed, moved to <c>{queue}-poison</c> when the tries are used up (to the poison queue first, so that nothing is lost).
+/// Takes messages off one queue and has them worked on, by the rules of the Functions host: taken for a time
+/// and renewed while the work lasts, deleted when it is done, given back for another try when it failed, moved
+/// to <c>{queue}-poison</c> when the tries are used up (to the poison queue first, so that nothing is lost).
 /// </summary>
 /// <param name="queues">Holds the queue and its poison queue.</param>
 /// <param name="name">Name of the queue.</param>
@@ -25,7 +26,10 @@ internal sealed partial class QueueListener(
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
 
-    /// <summary>Listens until <paramref name="stop"/>; then waits for the messages in hand, and gives back those that were not finished.</summary>
+    /// <summary>
+    /// Listens until <paramref name="stop"/>; then waits for the messages in hand, and gives back those that
+    /// were not finished.
+    /// </summary>
     /// <exception cref="StoreRefusedException">The queue is not there, or refuses this program.</exception>
     public async Task RunAsync(CancellationToken stop)
     {
@@ -143,7 +147,10 @@ internal sealed partial class QueueListener(
         }
     }
 
-    /// <summary>Keeps the message invisible for as long as it is being worked on. A message that is lost is worked on all the same: doing it twice changes nothing.</summary>
+    /// <summary>
+    /// Keeps the message invisible for as long as it is being worked on. A message that is lost is worked on
+    /// all the same: doing it twice changes nothing.
+    /// </summary>
     private async Task RenewAsync(InHand message, CancellationToken working)
     {
         var pause = options.Visibility / 2;

@@ -1,6 +1,6 @@
 using HibpIngest.Errors;
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Local;
 

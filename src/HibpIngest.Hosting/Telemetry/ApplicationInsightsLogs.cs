@@ -8,7 +8,10 @@ using OpenTelemetry.Logs;
 
 namespace HibpIngest.Hosting.Telemetry;
 
-/// <summary>Log lines as Application Insights' traces, those with an exception as exceptions; within the operation of the span they were written in.</summary>
+/// <summary>
+/// Log lines as Application Insights' traces, those with an exception as exceptions; within the operation of
+/// the span they were written in.
+/// </summary>
 internal sealed class ApplicationInsightsLogs(ApplicationInsightsSink sink) : BaseExporter<LogRecord>
 {
     // The template, which the line itself shows filled in.

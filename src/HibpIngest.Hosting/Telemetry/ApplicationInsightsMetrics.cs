@@ -4,7 +4,10 @@ using OpenTelemetry.Metrics;
 
 namespace HibpIngest.Hosting.Telemetry;
 
-/// <summary>Instruments as Application Insights' pre-aggregated metrics: a minute's sum of a counter, a gauge's last value, a histogram's count, sum, least and most.</summary>
+/// <summary>
+/// Instruments as Application Insights' pre-aggregated metrics: a minute's sum of a counter, a gauge's last
+/// value, a histogram's count, sum, least and most.
+/// </summary>
 internal sealed class ApplicationInsightsMetrics(ApplicationInsightsSink sink) : BaseExporter<Metric>
 {
     public override ExportResult Export(in Batch<Metric> batch)

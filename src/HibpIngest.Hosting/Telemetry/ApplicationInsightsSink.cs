@@ -9,8 +9,10 @@ using Microsoft.ApplicationInsights.Extensibility;
 namespace HibpIngest.Hosting.Telemetry;
 
 /// <summary>
-/// The way to Application Insights: its client with its channel in memory, and nothing of its collectors. The other channel keeps what could not be sent in /var/tmp, and then sends old before new, or
-/// nothing at the end of a short process. Nothing is sampled: a load is some thousands of items, and each slice that fails has to be among them.
+/// The way to Application Insights: its client with its channel in memory, and nothing of its collectors. The
+/// other channel keeps what could not be sent in /var/tmp, and then sends old before new, or nothing at the end
+/// of a short process. Nothing is sampled: a load is some thousands of items, and each slice that fails has to
+/// be among them.
 /// </summary>
 internal sealed class ApplicationInsightsSink : IDisposable
 {

@@ -6,7 +6,10 @@ using OpenTelemetry;
 
 namespace HibpIngest.Hosting.Telemetry;
 
-/// <summary>Spans as Application Insights has them: what a message set off is a request, what happens within it a dependency, and the trace is the operation.</summary>
+/// <summary>
+/// Spans as Application Insights has them: what a message set off is a request, what happens within it a
+/// dependency, and the trace is the operation.
+/// </summary>
 internal sealed class ApplicationInsightsSpans(ApplicationInsightsSink sink) : BaseExporter<Activity>
 {
     public override ExportResult Export(in Batch<Activity> batch)

@@ -4,7 +4,10 @@ using OpenTelemetry.Logs;
 
 namespace HibpIngest.Hosting.Telemetry;
 
-/// <summary>Leaves of a logged exception what holds nothing that it was given, an address for one: types and where it happened, not its message. Comes before every exporter of logs.</summary>
+/// <summary>
+/// Leaves of a logged exception what holds nothing that it was given, an address for one: types and where it
+/// happened, not its message. Comes before every exporter of logs.
+/// </summary>
 internal sealed class ExceptionGuard : BaseProcessor<LogRecord>
 {
     // OpenTelemetry's own names, opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.

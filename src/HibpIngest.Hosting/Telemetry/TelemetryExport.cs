@@ -15,18 +15,27 @@ using OpenTelemetry.Trace;
 namespace HibpIngest.Hosting.Telemetry;
 
 /// <summary>
-/// Sends the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint, where the environment names them. Nothing else is collected, no calls over HTTP above all:
-/// the addresses of requests to Table Storage hold accounts. An endpoint that doesn't answer stops nothing; what was meant for it is lost in the end.
+/// Sends the pipeline's spans, instruments and log lines to Application Insights and to an OTLP endpoint, where
+/// the environment names them. Nothing else is collected, no calls over HTTP above all: the addresses of
+/// requests to Table Storage hold accounts. An endpoint that doesn't answer stops nothing; what was meant for
+/// it is lost in the end.
 /// </summary>
 public sealed class TelemetryExport : IDisposable
 {
     /// <summary>Names an Application Insights resource.</summary>
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
 
-    /// <summary>Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol, timeout) count as the OpenTelemetry specification has them.</summary>
+    /// <summary>
+    /// Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol,
+    /// timeout) count as the OpenTelemetry specification has them.
+    /// </summary>
     public const string OtlpVariable = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-    /// <summary>How the process signs in to Application Insights, in the words of the Functions host: <c>Authorization=AAD</c>, with <c>ClientId=...</c> for an identity of the user's. None: by the key of the connection string.</summary>
+    /// <summary>
+    /// How the process signs in to Application Insights, in the words of the Functions host:
+    /// <c>Authorization=AAD</c>, with <c>ClientId=...</c> for an identity of the user's. None: by the key of
+    /// the connection string.
+    /// </summary>
     private const string AuthenticationVariable = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING";
 
     private const string ProtocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL";
@@ -74,10 +83,14 @@ public sealed class TelemetryExport : IDisposable
         });
     }
 
-    /// <summary>Starts what the environment asks for; null where it asks for nothing. To be disposed after whatever logs.</summary>
+    /// <summary>
+    /// Starts what the environment asks for; null where it asks for nothing. To be disposed after whatever
+    /// logs.
+    /// </summary>
     /// <param name="logging">Gets one more provider.</param>
     /// <param name="environment">The process's environment variables.</param>
-    /// <exception cref="BadInputException">A variable is not what it has to be; the message names it, and holds nothing of it.</exception>
+    /// <exception cref="BadInputException">A variable is not what it has to be; the message names it, and holds
+    /// nothing of it.</exception>
     public static TelemetryExport? Start(ILoggingBuilder logging, IDictionary environment)
     {
         var connection = Find(ApplicationInsightsVariable);

@@ -9,12 +9,14 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one removes duplicates and fills batches; each waits when the
-/// next is behind, so memory is bounded: a few chunks of text, a few handfuls of accounts and a few batches, besides the dedupe set.
+/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one
+/// removes duplicates and fills batches; each waits when the next is behind, so memory is bounded: a few chunks
+/// of text, a few handfuls of accounts and a few batches, besides the dedupe set.
 /// </summary>
 internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 {
-    // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the cache until it is scanned.
+    // Large enough that handing a chunk over costs nothing beside inflating it, small enough to stay in the
+    // cache until it is scanned.
     private const int ChunkBytes = 512 * 1024;
     private const int Chunks = 4;
     private const int BatchesInHand = 3;
@@ -76,7 +78,10 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _batch = _free.Take();
     }
 
-    /// <summary>The batches in order; completes after the last, or with what went wrong (batches before it come first). Give each back by <see cref="Return"/>.</summary>
+    /// <summary>
+    /// The batches in order; completes after the last, or with what went wrong (batches before it come first).
+    /// Give each back by <see cref="Return"/>.
+    /// </summary>
     public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
 
     /// <summary>Where the archive's end leaves the load; once <see cref="Batches"/> has completed.</summary>
@@ -209,7 +214,8 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
                 }
                 if (found.IsLast)
                 {
-                    // A short batch is the load's last one; after an error the batch in hand is left out, so that batches stay the same on a rerun.
+                    // A short batch is the load's last one; after an error the batch in hand is left out, so
+                    // that batches stay the same on a rerun.
                     if (found.Error is null && _batch.Count > 0)
                         HandOver();
                     _batches.Writer.Complete(found.Error);
@@ -227,7 +233,10 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         }
     }
 
-    /// <summary>Gives the new ones among the accounts their positions, and copies those past the checkpoint into the batch.</summary>
+    /// <summary>
+    /// Gives the new ones among the accounts their positions, and copies those past the checkpoint into the
+    /// batch.
+    /// </summary>
     private void Take(AccountBatch accounts)
     {
         _known.Add(accounts, _isNew);

@@ -26,7 +26,8 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     /// <summary>Raised with every change to what is found in a given text: positions depend on it.</summary>
     public const int Version = 1;
 
-    // An alias run is cut after so many bytes: one more than an escape letter and the longest alias, so that over-long stays over-long.
+    // An alias run is cut after so many bytes: one more than an escape letter and the longest alias, so that
+    // over-long stays over-long.
     private const int MaxKeptAlias = AccountRules.MaxAliasLength + 2;
     private const int MaxKeptDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
@@ -63,7 +64,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             ScanUtf16(chunk);
     }
 
-    /// <summary>The text (an entry of an archive) is over: finishes what is pending. The next chunk begins another text, in an encoding of its own.</summary>
+    /// <summary>
+    /// The text (an entry of an archive) is over: finishes what is pending. The next chunk begins another text,
+    /// in an encoding of its own.
+    /// </summary>
     public void EndOfText()
     {
         // A lone first half of a byte order mark is a separator, and so is half a code unit: nothing can follow that needs them.
@@ -188,7 +192,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         KeepAlias(text[tail..]);
     }
 
-    /// <summary>Goes on with the candidate that the last chunk's end cut. Returns where the search goes on, or -1: this chunk's end cuts it too.</summary>
+    /// <summary>
+    /// Goes on with the candidate that the last chunk's end cut. Returns where the search goes on, or -1: this
+    /// chunk's end cuts it too.
+    /// </summary>
     private int FinishPending(ReadOnlySpan<byte> text)
     {
         var position = 0;

@@ -8,8 +8,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Keeps the password of an encrypted archive for its ingest: sealed in SQL under HIBP_SECRET_KEY (AES-256-GCM, bound to the version of the blob), or, without a
-/// key, in the memory of this process only. Deleted when the ingest has ended, however it did. A password that is put before its upload, whose ETag nobody knows yet, is kept under an empty one.
+/// Keeps the password of an encrypted archive for its ingest: sealed in SQL under HIBP_SECRET_KEY (AES-256-GCM,
+/// bound to the version of the blob), or, without a key, in the memory of this process only. Deleted when the
+/// ingest has ended, however it did. A password that is put before its upload, whose ETag nobody knows yet, is
+/// kept under an empty one.
 /// </summary>
 public sealed class ArchivePasswords : IDisposable
 {
@@ -51,12 +53,19 @@ public sealed class ArchivePasswords : IDisposable
         await _database.PutPasswordAsync(blob, sealedPassword, cancellationToken);
     }
 
-    /// <summary>The password for a blob version, or the one put for the version being dropped; null where none was given.</summary>
-    /// <exception cref="BadInputException">There is one and it can't be opened with this process's key, or it has none.</exception>
+    /// <summary>
+    /// The password for a blob version, or the one put for the version being dropped; null where none was
+    /// given.
+    /// </summary>
+    /// <exception cref="BadInputException">There is one and it can't be opened with this process's key, or it
+    /// has none.</exception>
     public async Task<string?> GetAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindAsync(blob, cancellationToken) ?? await FindAsync(Coming(blob.Name), cancellationToken);
 
-    /// <summary>The version of a blob that is being dropped, under which its password waits until the upload has told its ETag.</summary>
+    /// <summary>
+    /// The version of a blob that is being dropped, under which its password waits until the upload has told
+    /// its ETag.
+    /// </summary>
     public static BlobVersion Coming(string blob) => new(blob, "");
 
     private async Task<string?> FindAsync(BlobVersion blob, CancellationToken cancellationToken)

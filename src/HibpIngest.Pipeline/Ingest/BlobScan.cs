@@ -3,12 +3,17 @@ using HibpIngest.Breaches;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds zips that have no receipt, and sends each to the ingest queue: a blob version fires once, a new version or a new name fires again. The receipt is written by what records the load, and by
-/// nothing else; until then the message counts as on its way for a short while only, so that one that is lost, or poisoned and purged, is sent again. Twice is what the ingest's key takes.
+/// Finds zips that have no receipt, and sends each to the ingest queue: a blob version fires once, a new
+/// version or a new name fires again. The receipt is written by what records the load, and by nothing else;
+/// until then the message counts as on its way for a short while only, so that one that is lost, or poisoned
+/// and purged, is sent again. Twice is what the ingest's key takes.
 /// </summary>
 public sealed class BlobScan(PipelineContext context)
 {
-    /// <summary>One ingest a process: a message may wait behind another load's for hours, and every further one of it is a delivery for nothing.</summary>
+    /// <summary>
+    /// One ingest a process: a message may wait behind another load's for hours, and every further one of it is
+    /// a delivery for nothing.
+    /// </summary>
     private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
 
     // Versions known to have a receipt, so that a scan asks once for each; the listing bounds it.

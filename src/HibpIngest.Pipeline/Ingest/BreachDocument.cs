@@ -6,7 +6,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>The metadata document beside a zip, as far as it may speak for the zip's breach.</summary>
 /// <param name="Document">To be merged into the breach's metadata; null: there is none, or it is of another breach.</param>
-/// <param name="OtherBreach">The breach that it names where that is another: who may drop a zip doesn't say so what becomes of somebody else's breach.</param>
+/// <param name="OtherBreach">The breach that it names where that is another: who may drop a zip doesn't say so
+/// what becomes of somebody else's breach.</param>
 internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
     /// <summary>Reads what lies beside a zip.</summary>

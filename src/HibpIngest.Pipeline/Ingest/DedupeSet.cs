@@ -9,14 +9,17 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Tells new accounts from those seen before, by 128-bit hashes, in at most 24 bytes an account from about five thousand on, growth included. Two accounts of
-/// 50 million share a hash with a probability below 10^-23. The seed is random, so that nobody can prepare addresses that collide; only equality
-/// is asked for, so it shows in no position. Not safe for use by several threads at once.
+/// Tells new accounts from those seen before, by 128-bit hashes, in at most 24 bytes an account from about five
+/// thousand on, growth included. Two accounts of 50 million share a hash with a probability below 10^-23. The
+/// seed is random, so that nobody can prepare addresses that collide; only equality is asked for, so it shows
+/// in no position. Not safe for use by several threads at once.
 /// </summary>
 /// <remarks>
-/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte beside its hash, so that one comparison of 16 tags tells, nearly always, that an account is new, and a set that
-/// no cache holds costs one cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that is full, in the next one below with room. The table is a list of
-/// pages; it grows by a fifth by adding pages and dealing the entries out in place, so that no second copy is ever held.
+/// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte beside its hash, so that one
+/// comparison of 16 tags tells, nearly always, that an account is new, and a set that no cache holds costs one
+/// cache line for it. An entry stands in its home group, which is its hash scaled to the table, or, where that
+/// is full, in the next one below with room. The table is a list of pages; it grows by a fifth by adding pages
+/// and dealing the entries out in place, so that no second copy is ever held.
 /// </remarks>
 public sealed class DedupeSet
 {
@@ -27,7 +30,8 @@ public sealed class DedupeSet
     private const int SlotBytes = 16 + 1;
     private const int ArrayOverheadBytes = 24;
 
-    // Groups below the first home group, for entries that find no room above. At the highest load a run of so many full groups is as good as impossible.
+    // Groups below the first home group, for entries that find no room above. At the highest load a run of so
+    // many full groups is as good as impossible.
     private const int OverflowGroups = 8;
     private const double MaxLoad = 0.875;
     private const double Growth = 1.22;
@@ -84,8 +88,9 @@ public sealed class DedupeSet
     public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
 
     /// <summary>
-    /// Adds several in order, and says of each what <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/> would. A large set lies in memory that no cache holds: asking for many slots before any
-    /// is needed has the processor wait for them together instead of one after the other.
+    /// Adds several in order, and says of each what <see cref="Add(ReadOnlySpan{byte}, ReadOnlySpan{byte})"/>
+    /// would. A large set lies in memory that no cache holds: asking for many slots before any is needed has
+    /// the processor wait for them together instead of one after the other.
     /// </summary>
     /// <param name="isNew">One for each account.</param>
     public void Add(AccountBatch accounts, Span<bool> isNew)
@@ -163,7 +168,8 @@ public sealed class DedupeSet
         _touched = seen;
     }
 
-    // Without bounds checks, which would read the arrays' lengths, cache lines of their own, on every probe. Groups are below _groups, whose pages all exist.
+    // Without bounds checks, which would read the arrays' lengths, cache lines of their own, on every probe.
+    // Groups are below _groups, whose pages all exist.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ref byte Tags(int group) =>
         ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Tags), (nint)(group & (PageGroups - 1)) * GroupSlots);
@@ -193,8 +199,9 @@ public sealed class DedupeSet
         _groups = _pageCount * PageGroups;
         _limit = (long)((_groups - OverflowGroups) * (long)GroupSlots * MaxLoad);
 
-        // Group by group from the last down, each emptied and its entries dealt out anew. Homes only move up, so each entry finds room between its new home and the group it comes from: the entries
-        // whose new homes lie there all stood there before. (Hall's condition, for every such range.)
+        // Group by group from the last down, each emptied and its entries dealt out anew. Homes only move up,
+        // so each entry finds room between its new home and the group it comes from: the entries whose new
+        // homes lie there all stood there before. (Hall's condition, for every such range.)
         Span<UInt128> moving = stackalloc UInt128[GroupSlots];
         for (var group = oldGroups - 1; group >= 0; group--)
         {

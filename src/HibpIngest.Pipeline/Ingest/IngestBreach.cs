@@ -1,4 +1,5 @@
 using HibpIngest.Accounts;
+using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
@@ -8,15 +9,20 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has committed. Its key is the blob version: a second delivery finds
-/// the load recorded and either owned by a living ingester (it comes again when that one's lease has ended), or to be gone on with after its last checkpoint, or finished (nothing to do).
+/// Copies a blob version's accounts into SQL in batches, and sends each batch's slices as soon as it has
+/// committed. Its key is the blob version: a second delivery finds the load recorded and either owned by a
+/// living ingester (it comes again when that one's lease has ended), or to be gone on with after its last
+/// checkpoint, or finished (nothing to do).
 /// </summary>
 public sealed partial class IngestBreach(PipelineContext context)
 {
     private readonly ILogger _log = context.Logs.CreateLogger<IngestBreach>();
     private readonly LoadTrace _trace = new(context.Database);
 
-    /// <summary>Runs until the load is copied, its time budget is used up (it then sends its own continuation), or it has failed and is recorded so.</summary>
+    /// <summary>
+    /// Runs until the load is copied, its time budget is used up (it then sends its own continuation), or it
+    /// has failed and is recorded so.
+    /// </summary>
     public async Task RunAsync(IngestMessage message, CancellationToken cancellationToken)
     {
         var head = message.Load > 0
@@ -49,8 +55,9 @@ public sealed partial class IngestBreach(PipelineContext context)
         }
         catch (BadInputException e)
         {
-            await context.FailLoadAsync(head, owner, e.Message, superseded: e is BlobSupersededException);
-            LogFailed(head.Id, head.Breach, e.Message);
+            var reason = e is BadArchiveException { NeedsPassword: true } ? $"{e.Message}; give the right one with: hibp resume {head.Id} --password-stdin" : e.Message;
+            await context.FailLoadAsync(head, owner, reason, superseded: e is BlobSupersededException);
+            LogFailed(head.Id, head.Breach, reason);
         }
         catch (Exception e) when (e is StoreUnavailableException or OperationCanceledException)
         {
@@ -61,13 +68,17 @@ public sealed partial class IngestBreach(PipelineContext context)
         }
         catch (Exception e)
         {
-            // A defect of ours would meet the same bytes again: say so on the load, where the operator looks, instead of trying forever.
+            // A defect of ours would meet the same bytes again: say so on the load, where the operator looks,
+            // instead of trying forever.
             await context.FailLoadAsync(head, owner, $"unexpected {e.GetType().Name}; see the log, then: hibp resume {head.Id}");
             LogUnexpected(head.Id, head.Breach, UnexpectedError.Describe(e));
         }
     }
 
-    /// <summary>Somebody has the load, or had it and died. Acknowledging the message would leave the load to Sweep; it comes again when the lease has ended, and finds which.</summary>
+    /// <summary>
+    /// Somebody has the load, or had it and died. Acknowledging the message would leave the load to Sweep; it
+    /// comes again when the lease has ended, and finds which.
+    /// </summary>
     private async Task WaitForOwnerAsync(long load, IngestMessage message, CancellationToken cancellationToken)
     {
         if (await context.Database.GetLoadHeadAsync(load, cancellationToken) is not { State: LoadState.Ingesting } head)
@@ -77,7 +88,10 @@ public sealed partial class IngestBreach(PipelineContext context)
         await context.SendAfterLeaseAsync(QueueNames.Ingest, again, head.LeaseExpiresAt, context.Options.LoadLease, cancellationToken);
     }
 
-    /// <summary>Records a blob version whose name may be an address as a load that failed by that: here and now, for the name must not travel in a message.</summary>
+    /// <summary>
+    /// Records a blob version whose name may be an address as a load that failed by that: here and now, for the
+    /// name must not travel in a message.
+    /// </summary>
     internal Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => StartAsync(blob, heldBecause: null, cancellationToken);
 
     /// <summary>The load of a blob version; recorded where there is none.</summary>
@@ -117,8 +131,9 @@ public sealed partial class IngestBreach(PipelineContext context)
     private static string? Both(string? first, string? second) => first is null || second is null ? first ?? second : $"{first}; {second}";
 
     /// <summary>
-    /// Behind the row: a mark without a row would be cleared by a sweep, a receipt without one would hide the zip for good, and an id that is confirmed has to be there. A row without them is made
-    /// good by this message's next delivery.
+    /// Behind the row: a mark without a row would be cleared by a sweep, a receipt without one would hide the
+    /// zip for good, and an id that is confirmed has to be there. A row without them is made good by this
+    /// message's next delivery.
     /// </summary>
     private async Task TakenOnAsync(LoadHead load, CancellationToken cancellationToken)
     {
@@ -252,7 +267,10 @@ public sealed partial class IngestBreach(PipelineContext context)
         LogCopied(load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
     }
 
-    /// <summary>The dedupe set as it stood when the checkpoint's entry was opened. Up to the cap all rows are distinct, so it is the first rows.</summary>
+    /// <summary>
+    /// The dedupe set as it stood when the checkpoint's entry was opened. Up to the cap all rows are distinct,
+    /// so it is the first rows.
+    /// </summary>
     private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
     {
         var known = new DedupeSet(load.Settings.DedupeCap);

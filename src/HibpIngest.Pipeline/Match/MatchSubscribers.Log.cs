@@ -1,6 +1,6 @@
 using HibpIngest.Breaches;
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 
@@ -13,7 +13,7 @@ public sealed partial class MatchSubscribers
     [LoggerMessage(EventIds.MatchSubscribersFailed, LogLevel.Error, "load {Load} of {Breach} failed in matching: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 
-    [LoggerMessage(1202, LogLevel.Information,
+    [LoggerMessage(EventIds.MatchSubscribersHandedOn, LogLevel.Information,
         "load {Load} of {Breach}: the time budget is used up; its matching goes on with the next message")]
     private partial void LogHandedOn(long load, string breach);
 

@@ -71,7 +71,10 @@ public sealed partial class MatchSubscribers(PipelineContext context)
         }
     }
 
-    /// <summary>Somebody has the load, or had it and died: the message comes again when the lease has ended, and finds which.</summary>
+    /// <summary>
+    /// Somebody has the load, or had it and died: the message comes again when the lease has ended, and finds
+    /// which.
+    /// </summary>
     private async Task WaitForOwnerAsync(MatchMessage message, CancellationToken cancellationToken)
     {
         if (await context.Database.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Matching } head)

@@ -5,7 +5,10 @@ using HibpIngest.Telemetry;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What every queue message carries: versioned JSON of ids and ranges, never an address. Property names are a contract: poisoned messages are requeued by hand.</summary>
+/// <summary>
+/// What every queue message carries: versioned JSON of ids and ranges, never an address. Property names are a
+/// contract: poisoned messages are requeued by hand.
+/// </summary>
 public abstract record PipelineMessage
 {
     /// <summary>The version this program writes and reads.</summary>
@@ -13,7 +16,10 @@ public abstract record PipelineMessage
 
     public int Version { get; init; } = CurrentVersion;
 
-    /// <summary>W3C trace context of the sender, so that one load is one end-to-end transaction. Where it is missing, or of another trace, the message is of its load's trace all the same.</summary>
+    /// <summary>
+    /// W3C trace context of the sender, so that one load is one end-to-end transaction. Where it is missing, or
+    /// of another trace, the message is of its load's trace all the same.
+    /// </summary>
     public string? Traceparent { get; init; }
 
     /// <summary>How often this message has been put off because a store was down; the delay grows with it.</summary>

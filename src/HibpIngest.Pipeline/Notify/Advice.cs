@@ -2,7 +2,10 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>What a mail says because of a breach's flags: the sentences that text and HTML, and both kinds of mail, share.</summary>
+/// <summary>
+/// What a mail says because of a breach's flags: the sentences that text and HTML, and both kinds of mail,
+/// share.
+/// </summary>
 internal static class Advice
 {
     /// <summary>What is to be known about the data; sensitive, retired and subscription-free add nothing.</summary>

@@ -3,10 +3,16 @@ using System.Text;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Reduces HTML to its text. What comes out is text, not HTML: it may hold a &lt; and is encoded again where it goes into HTML.</summary>
+/// <summary>
+/// Reduces HTML to its text. What comes out is text, not HTML: it may hold a &lt; and is encoded again where it
+/// goes into HTML.
+/// </summary>
 internal static class HtmlText
 {
-    /// <summary>The paragraphs of <paramref name="text"/>: of HTML without tags, comments, scripts and styles and with entities resolved; of plain text by its lines.</summary>
+    /// <summary>
+    /// The paragraphs of <paramref name="text"/>: of HTML without tags, comments, scripts and styles and with
+    /// entities resolved; of plain text by its lines.
+    /// </summary>
     public static IReadOnlyList<string> Paragraphs(string text)
     {
         var plain = new StringBuilder(text.Length);
@@ -26,7 +32,10 @@ internal static class HtmlText
         return [.. plain.ToString().Split(separators).Select(paragraph => MimeText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(paragraph => paragraph.Length > 0)];
     }
 
-    /// <summary>Where the tag, the comment or the element of script or style that begins at <paramref name="start"/> ends; -1 where the &lt; is only a character.</summary>
+    /// <summary>
+    /// Where the tag, the comment or the element of script or style that begins at <paramref name="start"/>
+    /// ends; -1 where the &lt; is only a character.
+    /// </summary>
     private static int EndOfTag(string text, int start)
     {
         if (text.AsSpan(start).StartsWith("<!--"))

@@ -8,8 +8,9 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Makes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its accounts as CSV. The same notification, breach, accounts and date
-/// make the same bytes, Message-ID included, so that a second copy can be told to be one. Safe for use by several threads at once.
+/// Makes the mail of a notification: plain text and HTML from the files in Templates and, for a domain, its
+/// accounts as CSV. The same notification, breach, accounts and date make the same bytes, Message-ID included,
+/// so that a second copy can be told to be one. Safe for use by several threads at once.
 /// </summary>
 public sealed class MailComposer
 {
@@ -38,8 +39,9 @@ public sealed class MailComposer
     /// <summary>Makes the mail of one notification.</summary>
     /// <param name="notification">To whom, and of what: a domain's where it has a domain.</param>
     /// <param name="breach">What is told of; its metadata may be nothing but a name.</param>
-    /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or as aliases of the domain; only the first <see cref="MaxAttachedAccounts"/> are attached. Null or
-    /// empty: nothing is attached.</param>
+    /// <param name="domainAccounts">The domain's accounts in the breach, as addresses or as aliases of the
+    /// domain; only the first <see cref="MaxAttachedAccounts"/> are attached. Null or empty: nothing is
+    /// attached.</param>
     /// <param name="complete">Whether those are all of them.</param>
     /// <param name="date">The header Date.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
@@ -140,8 +142,9 @@ public sealed class MailComposer
     }
 
     /// <summary>
-    /// A spreadsheet takes a cell that begins with = + - @ as a formula, and an alias may begin with + or -: such a cell gets an apostrophe in front, which
-    /// spreadsheets take as "this is text", and the mail says so.
+    /// A spreadsheet takes a cell that begins with = + - @ as a formula, and an alias may begin with + or -:
+    /// such a cell gets an apostrophe in front, which spreadsheets take as "this is text", and the mail says
+    /// so.
     /// </summary>
     private static byte[] Csv(IEnumerable<string> accounts, string domain, out int marked)
     {

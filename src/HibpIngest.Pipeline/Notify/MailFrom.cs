@@ -13,7 +13,10 @@ public sealed record MailFrom(string? Name, string Address)
     /// <summary>The part after the @; also the right side of the Message-ID.</summary>
     public string Domain => Address[(Address.LastIndexOf('@') + 1)..];
 
-    /// <summary>Reads <c>name@example.com</c>, <c>&lt;name@example.com&gt;</c> or <c>Breach notices &lt;name@example.com&gt;</c>, the name perhaps in quotes.</summary>
+    /// <summary>
+    /// Reads <c>name@example.com</c>, <c>&lt;name@example.com&gt;</c> or <c>Breach notices
+    /// &lt;name@example.com&gt;</c>, the name perhaps in quotes.
+    /// </summary>
     /// <exception cref="BadInputException">It is none of these; the message does not hold what was found.</exception>
     public static MailFrom Parse(string text)
     {

@@ -5,8 +5,9 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A text with places to fill in: <c>{{name}}</c> is a value; <c>{{#name}}...{{/name}}</c> is written where the value is there (text that isn't empty, true), and once for
-/// each item of a list, which is <c>{{.}}</c> in it. In HTML every value is encoded. A name without a value is an error, so that a typing mistake can't go out.
+/// A text with places to fill in: <c>{{name}}</c> is a value; <c>{{#name}}...{{/name}}</c> is written where the
+/// value is there (text that isn't empty, true), and once for each item of a list, which is <c>{{.}}</c> in it.
+/// In HTML every value is encoded. A name without a value is an error, so that a typing mistake can't go out.
 /// </summary>
 internal sealed partial class MailTemplate
 {
@@ -32,7 +33,10 @@ internal sealed partial class MailTemplate
     /// <summary>A template from its text.</summary>
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
-    /// <summary>Fills it in; values are string, bool or a list of strings, null is an empty text. Values are never looked through for tags.</summary>
+    /// <summary>
+    /// Fills it in; values are string, bool or a list of strings, null is an empty text. Values are never
+    /// looked through for tags.
+    /// </summary>
     public string Render(IReadOnlyDictionary<string, object?> values)
     {
         var result = new StringBuilder();

@@ -4,15 +4,18 @@ using System.Text;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// The encodings of RFC 2045 and 2047 that a mail of ours needs. System.Net.Mail has them too, but sets random boundaries, and a mail that is
-/// composed again has to come out the same, byte by byte.
+/// The encodings of RFC 2045 and 2047 that a mail of ours needs. System.Net.Mail has them too, but sets random
+/// boundaries, and a mail that is composed again has to come out the same, byte by byte.
 /// </summary>
 internal static class MimeText
 {
     private const int MaxLine = 76;
     private const int MaxEncodedWord = 75;
 
-    /// <summary>A header with its line end: as it is where it is short printable ASCII, else in encoded words of UTF-8, one a line.</summary>
+    /// <summary>
+    /// A header with its line end: as it is where it is short printable ASCII, else in encoded words of UTF-8,
+    /// one a line.
+    /// </summary>
     public static string Header(string name, string value)
     {
         value = OneLine(value);
@@ -30,7 +33,10 @@ internal static class MimeText
         return $"{header}: {shown}\r\n <{address}>\r\n";
     }
 
-    /// <summary>Every run of white space and control characters becomes one space; marks that turn the direction of writing are taken out.</summary>
+    /// <summary>
+    /// Every run of white space and control characters becomes one space; marks that turn the direction of
+    /// writing are taken out.
+    /// </summary>
     public static string OneLine(string text)
     {
         var line = new StringBuilder(text.Length);
@@ -51,7 +57,10 @@ internal static class MimeText
         return line.ToString().TrimEnd(' ');
     }
 
-    /// <summary>At most so many UTF-16 units, the last of them an ellipsis where something was cut off; never cuts a character in two.</summary>
+    /// <summary>
+    /// At most so many UTF-16 units, the last of them an ellipsis where something was cut off; never cuts a
+    /// character in two.
+    /// </summary>
     public static string Shorten(string text, int most)
     {
         if (text.Length <= most)
@@ -63,7 +72,10 @@ internal static class MimeText
         return text[..end].TrimEnd() + "…";
     }
 
-    /// <summary>UTF-8 as quoted-printable, lines of at most 76 characters, every line end of <paramref name="text"/> (LF or CRLF) as CRLF.</summary>
+    /// <summary>
+    /// UTF-8 as quoted-printable, lines of at most 76 characters, every line end of <paramref name="text"/> (LF
+    /// or CRLF) as CRLF.
+    /// </summary>
     public static string QuotedPrintable(string text)
     {
         var encoded = new StringBuilder(text.Length + text.Length / 8);
@@ -75,7 +87,8 @@ internal static class MimeText
             {
                 var value = bytes[i];
                 var last = i == bytes.Length - 1;
-                // Blanks at a line's end get lost on the way; a "From " at its start is rewritten by some that deliver into files.
+                // Blanks at a line's end get lost on the way; a "From " at its start is rewritten by some that
+                // deliver into files.
                 var literal = value is >= 33 and <= 126 and not (byte)'=' || value is (byte)' ' or (byte)'\t' && !last;
                 if (column == 0 && value == (byte)'F' && bytes.AsSpan(i).StartsWith("From "u8))
                     literal = false;

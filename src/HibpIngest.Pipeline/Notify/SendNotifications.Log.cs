@@ -1,12 +1,12 @@
-using Microsoft.Extensions.Logging;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Pipeline;
 
 // Event ids 1300-1399; a contract.
 public sealed partial class SendNotifications
 {
-    [LoggerMessage(1300, LogLevel.Information,
+    [LoggerMessage(EventIds.SendNotificationsSent, LogLevel.Information,
         "load {Load} of {Breach}: notifications {First} to {Last}: {Sent} sent, {Refused} refused for good, {Deferred} to come again later")]
     private partial void LogSent(long load, string breach, int first, int last, int sent, int refused, int deferred);
 

@@ -142,7 +142,8 @@ public sealed partial class SendNotifications(PipelineContext context)
         }
         catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
         {
-            // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so, and its resume sends what is left.
+            // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load
+            // says so, and its resume sends what is left.
             await FailAsync(load, $"its mails can't be sent: {UnexpectedError.Reason(e)}", e);
             return false;
         }
@@ -214,8 +215,12 @@ public sealed partial class SendNotifications(PipelineContext context)
         }
     }
 
-    /// <summary>The domain's accounts in the breach, all its loads together, from the table: SQL's rows have no index for it and may have been purged.</summary>
-    /// <exception cref="RecipientDeferredException">The table throttles, or is down: one domain's listing holds up nobody else.</exception>
+    /// <summary>
+    /// The domain's accounts in the breach, all its loads together, from the table: SQL's rows have no index
+    /// for it and may have been purged.
+    /// </summary>
+    /// <exception cref="RecipientDeferredException">The table throttles, or is down: one domain's listing holds
+    /// up nobody else.</exception>
     private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
     {
         var accounts = new List<string>();

@@ -11,7 +11,10 @@ public sealed class Operations(PipelineContext context)
     // Small enough that a purge never holds a transaction for long.
     private const int PurgeChunkRows = 50_000;
 
-    /// <summary>Sends slices of a breach again: one of its newest load, or the failed ones, or all, of every load that isn't purged. Returns how many.</summary>
+    /// <summary>
+    /// Sends slices of a breach again: one of its newest load, or the failed ones, or all, of every load that
+    /// isn't purged. Returns how many.
+    /// </summary>
     /// <exception cref="NotPossibleException">No such breach or slice, or its rows are purged.</exception>
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
     {
@@ -35,7 +38,10 @@ public sealed class Operations(PipelineContext context)
         return sent;
     }
 
-    /// <summary>Carries on with a failed load; with <paramref name="restart"/> as a new load with today's settings. Returns the load that goes on.</summary>
+    /// <summary>
+    /// Carries on with a failed load; with <paramref name="restart"/> as a new load with today's settings.
+    /// Returns the load that goes on.
+    /// </summary>
     /// <exception cref="NotPossibleException">No such load, or it isn't failed, or its rows are purged.</exception>
     public async Task<Load> ResumeAsync(long load, bool restart, string? password, CancellationToken cancellationToken)
     {
@@ -76,7 +82,10 @@ public sealed class Operations(PipelineContext context)
         return await context.Database.GetLoadAsync(load, cancellationToken) ?? found;
     }
 
-    /// <summary>Gives a load to another breach than its blob's name says, with what its metadata says of that one. Returns the load.</summary>
+    /// <summary>
+    /// Gives a load to another breach than its blob's name says, with what its metadata says of that one.
+    /// Returns the load.
+    /// </summary>
     /// <exception cref="BadInputException">The breach's name holds what it may not.</exception>
     /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
@@ -90,8 +99,9 @@ public sealed class Operations(PipelineContext context)
     }
 
     /// <summary>
-    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup is held, and zips that have no load any more are loaded again, held. May be run
-    /// again where it was broken off. Returns the ids it moved to, and how many zips it started.
+    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup
+    /// is held, and zips that have no load any more are loaded again, held. May be run again where it was
+    /// broken off. Returns the ids it moved to, and how many zips it started.
     /// </summary>
     /// <exception cref="NotPossibleException">The database is behind nothing.</exception>
     public async Task<(StoreIds Ids, int Loads)> MoveOnAsync(CancellationToken cancellationToken)
@@ -139,7 +149,10 @@ public sealed class Operations(PipelineContext context)
         await context.Passwords.PutAsync(blob, password, cancellationToken);
     }
 
-    /// <summary>The upload has told which version the password is of, that <see cref="PutPasswordAsync"/> has kept for the version to come.</summary>
+    /// <summary>
+    /// The upload has told which version the password is of, that <see cref="PutPasswordAsync"/> has kept for
+    /// the version to come.
+    /// </summary>
     public async Task SettlePasswordAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
         // Its load may have ended by now; then nobody asks for it any more.
@@ -206,7 +219,10 @@ public sealed class Operations(PipelineContext context)
         }
     }
 
-    /// <summary>Removes a breach with the loads that it has now, or goes on with a removal that was broken off (<see cref="RemoveBreach"/>).</summary>
+    /// <summary>
+    /// Removes a breach with the loads that it has now, or goes on with a removal that was broken off
+    /// (<see cref="RemoveBreach"/>).
+    /// </summary>
     /// <exception cref="NotPossibleException">No such breach, or one of its loads is open.</exception>
     public Task<BreachRemoval> RemoveBreachAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken) =>
         new RemoveBreach(context).RunAsync(breach, progress, cancellationToken);
@@ -224,7 +240,10 @@ public sealed class Operations(PipelineContext context)
         return purged;
     }
 
-    /// <summary>Sends the messages of a poison queue to its queue again: each is sent before it is deleted. Returns how many.</summary>
+    /// <summary>
+    /// Sends the messages of a poison queue to its queue again: each is sent before it is deleted. Returns how
+    /// many.
+    /// </summary>
     /// <param name="queue">The queue's name, with or without the poison suffix.</param>
     public async Task<int> RequeuePoisonAsync(string queue, CancellationToken cancellationToken)
     {

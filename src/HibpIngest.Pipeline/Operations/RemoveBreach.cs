@@ -8,15 +8,15 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction, which unlists them; what
-/// follows is housekeeping. Its key is the listed loads: run again, beside itself too, it goes on with those. A load that comes later has a
-/// mark of its own, and nothing of it is touched.
+/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction,
+/// which unlists them; what follows is housekeeping. Its key is the listed loads: run again, beside itself too,
+/// it goes on with those. A load that comes later has a mark of its own, and nothing of it is touched.
 /// </summary>
 public sealed partial class RemoveBreach(PipelineContext context, int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
-    /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and the transaction that takes
-    /// the rows away is some 100 ms.
+    /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and
+    /// the transaction that takes the rows away is some 100 ms.
     /// </summary>
     public const int ChunkRows = 20_000;
 
@@ -64,7 +64,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             foreach (var load in sharing)
             {
                 await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
-                // Before its row goes: a database that is restored from a backup later would take the zip for one that was never loaded.
+                // Before its row goes: a database that is restored from a backup later would take the zip for
+                // one that was never loaded.
                 if (await context.Database.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
                     await context.Register.AddRemovedAsync(head.Blob, cancellationToken);
                 await context.Database.FinishRemovalAsync(load.Load, cancellationToken);
@@ -83,7 +84,10 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     private static long AccountsOf(List<LoadRemoval> sharing) =>
         sharing.Where(HasEntities).Sum(load => IsWalked(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
 
-    /// <summary>Until no slice can write behind the removal: none is begun any more, and one that is under way has a lease.</summary>
+    /// <summary>
+    /// Until no slice can write behind the removal: none is begun any more, and one that is under way has a
+    /// lease.
+    /// </summary>
     private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> loads, CancellationToken cancellationToken)
     {
         long[] ids = [.. loads.Select(load => load.Load)];
@@ -103,8 +107,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     }
 
     /// <summary>
-    /// Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts are done, so that a run that
-    /// is broken off goes on where it was.
+    /// Takes a load's mark off the accounts of its rows, chunk by chunk; a chunk's rows go once its accounts
+    /// are done, so that a run that is broken off goes on where it was.
     /// </summary>
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
@@ -128,7 +132,10 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         }
     }
 
-    /// <summary>The accounts of a chunk by their domain, the most first, so that none of the large ones is left for last.</summary>
+    /// <summary>
+    /// The accounts of a chunk by their domain, the most first, so that none of the large ones is left for
+    /// last.
+    /// </summary>
     private static IEnumerable<(string Domain, string[] Aliases)> ByDomain(AccountBatch rows) =>
         Enumerable.Range(0, rows.Count)
             .Select(i => (Domain: Encoding.ASCII.GetString(rows.Domain(i)), Alias: Encoding.ASCII.GetString(rows.Alias(i))))
@@ -137,8 +144,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             .OrderByDescending(accounts => accounts.aliases.Length);
 
     /// <summary>
-    /// Takes a mark off every account that has it, part by part of the table, page by page; how far each part is stands with the first of
-    /// its loads.
+    /// Takes a mark off every account that has it, part by part of the table, page by page; how far each part
+    /// is stands with the first of its loads.
     /// </summary>
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
@@ -174,8 +181,8 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
 
     /// <summary>
-    /// Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and whoever runs it needn't
-    /// look after it.
+    /// Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and
+    /// whoever runs it needn't look after it.
     /// </summary>
     private async Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken)
     {

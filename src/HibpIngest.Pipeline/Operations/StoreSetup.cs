@@ -10,7 +10,8 @@ public sealed class StoreSetup(PipelineContext context)
     private volatile bool _ensured;
 
     /// <summary>
-    /// <see cref="EnsureAsync"/>, until it has succeeded once; callers at the same time wait for one try. For a host whose process must not end because a store is down: every piece of work begins with it.
+    /// <see cref="EnsureAsync"/>, until it has succeeded once; callers at the same time wait for one try. For a
+    /// host whose process must not end because a store is down: every piece of work begins with it.
     /// </summary>
     /// <exception cref="StoreMismatchException">As there.</exception>
     public async Task EnsureOnceAsync(CancellationToken cancellationToken)
@@ -30,7 +31,10 @@ public sealed class StoreSetup(PipelineContext context)
         }
     }
 
-    /// <summary>Whether the stores were set up at some time and no load is open, as the register tells: then nothing needs the database, and a serverless one may go on pausing.</summary>
+    /// <summary>
+    /// Whether the stores were set up at some time and no load is open, as the register tells: then nothing
+    /// needs the database, and a serverless one may go on pausing.
+    /// </summary>
     public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
     {
         try
@@ -43,8 +47,12 @@ public sealed class StoreSetup(PipelineContext context)
         }
     }
 
-    /// <summary>Creates container, queues and tables that are missing, sets up a fresh database, and records or compares the store identity.</summary>
-    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not this program's.</exception>
+    /// <summary>
+    /// Creates container, queues and tables that are missing, sets up a fresh database, and records or compares
+    /// the store identity.
+    /// </summary>
+    /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not
+    /// this program's.</exception>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         await EnsureSchemaAsync(context.Database, cancellationToken);
@@ -60,7 +68,10 @@ public sealed class StoreSetup(PipelineContext context)
         await EnsureIdsAsync(cancellationToken);
     }
 
-    /// <summary>Whether the stores are set up, and belong together. Makes nothing: for what reads, or changes only what is there. False: neither has been set up yet.</summary>
+    /// <summary>
+    /// Whether the stores are set up, and belong together. Makes nothing: for what reads, or changes only what
+    /// is there. False: neither has been set up yet.
+    /// </summary>
     /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
@@ -105,8 +116,8 @@ public sealed class StoreSetup(PipelineContext context)
         await context.Register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
 
     /// <summary>
-    /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks that are others' in the table. What is confirmed is read first: it never runs ahead of
-    /// the database.
+    /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks
+    /// that are others' in the table. What is confirmed is read first: it never runs ahead of the database.
     /// </summary>
     private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
     {

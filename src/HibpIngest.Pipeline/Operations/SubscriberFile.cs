@@ -6,8 +6,9 @@ using HibpIngest.Errors;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Reads subscribers from CSV with the header <c>email,domain</c>, in any order and case; other columns are passed over. An empty domain, or none, subscribes the address to
-/// itself. UTF-8 (with or without BOM) or UTF-16 with BOM; comma; quotes as needed; any line end.
+/// Reads subscribers from CSV with the header <c>email,domain</c>, in any order and case; other columns are
+/// passed over. An empty domain, or none, subscribes the address to itself. UTF-8 (with or without BOM) or
+/// UTF-16 with BOM; comma; quotes as needed; any line end.
 /// </summary>
 public static class SubscriberFile
 {
@@ -31,9 +32,11 @@ public static class SubscriberFile
     };
 
     /// <summary>
-    /// The subscriptions in the order of the file, trimmed, lower-case, each once. Nothing is given back unless all of the file is good. The stream stays open.
+    /// The subscriptions in the order of the file, trimmed, lower-case, each once. Nothing is given back unless
+    /// all of the file is good. The stream stays open.
     /// </summary>
-    /// <exception cref="BadInputException">A line is bad; the message has its number and what is wrong, and nothing that stands in it.</exception>
+    /// <exception cref="BadInputException">A line is bad; the message has its number and what is wrong, and
+    /// nothing that stands in it.</exception>
     public static IReadOnlyList<Subscription> Read(Stream csv)
     {
         using var reader = CsvReader.Create(csv, Options, leaveOpen: true);

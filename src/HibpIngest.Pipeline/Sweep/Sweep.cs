@@ -5,8 +5,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Re-sends what was lost between two steps, once a minute, one sweep at a time. It asks no database when no load is open, so that a serverless one can pause. Everything
-/// it sends may be a second copy: every stage takes that.
+/// Re-sends what was lost between two steps, once a minute, one sweep at a time. It asks no database when no
+/// load is open, so that a serverless one can pause. Everything it sends may be a second copy: every stage
+/// takes that.
 /// </summary>
 public sealed partial class Sweep(PipelineContext context)
 {
@@ -49,7 +50,8 @@ public sealed partial class Sweep(PipelineContext context)
 
     private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> open, CancellationToken cancellationToken)
     {
-        // What is sent below names marks: they have to be confirmed, and a database that was put back to a backup is not to be gone on with.
+        // What is sent below names marks: they have to be confirmed, and a database that was put back to a
+        // backup is not to be gone on with.
         await _setup.EnsureIdsAsync(cancellationToken);
         await SendSlicesAsync(await context.Database.ListPendingSlicesAsync(context.Options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
         await SendSlicesAsync(await context.Database.ListStaleSlicesAsync(context.Options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
@@ -89,14 +91,16 @@ public sealed partial class Sweep(PipelineContext context)
     }
 
     /// <summary>
-    /// Whether nobody works at a load and no message of it can be on its way: its owner died since the last one was sent, or that was longer ago than a message can stay hidden. Other loads'
-    /// messages say nothing of this one's.
+    /// Whether nobody works at a load and no message of it can be on its way: its owner died since the last one
+    /// was sent, or that was longer ago than a message can stay hidden. Other loads' messages say nothing of
+    /// this one's.
     /// </summary>
     private bool IsForsaken(Load load)
     {
         if (load.LeaseExpiresAt is not null)
             return false;
-        // None was ever sent: it was begun by an event, whose invocation has ended before its load did. (Or is just beginning, and takes a second message.)
+        // None was ever sent: it was begun by an event, whose invocation has ended before its load did. (Or is
+        // just beginning, and takes a second message.)
         if (load.MessageSentAt is not { } sentAt)
             return true;
         return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || context.Time.GetUtcNow() - sentAt >= context.Options.SweepStaleAge;

@@ -5,15 +5,21 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// The rows of one slice and their order by domain, in buffers that are used again from slice to slice. <see cref="GroupByDomain"/> cuts them into entity group transactions:
-/// one domain each, each account once, at most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is the same whenever the slice is read: it is what progress is counted in.
+/// The rows of one slice and their order by domain, in buffers that are used again from slice to slice.
+/// <see cref="GroupByDomain"/> cuts them into entity group transactions: one domain each, each account once, at
+/// most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is the same whenever the slice is read:
+/// it is what progress is counted in.
 /// </summary>
 internal sealed class SliceBuffers
 {
-    // As many as one process works on at once under the host's queue settings; more are made when needed and left to the collector.
+    // As many as one process works on at once under the host's queue settings; more are made when needed and
+    // left to the collector.
     private const int KeptAtMost = 32;
 
-    /// <summary>Of the order of transactions, to be raised by whatever changes it: what is recorded as done in another counts no more.</summary>
+    /// <summary>
+    /// Of the order of transactions, to be raised by whatever changes it: what is recorded as done in another
+    /// counts no more.
+    /// </summary>
     public const int OrderVersion = 1;
 
     private const uint GoldenRatio = 2654435769; // of 2^32: multiples of it lie evenly between 0 and 2^32, however many there are
@@ -58,7 +64,10 @@ internal sealed class SliceBuffers
         return _transactions.Count;
     }
 
-    /// <summary>Domain and aliases (ranges of <see cref="AccountBatch.Memory"/>) of one transaction, by its place in the order.</summary>
+    /// <summary>
+    /// Domain and aliases (ranges of <see cref="AccountBatch.Memory"/>) of one transaction, by its place in the
+    /// order.
+    /// </summary>
     public (ReadOnlyMemory<byte> Domain, ReadOnlyMemory<Range> Aliases) Transaction(int index)
     {
         var (first, count) = _transactions[(int)(_sequence[index] & ((1 << IndexBits) - 1))];
@@ -101,8 +110,9 @@ internal sealed class SliceBuffers
     }
 
     /// <summary>
-    /// Orders the transactions so that those of one domain lie evenly in the whole: in the order of domains, all that are in flight would meet one partition. The k-th of a domain's n comes at
-    /// (k + p) / n of the way, and p differs from domain to domain.
+    /// Orders the transactions so that those of one domain lie evenly in the whole: in the order of domains,
+    /// all that are in flight would meet one partition. The k-th of a domain's n comes at (k + p) / n of the
+    /// way, and p differs from domain to domain.
     /// </summary>
     private void Spread()
     {

@@ -5,8 +5,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// One try of a slice under its lease: its transactions in their order, and which of them are done. Whatever ends it early, those in flight are waited for, so that what is recorded as done is what
-/// has been written.
+/// One try of a slice under its lease: its transactions in their order, and which of them are done. Whatever
+/// ends it early, those in flight are waited for, so that what is recorded as done is what has been written.
 /// </summary>
 internal sealed class SliceRun : IAsyncDisposable
 {
@@ -51,7 +51,10 @@ internal sealed class SliceRun : IAsyncDisposable
         }
     }
 
-    /// <summary>Reads the rows and upserts what is not done yet; returns the slice's number of entities, and anything where it was <see cref="Lost"/>.</summary>
+    /// <summary>
+    /// Reads the rows and upserts what is not done yet; returns the slice's number of entities, and anything
+    /// where it was <see cref="Lost"/>.
+    /// </summary>
     /// <exception cref="StoreThrottledException">The half of the plan's limit has passed.</exception>
     public async Task<int> UpsertAsync()
     {
@@ -153,7 +156,10 @@ internal sealed class SliceRun : IAsyncDisposable
             return (done[index / 8] & (1 << (index % 8))) != 0;
     }
 
-    /// <summary>Keeps the lease, for as long as anything is in flight, and records how far the slice is; stops when the lease is lost, or the load has been stopped.</summary>
+    /// <summary>
+    /// Keeps the lease, for as long as anything is in flight, and records how far the slice is; stops when the
+    /// lease is lost, or the load has been stopped.
+    /// </summary>
     private async Task RenewAsync()
     {
         using var timer = new PeriodicTimer(_context.Options.SliceLease / 3, _context.Time);
@@ -169,7 +175,8 @@ internal sealed class SliceRun : IAsyncDisposable
                 }
                 catch (StoreUnavailableException)
                 {
-                    // It may be back before the lease ends; if somebody else has taken the slice by then, the next renewal says so.
+                    // It may be back before the lease ends; if somebody else has taken the slice by then, the
+                    // next renewal says so.
                 }
             }
         }

@@ -7,8 +7,9 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Upserts the accounts of one slice into the table. Its key is (load, slice): a second delivery beside the first comes again when that one's lease has ended; a late one goes on where the first was cut
-/// off, or finds the slice done and does nothing.
+/// Upserts the accounts of one slice into the table. Its key is (load, slice): a second delivery beside the
+/// first comes again when that one's lease has ended; a late one goes on where the first was cut off, or finds
+/// the slice done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(PipelineContext context)
 {
@@ -42,7 +43,8 @@ public sealed partial class UpsertSlice(PipelineContext context)
         span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
         if (slice.State != SliceState.Failed && slice.Attempts > maxTries)
         {
-            // Its tries ended without a word each time: the process died. A failed one that comes again was requeued by hand, and is tried.
+            // Its tries ended without a word each time: the process died. A failed one that comes again was
+            // requeued by hand, and is tried.
             const string Reason = "its tries ended without an answer: did the process run out of memory?";
             await context.Database.FailSliceAsync(slice.Load, slice.Number, owner, Reason, exhausted: true, cancellationToken);
             HibpTelemetry.Failed(Reason);

@@ -6,8 +6,9 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// A batch's accounts as rows of (load, position, alias, domain) for SqlBulkCopy, straight from the batch's buffer. The driver takes columns as objects only: a row costs a boxed position and
-/// the alias's string; domains, which repeat, share theirs.
+/// A batch's accounts as rows of (load, position, alias, domain) for SqlBulkCopy, straight from the batch's
+/// buffer. The driver takes columns as objects only: a row costs a boxed position and the alias's string;
+/// domains, which repeat, share theirs.
 /// </summary>
 internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountBatchReader.Domains domains) : DbDataReader
 {
@@ -113,8 +114,8 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     private static NotSupportedException Unused() => new("the columns are bigint and varchar");
 
     /// <summary>
-    /// Strings of domains seen lately, one for each value of a short hash: a table of fixed size, so that it neither grows nor is to be emptied. Safe for several threads: the worst that a
-    /// race costs is a string.
+    /// Strings of domains seen lately, one for each value of a short hash: a table of fixed size, so that it
+    /// neither grows nor is to be emptied. Safe for several threads: the worst that a race costs is a string.
     /// </summary>
     internal sealed class Domains
     {

@@ -4,8 +4,8 @@ using Microsoft.Data.SqlClient;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// Parameters typed as the columns they meet, so that nothing is converted and every statement has one plan whatever the values' lengths. A value that is too long is an error: the driver
-/// would cut it off.
+/// Parameters typed as the columns they meet, so that nothing is converted and every statement has one plan
+/// whatever the values' lengths. A value that is too long is an error: the driver would cut it off.
 /// </summary>
 internal static class Parameter
 {

@@ -62,7 +62,8 @@ public sealed partial class SqlServerBreachDatabase
         return WriteAsync(
             async session =>
             {
-                // One import at a time: ids are then committed in their order, and "all up to the highest" names the same subscriptions whenever it is asked.
+                // One import at a time: ids are then committed in their order, and "all up to the highest"
+                // names the same subscriptions whenever it is asked.
                 await LockSubscribersAsync(session);
                 var added = 0;
                 foreach (var page in wanted.Chunk(ImportPage))

@@ -76,7 +76,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Of two that start the same load, or the same breach, the second meets a key and then finds what the first has made.
+                // Of two that start the same load, or the same breach, the second meets a key and then finds
+                // what the first has made.
                 if (await session.NumberAsync("SELECT TOP (1) id FROM dbo.loads WHERE blob_version = @version ORDER BY generation DESC", Hash("@version", VersionOf(load.Blob))) is { } found)
                     return (await ReadLoadAsync(session, found))!;
                 var isNew = await session.ExecuteAsync(
@@ -269,7 +270,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Asked first, so that the many slices that are not the last don't wait for the load's row. Then again once it is had: whoever sets slices back holds it.
+                // Asked first, so that the many slices that are not the last don't wait for the load's row.
+                // Then again once it is had: whoever sets slices back holds it.
                 const string Ready = "id = @load AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')";
                 if (await session.NumberAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", BigInt("@load", load)) is null || !await LockLoadRowAsync(session, load))
                     return false;
@@ -382,7 +384,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.passwords WHERE blob_version = @version", Hash("@version", VersionOf(blob))), cancellationToken);
 
     /// <summary>
-    /// Moves the checkpoint, which is the batch's claim on its positions, and records its slices, in one call; null: the load is another's by now, or in another state, or stands elsewhere.
+    /// Moves the checkpoint, which is the batch's claim on its positions, and records its slices, in one call;
+    /// null: the load is another's by now, or in another state, or stands elsewhere.
     /// </summary>
     private static Task<Advanced?> TryAdvanceAsync(SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
@@ -415,7 +418,8 @@ public sealed partial class SqlServerBreachDatabase
                 BigInt("@load", load), Int("@slices", slices), Int("@done", done), BigInt("@first", batch.FirstPosition), BigInt("@rows", sliceRows), BigInt("@to", batch.LastPosition));
         }
         CopyRows(session, load, batch, rows);
-        // From here on, and not from the transaction's start: the copy may have taken longer than the lease. Prepared, as the statement before the copy: it runs once a batch.
+        // From here on, and not from the transaction's start: the copy may have taken longer than the lease.
+        // Prepared, as the statement before the copy: it runs once a batch.
         await session.FirstPreparedAsync(
             "UPDATE dbo.loads SET lease_expires_at = DATEADD(millisecond, @lease, @now) WHERE id = @load; SELECT slices FROM dbo.loads WHERE id = @load",
             row => new Advanced(row.Int32(0), 0, 0), BigInt("@load", load), Milliseconds("@lease", order.Lease));
@@ -425,7 +429,10 @@ public sealed partial class SqlServerBreachDatabase
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 
-    /// <summary>Records so many slices of a batch, behind those done; the last one may be short. The text depends on their number only, which hardly changes.</summary>
+    /// <summary>
+    /// Records so many slices of a batch, behind those done; the last one may be short. The text depends on
+    /// their number only, which hardly changes.
+    /// </summary>
     private static string InsertSlicesSql(int count) =>
         $"""
         INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)
@@ -438,8 +445,9 @@ public sealed partial class SqlServerBreachDatabase
         """;
 
     /// <summary>
-    /// The slices of this very batch where the try before had committed it, though its answer was lost; null where it did not. <see cref="TryAdvanceAsync"/> has waited for whatever transaction
-    /// held the load's row, that try's own among them, so that what is found now stays.
+    /// The slices of this very batch where the try before had committed it, though its answer was lost; null
+    /// where it did not. <see cref="TryAdvanceAsync"/> has waited for whatever transaction held the load's row,
+    /// that try's own among them, so that what is found now stays.
     /// </summary>
     private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, long load, string owner, AccountBatch batch)
     {
@@ -456,9 +464,11 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <summary>
-    /// The rows by SqlBulkCopy, within the transaction: whatever its own batches are, all of them are committed with it, or none. Not stopped by cancellation, which would commit nothing but leave the
-    /// connection in the middle of a copy. CheckConstraints: without it the copy would need the right to alter the table. No table lock: on a table with a clustered key it is an exclusive one, which
-    /// would keep other loads' copies and purges out, and saves no log under full recovery, which Azure SQL always has.
+    /// The rows by SqlBulkCopy, within the transaction: whatever its own batches are, all of them are committed
+    /// with it, or none. Not stopped by cancellation, which would commit nothing but leave the connection in
+    /// the middle of a copy. CheckConstraints: without it the copy would need the right to alter the table. No
+    /// table lock: on a table with a clustered key it is an exclusive one, which would keep other loads' copies
+    /// and purges out, and saves no log under full recovery, which Azure SQL always has.
     /// </summary>
     private void CopyRows(SqlServerSession session, long load, AccountBatch batch, int rows)
     {
@@ -504,7 +514,10 @@ public sealed partial class SqlServerBreachDatabase
         await RaiseHighestAsync(session, new StoreIds(id, 0));
     }
 
-    /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
+    /// <summary>
+    /// Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to
+    /// is that of the first failure.
+    /// </summary>
     private static Task<int> FailAsync(SqlServerSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
         session.ExecuteAsync(
             $"""
@@ -517,8 +530,8 @@ public sealed partial class SqlServerBreachDatabase
                 : [BigInt("@load", load), LongText("@error", OneLine(error)), Owner(owner)]);
 
     /// <summary>
-    /// Takes the next rows of a load, whose row is held, away in the order of their positions, and remembers how far: a range that is named is read once, however many rows before it are gone.
-    /// 0: none is left.
+    /// Takes the next rows of a load, whose row is held, away in the order of their positions, and remembers
+    /// how far: a range that is named is read once, however many rows before it are gone. 0: none is left.
     /// </summary>
     private static async Task<int> DeleteRowsAsync(SqlServerSession session, long load, int most)
     {
@@ -535,8 +548,10 @@ public sealed partial class SqlServerBreachDatabase
     }
 
     /// <summary>
-    /// Holds a load and its breach for the rest of the transaction, against all that changes the load as a whole, and reads what the statements after it may rely on. The rows are the locks:
-    /// an UPDATE that changes nothing holds them on every server, at every isolation level. The load comes first, as it does where a batch is copied and where a range is matched, which hold it long.
+    /// Holds a load and its breach for the rest of the transaction, against all that changes the load as a
+    /// whole, and reads what the statements after it may rely on. The rows are the locks: an UPDATE that
+    /// changes nothing holds them on every server, at every isolation level. The load comes first, as it does
+    /// where a batch is copied and where a range is matched, which hold it long.
     /// </summary>
     private static async Task<LoadFacts> LockLoadAsync(SqlServerSession session, long load)
     {

@@ -9,9 +9,12 @@ namespace HibpIngest.Sql.SqlServer;
 public sealed partial class SqlServerBreachDatabase
 {
     /// <summary>
-    /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each, both of them hashed: per address subscribed and per domain, its rows. Nothing depends on
-    /// the hints but the plan. What a server has seen of a load that has just come ends before the range, and it would plan for one row: so the order of the joins is said (what is hashed stands on the
-    /// left), and where hints are not heeded the bounds, being queries, are not looked up in the statistics; SQL Server folds such queries into the values.
+    /// The range is read once, and beside it the subscriptions of addresses and those of domains, once each,
+    /// both of them hashed: per address subscribed and per domain, its rows. Nothing depends on the hints but
+    /// the plan. What a server has seen of a load that has just come ends before the range, and it would plan
+    /// for one row: so the order of the joins is said (what is hashed stands on the left), and where hints are
+    /// not heeded the bounds, being queries, are not looked up in the statistics; SQL Server folds such queries
+    /// into the values.
     /// </summary>
     private const string MatchSql =
         """
@@ -106,14 +109,16 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // The load's row is held from here on: of two that match the same range the second waits, and then finds it matched.
+                // The load's row is held from here on: of two that match the same range the second waits, and
+                // then finds it matched.
                 var changed = await session.ExecuteAsync(
                     "UPDATE dbo.loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'",
                     BigInt("@load", load), BigInt("@after", after), BigInt("@upTo", upTo));
                 if (changed == 0)
                     return false;
                 var lastSubscriber = await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", BigInt("@load", load));
-                // In one call, for a temporary table lives as long. The breach is held only when the matches are known: loads of one breach then add notifications one after the other.
+                // In one call, for a temporary table lives as long. The breach is held only when the matches
+                // are known: loads of one breach then add notifications one after the other.
                 await session.ExecuteAsync(
                     $"{MatchSql}\n{RecordMatchesSql}", BigInt("@load", load), BigInt("@after", after), BigInt("@upTo", upTo), BigInt("@lastSubscriber", lastSubscriber));
                 await GetOnAsync(session, load, lease);
@@ -287,7 +292,8 @@ public sealed partial class SqlServerBreachDatabase
     /// <inheritdoc/>
     public Task<NotificationEnd> CompleteNotificationAsync(long notification, string owner, string? error,
         CancellationToken cancellationToken) =>
-        // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and asks again where the answer to its commit was lost.
+        // The mail has gone out: what is not recorded here goes out again. So it waits long for a lock, and
+        // asks again where the answer to its commit was lost.
         WriteWithCommitCheckAsync(
             (session, inDoubt) => EndAsync(
                 session,
@@ -336,7 +342,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Asked twice as in TryStartMatchingAsync: a matching that ends meanwhile holds the load's row, and has added notifications.
+                // Asked twice as in TryStartMatchingAsync: a matching that ends meanwhile holds the load's row,
+                // and has added notifications.
                 const string Ready = "id = @load AND state = 'notifying' AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open')";
                 return await session.NumberAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", BigInt("@load", load)) is not null
                     && await LockLoadRowAsync(session, load)
@@ -370,7 +377,10 @@ public sealed partial class SqlServerBreachDatabase
             "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN DATEADD(millisecond, @lease, @now) END WHERE id = @load",
             BigInt("@load", load), Milliseconds("@lease", lease));
 
-    /// <summary>Ends or defers a notification by an UPDATE without its condition, and looks whether the next may be sent.</summary>
+    /// <summary>
+    /// Ends or defers a notification by an UPDATE without its condition, and looks whether the next may be
+    /// sent.
+    /// </summary>
     private static async Task<NotificationEnd> EndAsync(SqlServerSession session, long notification, bool inDoubt, string update,
         params SqlParameter[] parameters)
     {
@@ -412,7 +422,8 @@ public sealed partial class SqlServerBreachDatabase
     /// <summary>One step of the end of matching behind the counts, or, where there is little to do, all of it.</summary>
     private static async Task<LoadState?> FinishStepAsync(SqlServerSession session, long load, MatchEnd end)
     {
-        // Held against a resume of the failed loads that notifications are taken from, against a match of the breach's other loads, and against this one's own end.
+        // Held against a resume of the failed loads that notifications are taken from, against a match of the
+        // breach's other loads, and against this one's own end.
         await LockLoadAsync(session, load);
         if (await session.NumberAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND state = 'matching' AND matched_position = last_position", BigInt("@load", load)) is null)
             return null;
@@ -503,7 +514,10 @@ public sealed partial class SqlServerBreachDatabase
         return taken;
     }
 
-    /// <summary>Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked at.</summary>
+    /// <summary>
+    /// Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked
+    /// at.
+    /// </summary>
     private static async Task<int> TellDomainsAsync(SqlServerSession session, long load, int most)
     {
         // On to the next one that there is.
@@ -545,7 +559,10 @@ public sealed partial class SqlServerBreachDatabase
         return (int)(upTo - next.Value + 1);
     }
 
-    /// <summary>Makes a load's mark count, in the place of that of the published load of the same blob name, where there is one. The breach's row is held.</summary>
+    /// <summary>
+    /// Makes a load's mark count, in the place of that of the published load of the same blob name, where there
+    /// is one. The breach's row is held.
+    /// </summary>
     private static async Task PublishAsync(SqlServerSession session, long load)
     {
         await session.ExecuteAsync(

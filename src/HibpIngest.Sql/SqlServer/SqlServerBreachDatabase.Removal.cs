@@ -10,8 +10,8 @@ public sealed partial class SqlServerBreachDatabase
         WriteAsync<IReadOnlyList<LoadRemoval>>(
             async session =>
             {
-                // The loads before their breach, as everywhere. Whoever adds one needs the breach's row for its foreign key, and so comes
-                // before this, or after it.
+                // The loads before their breach, as everywhere. Whoever adds one needs the breach's row for its
+                // foreign key, and so comes before this, or after it.
                 var loads = await session.ListAsync(
                     """
                     SELECT l.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
@@ -115,16 +115,16 @@ public sealed partial class SqlServerBreachDatabase
             "SELECT TOP (1) id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id";
         if (await session.NumberAsync(Open, Int("@breach", breach)) is { } open)
             throw Refusals.BreachOpen(name, open);
-        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one that waits for this finds its
-        // load listed.
+        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one
+        // that waits for this finds its load listed.
         await session.ExecuteAsync(
             """
             UPDATE dbo.slices SET attempts = attempts
             WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'
             """,
             Int("@breach", breach));
-        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is. Those of a
-        // load that came from another breach may be under that one's name.
+        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the
+        // removal is. Those of a load that came from another breach may be under that one's name.
         await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", Int("@breach", breach));
         await session.ExecuteAsync(
             "DELETE FROM dbo.notifications WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach)", Int("@breach", breach));

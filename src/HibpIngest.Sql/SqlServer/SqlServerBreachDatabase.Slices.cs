@@ -75,7 +75,8 @@ public sealed partial class SqlServerBreachDatabase
                     """,
                     row => row.Text(0),
                     BigInt("@load", load), Int("@slice", slice), Int("@entities", entities), Owner(owner));
-                // Of two last failed slices that end together the second sees, once it has the load's row, what the first has done.
+                // Of two last failed slices that end together the second sees, once it has the load's row, what
+                // the first has done.
                 if (before is null || ToSliceState(before) != SliceState.Failed || !await LockLoadRowAsync(session, load))
                     return before is not null;
                 await session.ExecuteAsync(

@@ -11,9 +11,11 @@ using static HibpIngest.Sql.SqlServer.Parameter;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// The SQL side on SQL Server or Azure SQL. Works at READ COMMITTED, with row versions (which is how Azure SQL has it, and <see cref="UpgradeAsync"/> sets it) or without, and asks nothing of lock hints: what must be
-/// exclusive is decided by a conditional UPDATE, by a unique key, or under a row or an application lock that the transaction holds. A statement reads what was committed when it began, so what is read
-/// after a lock was had is read by a statement of its own.
+/// The SQL side on SQL Server or Azure SQL. Works at READ COMMITTED, with row versions (which is how Azure SQL
+/// has it, and <see cref="UpgradeAsync"/> sets it) or without, and asks nothing of lock hints: what must be
+/// exclusive is decided by a conditional UPDATE, by a unique key, or under a row or an application lock that
+/// the transaction holds. A statement reads what was committed when it began, so what is read after a lock was
+/// had is read by a statement of its own.
 /// </summary>
 public sealed partial class SqlServerBreachDatabase : IBreachDatabase
 {
@@ -190,19 +192,22 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the commit was sent. Where the answer to the commit was lost
-    /// <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
+    /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the
+    /// commit was sent. Where the answer to the commit was lost <see cref="StoreUnavailableException"/> is
+    /// thrown: every stage may be run again.
     /// </summary>
     private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
         RetryAsync(again => AttemptAsync(work, inTransaction: true, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try before is in doubt, and finds out.
+    /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try
+    /// before is in doubt, and finds out.
     /// </summary>
     /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="timeout">Of each statement.</param>
-    /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the server forget what it knows of the tables. Null: any.</param>
+    /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the
+    /// server forget what it knows of the tables. Null: any.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, BatchCopy? copy = null)
     {
         var inDoubt = false;
@@ -342,7 +347,8 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         }
         catch (Exception e) when (e is SqlException or InvalidOperationException or IOException)
         {
-            // What made the work fail is the error to show. After some errors the server has rolled back by itself; a connection that is given back or lost is rolled back too.
+            // What made the work fail is the error to show. After some errors the server has rolled back by
+            // itself; a connection that is given back or lost is rolled back too.
         }
     }
 

@@ -6,12 +6,18 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Sql.SqlServer;
 
-/// <summary>Makes connections from a connection string, signing in as it says: by user and password, or by an Entra token. Errors never repeat the string: it may hold a password.</summary>
+/// <summary>
+/// Makes connections from a connection string, signing in as it says: by user and password, or by an Entra
+/// token. Errors never repeat the string: it may hold a password.
+/// </summary>
 internal sealed class SqlServerConnections
 {
     private const string Expected = "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in (a value that holds ';' or '=' stands in quotes)";
 
-    /// <summary>A paused serverless database takes up to a minute to come back; the driver's 15 seconds would make three errors of it.</summary>
+    /// <summary>
+    /// A paused serverless database takes up to a minute to come back; the driver's 15 seconds would make three
+    /// errors of it.
+    /// </summary>
     private const int ConnectTimeoutSeconds = 30;
 
     private readonly string _connectionString;
@@ -42,7 +48,9 @@ internal sealed class SqlServerConnections
     /// <summary>Whether connections sign in by Entra tokens.</summary>
     public bool UsesTokens => _getToken is not null;
 
-    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient. Without User ID and Password, or with Authentication "Active Directory Default" or "Active Directory Managed Identity" (User ID: its client id), an Entra identity signs in.</param>
+    /// <param name="connectionString">In the words of Microsoft.Data.SqlClient. Without User ID and Password,
+    /// or with Authentication "Active Directory Default" or "Active Directory Managed Identity" (User ID: its
+    /// client id), an Entra identity signs in.</param>
     /// <param name="credential">Makes the credential for a client id (or null); for tests.</param>
     /// <exception cref="BadInputException">It can't be read, or asks for what is not done here.</exception>
     public static SqlServerConnections Parse(string connectionString, Func<string?, bool, TokenCredential>? credential = null)

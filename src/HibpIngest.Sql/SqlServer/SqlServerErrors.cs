@@ -22,8 +22,9 @@ internal enum Stage
 }
 
 /// <summary>
-/// What errors of the driver and of the server mean to the pipeline, in one place. The server's messages can quote data (a duplicate key, a cut-off value): they are passed on only for the
-/// numbers whose text is known to hold none.
+/// What errors of the driver and of the server mean to the pipeline, in one place. The server's messages can
+/// quote data (a duplicate key, a cut-off value): they are passed on only for the numbers whose text is known
+/// to hold none.
 /// </summary>
 internal static class SqlServerErrors
 {
@@ -32,8 +33,10 @@ internal static class SqlServerErrors
     private const int InvalidObjectName = 208;
 
     /// <summary>
-    /// Errors that pass: Microsoft's lists for Azure SQL (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues and
-    /// learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a connection that broke, of a server that starts, and of one short of memory or locks.
+    /// Errors that pass: Microsoft's lists for Azure SQL
+    /// (learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues and
+    /// learn.microsoft.com/sql/connect/ado-net/configurable-retry-logic-sqlclient-introduction), and those of a
+    /// connection that broke, of a server that starts, and of one short of memory or locks.
     /// </summary>
     private static readonly FrozenSet<int> TransientNumbers = new[]
     {
@@ -53,7 +56,10 @@ internal static class SqlServerErrors
 
     private static readonly FrozenSet<int> FullNumbers = new[] { 1101, 1105, 9002, 40544, 1827, 5149 }.ToFrozenSet();
 
-    /// <summary>What a set-up that is wrong and a database that is just coming up or failing over both answer: see <see cref="Judge"/>.</summary>
+    /// <summary>
+    /// What a set-up that is wrong and a database that is just coming up or failing over both answer: see
+    /// <see cref="Judge"/>.
+    /// </summary>
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
         [911] = "there is no such database: create it, or mend the connection string",
@@ -93,15 +99,19 @@ internal static class SqlServerErrors
     /// <param name="e">The error.</param>
     /// <param name="stage">Where it came.</param>
     /// <param name="broken">The connection is gone.</param>
-    /// <param name="opened">The database has been open in this process. What was open before and is refused now is coming up or failing over; what never was is set up wrong.</param>
+    /// <param name="opened">The database has been open in this process. What was open before and is refused now
+    /// is coming up or failing over; what never was is set up wrong.</param>
     /// <param name="database">How the operator knows it.</param>
     public static SqlServerFailure? Classify(Exception e, Stage stage, bool broken, bool opened, string database)
     {
-        // Missing permission, no room and the like are final whenever they come; a broken connection is judged before what else the driver makes of it.
+        // Missing permission, no room and the like are final whenever they come; a broken connection is judged
+        // before what else the driver makes of it.
         var chain = Chain(e).ToList();
         var numbers = chain.OfType<SqlException>().SelectMany(one => one.Errors.Cast<SqlError>().Select(error => error.Number)).Where(number => number != 0).Distinct().ToList();
         var first = numbers.FirstOrDefault();
-        // From class 20 on an error ends the connection (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose state may not say so yet.
+        // From class 20 on an error ends the connection
+        // (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose
+        // state may not say so yet.
         broken |= chain.OfType<SqlException>().Any(one => one.Class >= 20);
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {

@@ -5,7 +5,10 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Sql.SqlServer;
 
-/// <summary>The schema's numbered scripts, their batches parted by GO lines as sqlcmd has it, and which of them a database has (table dbo.hibp_schema).</summary>
+/// <summary>
+/// The schema's numbered scripts, their batches parted by GO lines as sqlcmd has it, and which of them a
+/// database has (table dbo.hibp_schema).
+/// </summary>
 internal static partial class SqlServerSchema
 {
     /// <summary>Another upgrade takes seconds.</summary>
@@ -22,7 +25,10 @@ internal static partial class SqlServerSchema
             ? 0
             : (int)(await session.NumberAsync("SELECT MAX(version) FROM dbo.hibp_schema") ?? 0);
 
-    /// <summary>Applies what is missing, each script in a transaction of its own, under an application lock of the session.</summary>
+    /// <summary>
+    /// Applies what is missing, each script in a transaction of its own, under an application lock of the
+    /// session.
+    /// </summary>
     public static async Task UpgradeAsync(SqlServerSession session, string database, CancellationToken cancellationToken)
     {
         await LockAsync(session, database);
@@ -49,7 +55,10 @@ internal static partial class SqlServerSchema
         }
     }
 
-    /// <summary>Whether readers don't wait for writers. A server that has no such setting because it always works so counts as having it.</summary>
+    /// <summary>
+    /// Whether readers don't wait for writers. A server that has no such setting because it always works so
+    /// counts as having it.
+    /// </summary>
     public static async Task<bool> HasRowVersionsAsync(SqlServerSession session) =>
         await session.NumberAsync("SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END FROM sys.databases WHERE database_id = DB_ID()") != 0;
 

@@ -5,7 +5,8 @@ using Microsoft.Data.SqlClient;
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
-/// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the database's clock, in UTC; another clock only where the provider was given one.
+/// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the
+/// database's clock, in UTC; another clock only where the provider was given one.
 /// </summary>
 internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
 {
@@ -44,7 +45,10 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
         where T : class
         => await ListAsync(sql, read, parameters) is [var first, ..] ? first : null;
 
-    /// <summary>The same, by a statement that the connection keeps prepared, for what runs many times on one that is kept: neither its text nor its parsing is paid again.</summary>
+    /// <summary>
+    /// The same, by a statement that the connection keeps prepared, for what runs many times on one that is
+    /// kept: neither its text nor its parsing is paid again.
+    /// </summary>
     public async Task<T?> FirstPreparedAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
         where T : class
     {
@@ -56,13 +60,17 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
         return null;
     }
 
-    /// <summary>Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the batch: no object is made for a row.</summary>
+    /// <summary>
+    /// Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the
+    /// batch: no object is made for a row.
+    /// </summary>
     public async Task ReadAccountsAsync(AccountBatch into, string sql, params SqlParameter[] parameters)
     {
         using var command = Command(sql, parameters);
         await using var reader = await command.ExecuteReaderAsync(CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
         var account = new byte[Parameter.AliasLength + Parameter.DomainLength];
-        // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are some fifty packets that are on their way already.
+        // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are
+        // some fifty packets that are on their way already.
         while (reader.Read())
         {
             var alias = (int)reader.GetBytes(0, 0, account, 0, Parameter.AliasLength);
@@ -80,7 +88,8 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
         var list = new List<T>();
         while (await reader.ReadAsync(cancellationToken))
             list.Add(read(row));
-        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has succeeded, and there may be statements behind it) is lost where a reader is just closed.
+        // To the very end: an error that follows a row (what OUTPUT gives comes before its statement has
+        // succeeded, and there may be statements behind it) is lost where a reader is just closed.
         while (await reader.NextResultAsync(cancellationToken))
         {
         }

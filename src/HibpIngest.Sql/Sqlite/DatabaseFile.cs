@@ -3,14 +3,18 @@ using HibpIngest.Errors;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// The database's file as this process first opened it. A file that is deleted or replaced goes on for whoever has it open, so what is written then is lost without an error:
-/// before each transaction the open file is compared with the one that has its name by now. Thread-safe.
+/// The database's file as this process first opened it. A file that is deleted or replaced goes on for whoever
+/// has it open, so what is written then is lost without an error: before each transaction the open file is
+/// compared with the one that has its name by now. Thread-safe.
 /// </summary>
 internal sealed class DatabaseFile(string path) : IDisposable
 {
     private readonly Lock _lock = new();
 
-    /// <summary>Opened first, closed last, and used for nothing else: connections come and go, and one that is opened after a replacement would find nothing wrong.</summary>
+    /// <summary>
+    /// Opened first, closed last, and used for nothing else: connections come and go, and one that is opened
+    /// after a replacement would find nothing wrong.
+    /// </summary>
     private volatile SqliteSession? _first;
 
     /// <summary>Whether this process has it open.</summary>

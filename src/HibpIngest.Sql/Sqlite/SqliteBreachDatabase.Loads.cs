@@ -8,7 +8,10 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    /// <summary>A row's id is its load's in the upper 23 bits and its position in the lower 40: a million million rows, eight million loads.</summary>
+    /// <summary>
+    /// A row's id is its load's in the upper 23 bits and its position in the lower 40: a million million rows,
+    /// eight million loads.
+    /// </summary>
     private const int PositionBits = 40;
     private const long MaxPosition = (1L << PositionBits) - 1;
 
@@ -346,7 +349,10 @@ public sealed partial class SqliteBreachDatabase
         RaiseHighest(connection, new StoreIds(id, 0));
     }
 
-    /// <summary>Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to is that of the first failure.</summary>
+    /// <summary>
+    /// Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to
+    /// is that of the first failure.
+    /// </summary>
     private bool Fail(SqliteSession connection, long load, string error, string? owner = null, bool superseded = false) =>
         connection.Execute(
             """

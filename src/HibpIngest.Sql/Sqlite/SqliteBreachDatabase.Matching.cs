@@ -7,8 +7,9 @@ namespace HibpIngest.Sql.Sqlite;
 public sealed partial class SqliteBreachDatabase
 {
     /// <summary>
-    /// For each row of a range that concerns anybody: the subscription of the address itself, and the first subscription of its domain. One scan of the rows, two probes
-    /// of the subscribers' index for each (checked by a test).
+    /// For each row of a range that concerns anybody: the subscription of the address itself, and the first
+    /// subscription of its domain. One scan of the rows, two probes of the subscribers' index for each (checked
+    /// by a test).
     /// </summary>
     internal const string MatchSql =
         """
@@ -30,7 +31,8 @@ public sealed partial class SqliteBreachDatabase
     /// <inheritdoc/>
     public async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
     {
-        // Rows don't change once the load is matching. They are joined here, beside other writers, and the result is written only where the range is still to be matched.
+        // Rows don't change once the load is matching. They are joined here, beside other writers, and the
+        // result is written only where the range is still to be matched.
         var matches = await ReadAsync(connection => FindMatches(connection, load, after, upTo), cancellationToken);
         return matches is not null && await WriteAsync(
             connection =>
@@ -385,7 +387,10 @@ public sealed partial class SqliteBreachDatabase
         return taken;
     }
 
-    /// <summary>Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked at.</summary>
+    /// <summary>
+    /// Notifications for the next subscriptions of whole domains; returns how many subscriptions were looked
+    /// at.
+    /// </summary>
     private static int TellDomains(SqliteSession connection, long load, int most)
     {
         var told = connection.Number("SELECT told_subscriber FROM loads WHERE id = ?1", load)!.Value;
@@ -409,7 +414,10 @@ public sealed partial class SqliteBreachDatabase
         return (int)(upTo - next + 1);
     }
 
-    /// <summary>Makes a load's mark count, in the place of that of the published load of the same blob name, where there is one.</summary>
+    /// <summary>
+    /// Makes a load's mark count, in the place of that of the published load of the same blob name, where there
+    /// is one.
+    /// </summary>
     private void Publish(SqliteSession connection, long load)
     {
         connection.Execute("UPDATE breaches SET published_at = COALESCE(published_at, ?2) WHERE key = (SELECT breach FROM loads WHERE id = ?1)", load, Now);
@@ -423,7 +431,10 @@ public sealed partial class SqliteBreachDatabase
         connection.Execute("UPDATE store_counters SET catalogue_version = catalogue_version + 1");
     }
 
-    /// <summary>The subscriptions of single addresses that the rows concern, and rows by the first subscription of their domain. Null: the range is not to be matched now.</summary>
+    /// <summary>
+    /// The subscriptions of single addresses that the rows concern, and rows by the first subscription of their
+    /// domain. Null: the range is not to be matched now.
+    /// </summary>
     private static Matches? FindMatches(SqliteSession connection, long load, long after, long upTo)
     {
         if (connection.Number("SELECT last_subscriber FROM loads WHERE id = ?1 AND matched_position = ?2 AND state = 'matching'", load, after) is not { } lastSubscriber)

@@ -72,8 +72,8 @@ public sealed partial class SqliteBreachDatabase
         const string Open = "SELECT id FROM loads WHERE breach = ?1 AND state NOT IN ('done', 'failed', 'held') ORDER BY id LIMIT 1";
         if (connection.Number(Open, breach) is { } open)
             throw Refusals.BreachOpen(name, open);
-        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the removal is. Those of a
-        // load that came from another breach may be under that one's name.
+        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the
+        // removal is. Those of a load that came from another breach may be under that one's name.
         connection.Execute("DELETE FROM notifications WHERE breach = ?1 OR load IN (SELECT id FROM loads WHERE breach = ?1)", breach);
         if (connection.Execute("UPDATE loads SET removing = 1, published_at = NULL WHERE breach = ?1", breach) == 0)
             connection.Execute("DELETE FROM breaches WHERE key = ?1", breach);

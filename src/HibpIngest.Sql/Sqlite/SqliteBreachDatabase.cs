@@ -7,13 +7,17 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// The SQL side in one file on a local disk. Any number of processes may share it: writers take turns (in this process at a semaphore, between processes at
-/// SQLite's lock), readers never wait. An embedded database has no clock of its own: leases, claims and ages go by the TimeProvider it is opened with, so
-/// that processes that share a file share a machine's clock.
+/// The SQL side in one file on a local disk. Any number of processes may share it: writers take turns (in this
+/// process at a semaphore, between processes at SQLite's lock), readers never wait. An embedded database has no
+/// clock of its own: leases, claims and ages go by the TimeProvider it is opened with, so that processes that
+/// share a file share a machine's clock.
 /// </summary>
 public sealed partial class SqliteBreachDatabase : IBreachDatabase
 {
-    /// <summary>How long a writer waits for other processes' transactions. The longest of ours, a batch or a chunk, take far less than a second.</summary>
+    /// <summary>
+    /// How long a writer waits for other processes' transactions. The longest of ours, a batch or a chunk, take
+    /// far less than a second.
+    /// </summary>
     public static readonly TimeSpan LockTimeout = TimeSpan.FromSeconds(60);
 
     /// <summary>Most readers at once; each has a page cache, and reads wait for the disk more than for each other.</summary>
@@ -44,10 +48,16 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     /// <inheritdoc/>
     public string DisplayName => _file;
 
-    /// <summary>Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set before first use.</summary>
+    /// <summary>
+    /// Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set
+    /// before first use.
+    /// </summary>
     internal int MaxPages { get; init; }
 
-    /// <summary>Names the database; nothing is opened or made yet. File and folder are made with the schema: see <see cref="UpgradeAsync"/>.</summary>
+    /// <summary>
+    /// Names the database; nothing is opened or made yet. File and folder are made with the schema: see
+    /// <see cref="UpgradeAsync"/>.
+    /// </summary>
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
     /// <param name="time">The database's clock.</param>
     /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
@@ -56,7 +66,10 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
 
-    /// <summary>Makes sure that the file is still the one that this process opened, if it has opened one. Every transaction does so too; this is for who would begin none for long.</summary>
+    /// <summary>
+    /// Makes sure that the file is still the one that this process opened, if it has opened one. Every
+    /// transaction does so too; this is for who would begin none for long.
+    /// </summary>
     /// <exception cref="StoreMismatchException">It was deleted, moved or replaced.</exception>
     public void CheckFile()
     {
@@ -196,7 +209,10 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             },
             cancellationToken);
 
-    /// <summary>Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread and is stopped by cancellation even within a statement.</summary>
+    /// <summary>
+    /// Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread
+    /// and is stopped by cancellation even within a statement.
+    /// </summary>
     private async Task<T> WriteAsync<T>(Func<SqliteSession, T> work, CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);
@@ -305,9 +321,11 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             connection.Script("COMMIT");
             // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
-            // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a power failure could take back committed batches, whose slices would by
-            // then be upserted under a mark that the database knows nothing of. Measured at a tenth of the copying rate.
-            // wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it comes every dozen batches instead of every third.
+            // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a
+            // power failure could take back committed batches, whose slices would by then be upserted under a
+            // mark that the database knows nothing of. Measured at a tenth of the copying rate.
+            // wal_autocheckpoint: a checkpoint syncs the database file; at 16 MB of log (pages of 4 KiB) it
+            // comes every dozen batches instead of every third.
             await RunUnderLockAsync(
                 connection,
                 "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000",
@@ -339,7 +357,10 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    /// <summary>Runs a statement that needs a lock, again and again while another process holds it. No thread is held in between.</summary>
+    /// <summary>
+    /// Runs a statement that needs a lock, again and again while another process holds it. No thread is held in
+    /// between.
+    /// </summary>
     private static async Task RunUnderLockAsync(SqliteSession connection, string sql, CancellationToken cancellationToken)
     {
         var began = TimeProvider.System.GetTimestamp();

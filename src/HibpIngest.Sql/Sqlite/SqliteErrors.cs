@@ -3,10 +3,16 @@ using SQLitePCL;
 
 namespace HibpIngest.Sql.Sqlite;
 
-/// <summary>What SQLite's result codes (sqlite.org/rescode.html) mean to the pipeline, in one place. No message holds a value that was bound to a statement.</summary>
+/// <summary>
+/// What SQLite's result codes (sqlite.org/rescode.html) mean to the pipeline, in one place. No message holds a
+/// value that was bound to a statement.
+/// </summary>
 internal static class SqliteErrors
 {
-    /// <summary>Below this much room an I/O error is put down to the disk: SQLite says SQLITE_FULL of a failed write only, not of a log or its index that can't be made or grown.</summary>
+    /// <summary>
+    /// Below this much room an I/O error is put down to the disk: SQLite says SQLITE_FULL of a failed write
+    /// only, not of a log or its index that can't be made or grown.
+    /// </summary>
     private const long FullDiskBytes = 1 << 20;
 
     /// <summary>The exception for a result code.</summary>

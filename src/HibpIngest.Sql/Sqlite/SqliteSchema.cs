@@ -2,7 +2,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Sql.Sqlite;
 
-/// <summary>The schema's numbered scripts (Schema/0001-*.sql, 0002-*, ...), and which of them a database has. The number is kept in the file's header (PRAGMA user_version).</summary>
+/// <summary>
+/// The schema's numbered scripts (Schema/0001-*.sql, 0002-*, ...), and which of them a database has. The number
+/// is kept in the file's header (PRAGMA user_version).
+/// </summary>
 internal static class SqliteSchema
 {
     /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.</summary>
@@ -13,7 +16,10 @@ internal static class SqliteSchema
     /// <summary>The version this program is made for.</summary>
     public static int Expected => Scripts.Count;
 
-    /// <summary>The version a database has; 0: it is empty. To be called in a transaction: another process may upgrade it between two statements.</summary>
+    /// <summary>
+    /// The version a database has; 0: it is empty. To be called in a transaction: another process may upgrade
+    /// it between two statements.
+    /// </summary>
     /// <exception cref="StoreRefusedException">It is another program's.</exception>
     public static int Find(SqliteSession connection, string file)
     {

@@ -5,13 +5,15 @@ using SQLitePCL;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own interface: the rows' bytes go from batch to
-/// database and back without an object for each, and a running statement can be stopped.
+/// One connection, with the statements it has prepared. Used by one thread at a time. Written on SQLite's own
+/// interface: the rows' bytes go from batch to database and back without an object for each, and a running
+/// statement can be stopped.
 /// </summary>
 internal sealed class SqliteSession : IDisposable
 {
     /// <summary>
-    /// How long a reader waits for another process, which it does only while that one opens, recovers or closes the database; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
+    /// How long a reader waits for another process, which it does only while that one opens, recovers or closes
+    /// the database; <see cref="SqliteBreachDatabase"/> waits for the write lock itself.
     /// </summary>
     private static readonly TimeSpan BusyTimeout = TimeSpan.FromSeconds(10);
 
@@ -52,16 +54,23 @@ internal sealed class SqliteSession : IDisposable
     public bool IsSpoiled { get; private set; }
 
     /// <summary>
-    /// Whether the file has been deleted, moved or replaced since it was opened, by its inode. Never on Windows, which lets nobody do that to a file that SQLite has open.
+    /// Whether the file has been deleted, moved or replaced since it was opened, by its inode. Never on
+    /// Windows, which lets nobody do that to a file that SQLite has open.
     /// </summary>
     public bool HasMoved => FileControl(_database, null, FileHasMoved, out var moved) == raw.SQLITE_OK && moved != 0;
 
     public bool InTransaction => raw.sqlite3_get_autocommit(_database) == 0;
 
-    /// <summary>Stops a running statement as soon as this is cancelled; it then throws <see cref="OperationCanceledException"/>.</summary>
+    /// <summary>
+    /// Stops a running statement as soon as this is cancelled; it then throws
+    /// <see cref="OperationCanceledException"/>.
+    /// </summary>
     public CancellationToken Cancellation { get; set; }
 
-    /// <summary>A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when its rows are read.</summary>
+    /// <summary>
+    /// A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when
+    /// its rows are read.
+    /// </summary>
     public SqliteStatement Prepare(string sql, params ReadOnlySpan<object?> values)
     {
         if (!_statements.TryGetValue(sql, out var statement))
@@ -93,7 +102,10 @@ internal sealed class SqliteSession : IDisposable
     /// <summary>Runs several statements that have no parameters, without keeping them.</summary>
     public void Script(string sql) => Check(raw.sqlite3_exec(_database, sql));
 
-    /// <summary>The same, but false where another connection holds the lock that it needs and <paramref name="throwIfBusy"/> is not set.</summary>
+    /// <summary>
+    /// The same, but false where another connection holds the lock that it needs and
+    /// <paramref name="throwIfBusy"/> is not set.
+    /// </summary>
     public bool TryScript(string sql, bool throwIfBusy)
     {
         var code = raw.sqlite3_exec(_database, sql);

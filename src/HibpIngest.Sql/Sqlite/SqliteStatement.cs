@@ -4,8 +4,8 @@ using SQLitePCL;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// A prepared statement that its connection keeps. Parameters and columns count from 1 and 0, as SQLite's do. Disposing resets it for the next use. The
-/// spans that columns return are valid until the next step.
+/// A prepared statement that its connection keeps. Parameters and columns count from 1 and 0, as SQLite's do.
+/// Disposing resets it for the next use. The spans that columns return are valid until the next step.
 /// </summary>
 internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {

@@ -12,8 +12,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
-/// A load is copied in batches while the connection is hurt at one moment after another. Whatever the moment: no row lost, none twice, positions and slices as if nothing had been. The rows are
-/// read by a connection of the test's own. HIBP_TEST_FAULT_RUNS says how often each is run.
+/// A load is copied in batches while the connection is hurt at one moment after another. Whatever the moment:
+/// no row lost, none twice, positions and slices as if nothing had been. The rows are read by a connection of
+/// the test's own. HIBP_TEST_FAULT_RUNS says how often each is run.
 /// </summary>
 public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDatabase>, IAsyncDisposable
 {

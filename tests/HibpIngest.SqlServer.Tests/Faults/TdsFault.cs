@@ -12,12 +12,18 @@ internal enum TdsFault
     /// <summary>The connection is cut on both sides before it.</summary>
     CutBefore,
 
-    /// <summary>It is passed on; when the server has answered, the answer is thrown away and the connection cut on both sides.</summary>
+    /// <summary>
+    /// It is passed on; when the server has answered, the answer is thrown away and the connection cut on both
+    /// sides.
+    /// </summary>
     CutAnswer,
 
     /// <summary>From here on nothing is passed in either direction, and the connection stays open.</summary>
     Silence,
 
-    /// <summary>The login is answered with error 40613 (the database is not available just now), as Azure SQL does while it moves a database.</summary>
+    /// <summary>
+    /// The login is answered with error 40613 (the database is not available just now), as Azure SQL does while
+    /// it moves a database.
+    /// </summary>
     RefuseLogin,
 }

@@ -7,8 +7,9 @@ using System.Text;
 namespace HibpIngest.SqlServer.Tests.Faults;
 
 /// <summary>
-/// Stands between the driver and the server, reads the frames of TDS as they pass, and does to them what a test asks for. Needs connections whose encryption ends with the login
-/// (<c>Encrypt=Optional</c>), because it could not tell a commit from a select otherwise.
+/// Stands between the driver and the server, reads the frames of TDS as they pass, and does to them what a test
+/// asks for. Needs connections whose encryption ends with the login (<c>Encrypt=Optional</c>), because it could
+/// not tell a commit from a select otherwise.
 /// </summary>
 internal sealed class TdsProxy : IAsyncDisposable
 {
@@ -39,7 +40,10 @@ internal sealed class TdsProxy : IAsyncDisposable
     /// <summary>Decides for each packet from the driver; called by several connections at once.</summary>
     public Func<TdsRequest, TdsFault> Decide { get; set; } = _ => TdsFault.None;
 
-    /// <summary>Puts a fault to the <paramref name="nth"/> (from 1) packet of a kind from now on, and returns whether it has struck.</summary>
+    /// <summary>
+    /// Puts a fault to the <paramref name="nth"/> (from 1) packet of a kind from now on, and returns whether it
+    /// has struck.
+    /// </summary>
     public Func<bool> Strike(TdsRequest kind, int nth, TdsFault fault)
     {
         var seen = 0;
@@ -157,7 +161,10 @@ internal sealed class TdsProxy : IAsyncDisposable
         }
     }
 
-    /// <summary>One packet of TDS, or one record of TLS (the encrypted login travels outside TDS's frames); 0 at the end.</summary>
+    /// <summary>
+    /// One packet of TDS, or one record of TLS (the encrypted login travels outside TDS's frames); 0 at the
+    /// end.
+    /// </summary>
     private static async Task<int> ReadPacketAsync(NetworkStream stream, byte[] packet, CancellationToken cancellationToken)
     {
         if (await stream.ReadAtLeastAsync(packet.AsMemory(0, TlsHeaderBytes), TlsHeaderBytes, throwOnEndOfStream: false, cancellationToken) < TlsHeaderBytes)

@@ -1,6 +1,9 @@
 namespace HibpIngest.SqlServer.Tests.Faults;
 
-/// <summary>What the driver asks of the server, as far as a fault needs to tell (MS-TDS 2.2.1: the packet's type; 2.2.7.17: the transaction manager's request).</summary>
+/// <summary>
+/// What the driver asks of the server, as far as a fault needs to tell (MS-TDS 2.2.1: the packet's type;
+/// 2.2.7.17: the transaction manager's request).
+/// </summary>
 internal enum TdsRequest
 {
     /// <summary>Handshake before the login.</summary>

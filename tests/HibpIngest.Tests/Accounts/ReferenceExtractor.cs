@@ -4,8 +4,9 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Tests.Accounts;
 
 /// <summary>
-/// What the scanner must find, written for plainness: the whole text as one string in which every character that isn't ASCII is a separator, and one loop over
-/// it. Shares nothing with the scanner but the list of top-level domains.
+/// What the scanner must find, written for plainness: the whole text as one string in which every character
+/// that isn't ASCII is a separator, and one loop over it. Shares nothing with the scanner but the list of
+/// top-level domains.
 /// </summary>
 internal static class ReferenceExtractor
 {

@@ -7,7 +7,10 @@ using static HibpIngest.Tests.Archives.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Damage of any kind ends in a <see cref="BadArchiveException"/> or in the right texts, soon and in little memory; faults of the stream stay what they are.</summary>
+/// <summary>
+/// Damage of any kind ends in a <see cref="BadArchiveException"/> or in the right texts, soon and in little
+/// memory; faults of the stream stay what they are.
+/// </summary>
 public sealed class DamageTests(ITestOutputHelper output)
 {
     private const string Password = "secret";

@@ -33,7 +33,10 @@ public sealed class OverlapTests
         Assert.InRange(counted.BytesRead, 0, 1 * MiB);
     }
 
-    /// <summary>Each has more room between and behind its entries than the overlap takes, so that their sizes alone don't tell.</summary>
+    /// <summary>
+    /// Each has more room between and behind its entries than the overlap takes, so that their sizes alone
+    /// don't tell.
+    /// </summary>
     public static TheoryData<string, byte[]> Overlaps => new()
     {
         { "one entry twice", new RawZip().Add(Stored("a", "first text")).AddRecord(Stored("a", "first text"), 0).Fill(200).Finish() },

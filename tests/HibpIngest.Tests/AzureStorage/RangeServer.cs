@@ -18,7 +18,10 @@ internal sealed class RangeServer : IAsyncDisposable
 
     private RangeServer(byte[] content) => _content = content;
 
-    /// <summary>Waited for before each half of a range is sent; told where that begins and how many of its bytes have been sent.</summary>
+    /// <summary>
+    /// Waited for before each half of a range is sent; told where that begins and how many of its bytes have
+    /// been sent.
+    /// </summary>
     public Func<long, int, CancellationToken, Task> BeforeAsync { get; set; } = (_, _, _) => Task.CompletedTask;
 
     public static BlobVersion Version { get; } = new("a.zip", ETag);

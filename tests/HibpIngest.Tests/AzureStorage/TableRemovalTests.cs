@@ -7,7 +7,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>What becomes of entities that somebody else changes, or has put something into, while a mark is taken off them.</summary>
+/// <summary>
+/// What becomes of entities that somebody else changes, or has put something into, while a mark is taken off
+/// them.
+/// </summary>
 public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
 {
     private static readonly StorageOptions Quick = new()

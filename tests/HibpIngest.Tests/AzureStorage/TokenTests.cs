@@ -7,7 +7,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>A storage account that is signed in to by tokens: what a token that can't be had means, before the account has answered and after.</summary>
+/// <summary>
+/// A storage account that is signed in to by tokens: what a token that can't be had means, before the account
+/// has answered and after.
+/// </summary>
 public sealed class TokenTests
 {
     private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };

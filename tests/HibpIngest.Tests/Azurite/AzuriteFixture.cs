@@ -3,8 +3,9 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Tests.Azurite;
 
 /// <summary>
-/// One emulator for the whole test run, in memory, on free ports, started by the first test that asks. Each test takes a storage account of
-/// its own from it, so tests see nothing of each other's containers, queues and tables.
+/// One emulator for the whole test run, in memory, on free ports, started by the first test that asks. Each
+/// test takes a storage account of its own from it, so tests see nothing of each other's containers, queues and
+/// tables.
 /// </summary>
 public static class AzuriteFixture
 {

@@ -5,7 +5,10 @@ using HibpIngest.Tests.EndToEnd;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Stores that nobody has set up, or of which one is of another installation: what only reads makes nothing of them, and what writes doesn't mix them.</summary>
+/// <summary>
+/// Stores that nobody has set up, or of which one is of another installation: what only reads makes nothing of
+/// them, and what writes doesn't mix them.
+/// </summary>
 public sealed class FreshStoresTests : IAsyncLifetime
 {
     private readonly TemporaryFolder _folder = new();

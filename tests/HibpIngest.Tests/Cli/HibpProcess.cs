@@ -5,7 +5,10 @@ using System.Text.Json;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs the tests.</summary>
+/// <summary>
+/// The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs
+/// the tests.
+/// </summary>
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>

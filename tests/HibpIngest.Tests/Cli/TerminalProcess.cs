@@ -3,7 +3,10 @@ using System.Text;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>The built <c>hibp</c> on a terminal of its own, as somebody sits before it: util-linux's <c>script</c> gives the terminal, and passes on what is typed and shown.</summary>
+/// <summary>
+/// The built <c>hibp</c> on a terminal of its own, as somebody sits before it: util-linux's <c>script</c> gives
+/// the terminal, and passes on what is typed and shown.
+/// </summary>
 internal sealed class TerminalProcess : IAsyncDisposable
 {
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);

@@ -35,7 +35,8 @@ public sealed class UsageTests : IDisposable
             Assert.NotEmpty(command.Examples);
             Assert.All(command.Examples, example =>
             {
-                // An example that does not parse teaches something wrong. (Files in it need not exist; redirections are the shell's.)
+                // An example that does not parse teaches something wrong. (Files in it need not exist;
+                // redirections are the shell's.)
                 var errors = HibpIngest.Cli.Commands.CommandTree.Create().Parse(example.Line["hibp ".Length..].Split(" < ")[0]).Errors;
                 Assert.All(errors, error => Assert.Contains("File does not exist", error.Message, StringComparison.Ordinal));
             });

@@ -6,8 +6,9 @@ using HibpIngest.Tests.Cli;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// Two breaches, the second with a fifth of the first's, through two hosts at once, as an operator would run them: everything by the command line. What is
-/// expected is found by a plain script of its own; the table is read over bare HTTP. A database's provider joins by naming one.
+/// Two breaches, the second with a fifth of the first's, through two hosts at once, as an operator would run
+/// them: everything by the command line. What is expected is found by a plain script of its own; the table is
+/// read over bare HTTP. A database's provider joins by naming one.
 /// </summary>
 public abstract class AcceptanceContract
 {

@@ -7,8 +7,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// One <c>hibp run</c>, with stores of its own, a key for passwords, and batches so small that something is copied before an archive's damage is met. All that
-/// <see cref="BadInputTests"/> has is dropped into it at once, beside two subscribers whom it must not reach.
+/// One <c>hibp run</c>, with stores of its own, a key for passwords, and batches so small that something is
+/// copied before an archive's damage is met. All that <see cref="BadInputTests"/> has is dropped into it at
+/// once, beside two subscribers whom it must not reach.
 /// </summary>
 public sealed class BadInputHost : IAsyncLifetime
 {

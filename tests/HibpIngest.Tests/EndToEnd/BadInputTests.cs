@@ -7,8 +7,10 @@ using CompressionMethod = ICSharpCode.SharpZipLib.Zip.CompressionMethod;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// What an operator sees of an archive that can't be used, by the real command: one line that says what is wrong, exit code 1, the same reason in the status, and nothing published. What is
-/// refused before it is uploaded, a bad line in a subscriber file and a full disk are in the tests of the command line; stores that can't be used are in <see cref="BadStoreTests"/>.
+/// What an operator sees of an archive that can't be used, by the real command: one line that says what is
+/// wrong, exit code 1, the same reason in the status, and nothing published. What is refused before it is
+/// uploaded, a bad line in a subscriber file and a full disk are in the tests of the command line; stores that
+/// can't be used are in <see cref="BadStoreTests"/>.
 /// </summary>
 public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHost>
 {
@@ -36,7 +38,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         ["BadCrc"] = new(BadCrc, "entry 2 of 2 '", "its CRC-32 should be", "drop an intact copy") { Accounts = 100 },
         ["Bomb"] = new(Bomb, "entry 1 of 1 'bomb.txt'", "more than 200 times its size", "MaxInflationRatio"),
         ["WrongPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "the password does not open it") { Password = "not it" },
-        ["NoPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume LOAD --password"),
+        ["NoPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
     };
 
     /// <summary>What another tool than <c>hibp drop</c> uploads, in this order.</summary>
@@ -135,7 +137,10 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
 
     private static byte[] Whole() => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100)));
 
-    /// <summary>The second entry, stored, differs by one bit from what its checksum was made of; its name holds an address.</summary>
+    /// <summary>
+    /// The second entry, stored, differs by one bit from what its checksum was made of; its name holds an
+    /// address.
+    /// </summary>
     private static byte[] BadCrc()
     {
         var zip = RawZip.Of(new RawZip.Entry("a.csv", Text), new RawZip.Entry("b@example.com.csv", "nothing; damaged\n"u8.ToArray()) { Method = 0 });

@@ -6,8 +6,9 @@ using Xunit.Abstractions;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// A process that dies at any call it makes on a store leaves nothing that the next one doesn't make good: same rows, same accounts, every mail, once. Odd calls die before their effect and even ones
-/// after it, or (HIBP_TEST_CRASH_FLIP=1) the other way round.
+/// A process that dies at any call it makes on a store leaves nothing that the next one doesn't make good: same
+/// rows, same accounts, every mail, once. Odd calls die before their effect and even ones after it, or
+/// (HIBP_TEST_CRASH_FLIP=1) the other way round.
 /// </summary>
 public sealed class CrashTests(ITestOutputHelper output)
 {
@@ -54,7 +55,10 @@ public sealed class CrashTests(ITestOutputHelper output)
         return point.Calls;
     }
 
-    /// <summary>Works like a host until the process dies; what it held is visible again, as after the visibility timeout.</summary>
+    /// <summary>
+    /// Works like a host until the process dies; what it held is visible again, as after the visibility
+    /// timeout.
+    /// </summary>
     private static async Task DieAsync(PipelineRig rig, PipelineContext dying)
     {
         (IMessageQueue Queue, QueuedMessage Message)? held = null;

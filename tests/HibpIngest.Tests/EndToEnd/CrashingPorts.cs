@@ -8,8 +8,8 @@ namespace HibpIngest.Tests.EndToEnd;
 public sealed class CrashException() : Exception("the process died here");
 
 /// <summary>
-/// Counts every call that a process makes on its stores, and kills it at the Nth: before the call, or after it and before its answer. From then on every call fails, as a dead process
-/// makes none.
+/// Counts every call that a process makes on its stores, and kills it at the Nth: before the call, or after it
+/// and before its answer. From then on every call fails, as a dead process makes none.
 /// </summary>
 internal sealed class CrashPoint(int at, bool afterwards)
 {

@@ -4,7 +4,8 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// Does what a test says before each call that a process makes on the database or the table: told its number (1 and up) and its name.
+/// Does what a test says before each call that a process makes on the database or the table: told its number (1
+/// and up) and its name.
 /// </summary>
 internal sealed class HookedPorts(Func<int, string, Task> before)
 {

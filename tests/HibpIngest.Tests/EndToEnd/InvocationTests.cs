@@ -5,7 +5,10 @@ using HibpIngest.Tests.Notifications;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>What a host's limits ask of an ingest: a limit on one invocation, one ingest a process, events that come twice. By a clock that the test moves.</summary>
+/// <summary>
+/// What a host's limits ask of an ingest: a limit on one invocation, one ingest a process, events that come
+/// twice. By a clock that the test moves.
+/// </summary>
 public sealed class InvocationTests
 {
     private static readonly TimeSpan Limit = TimeSpan.FromMinutes(9.5);

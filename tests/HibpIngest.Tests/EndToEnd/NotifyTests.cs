@@ -521,7 +521,10 @@ public class Intercepted : DispatchProxy
     private object _port = null!;
     private Action<string, object?[]?> _before = null!;
 
-    /// <summary>The port, as it is, behind <paramref name="before"/>, which is given the method's name and its arguments.</summary>
+    /// <summary>
+    /// The port, as it is, behind <paramref name="before"/>, which is given the method's name and its
+    /// arguments.
+    /// </summary>
     public static T Around<T>(T port, Action<string, object?[]?> before)
         where T : class
     {

@@ -8,7 +8,10 @@ using HibpIngest.Tests.Sql;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>Who holds a load, what becomes of it when that one dies, and what a loser may not do to it. By a clock that the test moves.</summary>
+/// <summary>
+/// Who holds a load, what becomes of it when that one dies, and what a loser may not do to it. By a clock that
+/// the test moves.
+/// </summary>
 public sealed class OwnershipTests
 {
     private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);

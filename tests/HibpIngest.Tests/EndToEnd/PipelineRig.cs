@@ -13,8 +13,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// The whole pipeline on a storage account, a database file and a pickup folder of its own; the host's part is played one message at a time, so that a test decides
-/// what runs when. The clock is the test's where one is given.
+/// The whole pipeline on a storage account, a database file and a pickup folder of its own; the host's part is
+/// played one message at a time, so that a test decides what runs when. The clock is the test's where one is
+/// given.
 /// </summary>
 internal sealed class PipelineRig : IAsyncDisposable
 {
@@ -80,7 +81,10 @@ internal sealed class PipelineRig : IAsyncDisposable
         return await Context.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
     }
 
-    /// <summary>Scans for zips, then takes messages until every queue is empty. Failures are left to the caller's eyes: the message stays.</summary>
+    /// <summary>
+    /// Scans for zips, then takes messages until every queue is empty. Failures are left to the caller's eyes:
+    /// the message stays.
+    /// </summary>
     public Task RunToEndAsync() => RunToEndAsync(Context);
 
     public static async Task RunToEndAsync(PipelineContext context)
@@ -154,7 +158,10 @@ internal sealed class PipelineRig : IAsyncDisposable
     public static IEnumerable<string> Expected(int first, int count) =>
         Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
 
-    /// <summary>Puts the database back to a backup, as an operator would who has stopped every host. What was opened before is closed.</summary>
+    /// <summary>
+    /// Puts the database back to a backup, as an operator would who has stopped every host. What was opened
+    /// before is closed.
+    /// </summary>
     public async Task RestoreAsync(string backup)
     {
         foreach (var database in _databases)

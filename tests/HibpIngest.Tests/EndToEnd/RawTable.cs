@@ -6,7 +6,10 @@ using System.Text.Json;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>Reads a whole table over bare HTTP, signing by SharedKeyLite: shares nothing with the product's table client.</summary>
+/// <summary>
+/// Reads a whole table over bare HTTP, signing by SharedKeyLite: shares nothing with the product's table
+/// client.
+/// </summary>
 internal static class RawTable
 {
     /// <summary>Every entity: its domain, its row key, and the names of its b* properties.</summary>
@@ -53,7 +56,8 @@ internal static class RawTable
         ByAccount(await ReadAsync(connectionString, table));
 
     /// <summary>
-    /// The same, in ranges between some of the keys that are expected: the emulator sorts all that a query leaves for every page of it. The first and the last range are open, so nothing is left out.
+    /// The same, in ranges between some of the keys that are expected: the emulator sorts all that a query
+    /// leaves for every page of it. The first and the last range are open, so nothing is left out.
     /// </summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(string connectionString, string table, IEnumerable<string> expected)
     {

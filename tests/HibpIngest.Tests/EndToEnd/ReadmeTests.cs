@@ -14,8 +14,8 @@ using HibpIngest.Tests.Cli;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and docs/settings.md has every
-/// setting.
+/// What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and
+/// docs/settings.md has every setting.
 /// </summary>
 public sealed partial class ReadmeTests
 {

@@ -12,8 +12,9 @@ using ManualTime = HibpIngest.Tests.Notifications.ManualTime;
 namespace HibpIngest.Tests.EndToEnd;
 
 /// <summary>
-/// A breach is removed with the loads that it has when the removal begins, whatever else happens to it meanwhile, and however often the
-/// removal is broken off. The old load is of accounts 0 to 11, a new one of 6 to 19.
+/// A breach is removed with the loads that it has when the removal begins, whatever else happens to it
+/// meanwhile, and however often the removal is broken off. The old load is of accounts 0 to 11, a new one of 6
+/// to 19.
 /// </summary>
 public sealed class RemovalTests(ITestOutputHelper output)
 {

@@ -4,7 +4,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>The short form of the benchmark <c>-- throttle</c>: a hot domain slows a load down to what its partition takes, and no further.</summary>
+/// <summary>
+/// The short form of the benchmark <c>-- throttle</c>: a hot domain slows a load down to what its partition
+/// takes, and no further.
+/// </summary>
 public sealed class ThrottleTests(ITestOutputHelper output)
 {
     [Theory]

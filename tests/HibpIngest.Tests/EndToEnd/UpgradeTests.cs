@@ -9,7 +9,10 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.EndToEnd;
 
-/// <summary>A store that the program before schema version 2 made (Sql/Store1: its database as SQL, its account table as JSON) is taken over as it stands.</summary>
+/// <summary>
+/// A store that the program before schema version 2 made (Sql/Store1: its database as SQL, its account table as
+/// JSON) is taken over as it stands.
+/// </summary>
 public sealed class UpgradeTests
 {
     private static readonly CancellationToken None = CancellationToken.None;

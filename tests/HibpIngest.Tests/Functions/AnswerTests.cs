@@ -12,7 +12,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Tests.Functions;
 
 /// <summary>
-/// Every way out of a request is an answer that the host can make sense of: 200 with a JSON object when the work is done, else a failure with one line. An empty success would hang the host.
+/// Every way out of a request is an answer that the host can make sense of: 200 with a JSON object when the
+/// work is done, else a failure with one line. An empty success would hang the host.
 /// </summary>
 public sealed class AnswerTests : IAsyncLifetime
 {

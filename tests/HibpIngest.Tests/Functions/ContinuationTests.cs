@@ -7,7 +7,10 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>An ingest that is ended by its budget, by its host or by a signal is gone on with, and comes to the rows that one without an end makes.</summary>
+/// <summary>
+/// An ingest that is ended by its budget, by its host or by a signal is gone on with, and comes to the rows
+/// that one without an end makes.
+/// </summary>
 public sealed class ContinuationTests(ITestOutputHelper output)
 {
     // HIBP_TEST_BUDGET=00:00:02 takes ten times the accounts, and minutes.
@@ -86,7 +89,10 @@ public sealed class ContinuationTests(ITestOutputHelper output)
         return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0 ? null : await database.GetLoadAsync(1, CancellationToken.None);
     }
 
-    /// <summary>Two entries, the second with some of the first's accounts. One domain, so that a slice is one transaction.</summary>
+    /// <summary>
+    /// Two entries, the second with some of the first's accounts. One domain, so that a slice is one
+    /// transaction.
+    /// </summary>
     private static byte[] Zip() => PipelineRig.Zip(("a.csv", Text(0, Accounts / 2)), ("b.csv", Text(Accounts / 3, Accounts)));
 
     private static string Text(int from, int to) => string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));

@@ -8,8 +8,9 @@ using HibpIngest.Tests.Cli;
 namespace HibpIngest.Tests.Functions;
 
 /// <summary>
-/// Plays the Functions host: starts the handler, tells it of blobs, and takes messages off the queues that the function.json files name, by host.json's rules: base64 or poison, deleted when the
-/// answer says done, tried five times, then poison. Only the delay between two tries is left out.
+/// Plays the Functions host: starts the handler, tells it of blobs, and takes messages off the queues that the
+/// function.json files name, by host.json's rules: base64 or poison, deleted when the answer says done, tried
+/// five times, then poison. Only the delay between two tries is left out.
 /// </summary>
 internal sealed class FunctionsHost : IAsyncDisposable
 {
@@ -45,7 +46,10 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public HandlerProcess Handler { get; private set; } = null!;
 
-    /// <summary>A handler on stores of its own, which are not set up yet, except for the container that blobs are dropped into.</summary>
+    /// <summary>
+    /// A handler on stores of its own, which are not set up yet, except for the container that blobs are
+    /// dropped into.
+    /// </summary>
     /// <param name="published">The executable of a published folder; null: what was built beside the tests.</param>
     public static async Task<FunctionsHost> StartAsync(IReadOnlyDictionary<string, string>? settings = null, string? published = null)
     {
@@ -57,7 +61,10 @@ internal sealed class FunctionsHost : IAsyncDisposable
         return host;
     }
 
-    /// <summary>A handler in place of one that has ended, or is left to itself; with other settings where they are given.</summary>
+    /// <summary>
+    /// A handler in place of one that has ended, or is left to itself; with other settings where they are
+    /// given.
+    /// </summary>
     public async Task StartHandlerAsync(string? published = null, params (string Name, string Value)[] settings)
     {
         foreach (var (name, value) in settings)
@@ -105,7 +112,10 @@ internal sealed class FunctionsHost : IAsyncDisposable
         return new HostAnswer((int)response.StatusCode, response.Content.Headers.ContentType?.MediaType, await response.Content.ReadAsStringAsync(cancellationToken));
     }
 
-    /// <summary>Works on the queues until nothing visible is in them. Returns how many calls each function got, and how many of them failed.</summary>
+    /// <summary>
+    /// Works on the queues until nothing visible is in them. Returns how many calls each function got, and how
+    /// many of them failed.
+    /// </summary>
     /// <param name="only">The one function whose queue it is about; null: all.</param>
     public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync(string? only = null)
     {

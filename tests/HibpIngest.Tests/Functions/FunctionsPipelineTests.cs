@@ -2,7 +2,10 @@ using HibpIngest.Tests.EndToEnd;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>The pipeline under the Functions host: the published handler as a process of its own, called as the host calls it, on real stores.</summary>
+/// <summary>
+/// The pipeline under the Functions host: the published handler as a process of its own, called as the host
+/// calls it, on real stores.
+/// </summary>
 public sealed class FunctionsPipelineTests
 {
     [Fact]

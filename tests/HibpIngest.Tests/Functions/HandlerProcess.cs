@@ -7,7 +7,10 @@ using System.Text;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>The handler as a process, started as the Functions host starts it: by the port in its environment, and asked until it answers.</summary>
+/// <summary>
+/// The handler as a process, started as the Functions host starts it: by the port in its environment, and asked
+/// until it answers.
+/// </summary>
 internal sealed class HandlerProcess : IAsyncDisposable
 {
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);

@@ -7,7 +7,8 @@ using System.Text.Json.Nodes;
 namespace HibpIngest.Tests.Functions;
 
 /// <summary>
-/// The requests that a Functions host sent to a handler, as they were on the wire (Host/*.json: method, url, headers, body), with other values in them: same headers, chunked, strings quoted as often.
+/// The requests that a Functions host sent to a handler, as they were on the wire (Host/*.json: method, url,
+/// headers, body), with other values in them: same headers, chunked, strings quoted as often.
 /// </summary>
 internal static class HostRequests
 {
@@ -20,14 +21,20 @@ internal static class HostRequests
 
     public static HttpRequestMessage Timer(Uri handler, string function) => Make(handler, "timer", function, _ => { });
 
-    /// <summary>A blob that was dropped: its address, and what <c>{name}</c> of the path <c>breach/{name}.zip</c> matched.</summary>
+    /// <summary>
+    /// A blob that was dropped: its address, and what <c>{name}</c> of the path <c>breach/{name}.zip</c>
+    /// matched.
+    /// </summary>
     public static HttpRequestMessage Blob(Uri handler, string function, Uri blob, string name) => Make(handler, "blob-deferred", function, body =>
     {
         body["Metadata"]!["Uri"] = Quote(blob.AbsoluteUri);
         body["Metadata"]!["name"] = Quote(name);
     });
 
-    /// <summary>A queue message. The fields of one that is a JSON object are merged into the metadata, over the host's own.</summary>
+    /// <summary>
+    /// A queue message. The fields of one that is a JSON object are merged into the metadata, over the host's
+    /// own.
+    /// </summary>
     public static HttpRequestMessage Message(Uri handler, string function, string text, string id, long dequeueCount) => Make(handler, "queue", function, body =>
     {
         body["Data"]!["message"] = Quote(text);

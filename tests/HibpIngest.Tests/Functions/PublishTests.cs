@@ -5,7 +5,10 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>The published folder is what the host expects, and its files say what the program and the contract say.</summary>
+/// <summary>
+/// The published folder is what the host expects, and its files say what the program and the contract
+/// say.
+/// </summary>
 public sealed class PublishTests
 {
     private static readonly Dictionary<string, string> Queues = new()

@@ -7,7 +7,10 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>A slice that failed for good stops its load; requeueing it, in each of the ways there are, repairs and completes the load.</summary>
+/// <summary>
+/// A slice that failed for good stops its load; requeueing it, in each of the ways there are, repairs and
+/// completes the load.
+/// </summary>
 public sealed class RequeueTests
 {
     [Theory]

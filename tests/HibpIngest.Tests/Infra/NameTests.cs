@@ -9,10 +9,16 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Infra;
 
-/// <summary>What infra, host.json, the functions' function.json and the code all name is the same in all of them; the code is what counts.</summary>
+/// <summary>
+/// What infra, host.json, the functions' function.json and the code all name is the same in all of them; the
+/// code is what counts.
+/// </summary>
 public sealed partial class NameTests
 {
-    /// <summary>Where the host puts blobs that failed five times (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).</summary>
+    /// <summary>
+    /// Where the host puts blobs that failed five times
+    /// (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).
+    /// </summary>
     private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
 
     /// <summary>The storage account of the host alone.</summary>
@@ -133,7 +139,8 @@ public sealed partial class NameTests
         Assert.Equal(read.Options.MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
         Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
 
-        // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for blobs that failed for good
+        // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for
+        // blobs that failed for good
         // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
         string[] expected =
         [

@@ -5,7 +5,10 @@ using HibpIngest.Tests.Functions;
 
 namespace HibpIngest.Tests.Infra;
 
-/// <summary>What deploy.sh uploads is laid out as the Functions host wants it (learn.microsoft.com/azure/azure-functions/functions-custom-handlers, deployment-zip-push).</summary>
+/// <summary>
+/// What deploy.sh uploads is laid out as the Functions host wants it
+/// (learn.microsoft.com/azure/azure-functions/functions-custom-handlers, deployment-zip-push).
+/// </summary>
 public sealed class PackageTests
 {
     [Fact]

@@ -3,8 +3,9 @@ using HibpIngest.Tests.Cli;
 namespace HibpIngest.Tests.Infra;
 
 /// <summary>
-/// The scripts, run by bash. Azure can't be had here, so az, sqlcmd, dotnet and curl are programs that write down what they were asked: what counts is in which order, with what, and what is
-/// left behind. PowerShell's twins are parsed (TemplateTests) and compared by name (NameTests).
+/// The scripts, run by bash. Azure can't be had here, so az, sqlcmd, dotnet and curl are programs that write
+/// down what they were asked: what counts is in which order, with what, and what is left behind. PowerShell's
+/// twins are parsed (TemplateTests) and compared by name (NameTests).
 /// </summary>
 public sealed class ScriptTests
 {
@@ -158,7 +159,8 @@ public sealed class ScriptTests
         AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
         // More is remembered once there is the memory for it.
         Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
-        // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say is in force and costs.
+        // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say
+        // is in force and costs.
         Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
         Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
 
@@ -184,7 +186,10 @@ public sealed class ScriptTests
         int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
     }
 
-    /// <summary>az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what the scripts ask for.</summary>
+    /// <summary>
+    /// az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what
+    /// the scripts ask for.
+    /// </summary>
     private sealed class RecordedAzure : IDisposable
     {
         private const string Program = """

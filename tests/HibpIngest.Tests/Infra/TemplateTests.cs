@@ -5,10 +5,16 @@ using System.Xml;
 
 namespace HibpIngest.Tests.Infra;
 
-/// <summary>The templates hold together: they parse, name what is declared, hand modules what they ask for, and lock what has to be locked.</summary>
+/// <summary>
+/// The templates hold together: they parse, name what is declared, hand modules what they ask for, and lock
+/// what has to be locked.
+/// </summary>
 public sealed partial class TemplateTests
 {
-    /// <summary>Names and ids of built-in roles, from learn.microsoft.com/azure/role-based-access-control/built-in-roles (of 9 April 2026).</summary>
+    /// <summary>
+    /// Names and ids of built-in roles, from learn.microsoft.com/azure/role-based-access-control/built-in-roles
+    /// (of 9 April 2026).
+    /// </summary>
     private static readonly Dictionary<string, string> BuiltInRoles = new()
     {
         ["ba92f5b4-2d11-453d-a403-e96b0029c9fe"] = "Storage Blob Data Contributor",

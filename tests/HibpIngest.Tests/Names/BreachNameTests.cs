@@ -5,7 +5,10 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Tests.Names;
 
-/// <summary>Names of breaches and of the blobs they come in are logged, so neither may be an address, however its @ is written.</summary>
+/// <summary>
+/// Names of breaches and of the blobs they come in are logged, so neither may be an address, however its @ is
+/// written.
+/// </summary>
 public sealed class BreachNameTests
 {
     /// <summary>Forms of an @ within a file's name.</summary>

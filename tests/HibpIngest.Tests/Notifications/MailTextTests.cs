@@ -28,7 +28,8 @@ public sealed class MailTextTests
     [Fact]
     public void Hostile_html_takes_no_long_time()
     {
-        // As long as a description may be, and all beginnings: a reader that tries again from each of them in a nested way would not come back.
+        // As long as a description may be, and all beginnings: a reader that tries again from each of them in a
+        // nested way would not come back.
         foreach (var piece in new[] { "<a", "<", "<!--", "<a href=\"", "&", "<script>" })
         {
             var text = string.Concat(Enumerable.Repeat(piece, 8_000 / piece.Length));

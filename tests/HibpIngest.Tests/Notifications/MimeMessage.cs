@@ -3,7 +3,10 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Tests.Notifications;
 
-/// <summary>A strict reader of mails, written from the RFCs and apart from what writes them: whatever it does not expect is an error.</summary>
+/// <summary>
+/// A strict reader of mails, written from the RFCs and apart from what writes them: whatever it does not expect
+/// is an error.
+/// </summary>
 internal sealed partial class MimeMessage
 {
     private readonly List<(string Name, string Value)> _headers = [];

@@ -571,7 +571,10 @@ public sealed class SmtpSenderTests
 
     private static OutgoingMail Mail(string content, string to = "ann@example.com") => new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(content));
 
-    /// <summary>The mail is refused in the right words, which hold no address, no password and nothing else that the server said.</summary>
+    /// <summary>
+    /// The mail is refused in the right words, which hold no address, no password and nothing else that the
+    /// server said.
+    /// </summary>
     private static async Task RefusesAsync<T>(INotificationSender sender, string words)
         where T : HibpException
     {

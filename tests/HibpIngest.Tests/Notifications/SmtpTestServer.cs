@@ -9,8 +9,9 @@ using System.Text;
 namespace HibpIngest.Tests.Notifications;
 
 /// <summary>
-/// A mail server on a free port of 127.0.0.1 that keeps what it gets. It speaks SMTP properly unless <see cref="Script"/> says otherwise, and checks that the client does:
-/// commands in order, CRLF line ends, lines of at most 1,000 bytes.
+/// A mail server on a free port of 127.0.0.1 that keeps what it gets. It speaks SMTP properly unless
+/// <see cref="Script"/> says otherwise, and checks that the client does: commands in order, CRLF line ends,
+/// lines of at most 1,000 bytes.
 /// </summary>
 public sealed class SmtpTestServer : IAsyncDisposable
 {
@@ -34,7 +35,10 @@ public sealed class SmtpTestServer : IAsyncDisposable
     /// <summary>For HIBP_MAIL.</summary>
     public string Setting => $"smtp://127.0.0.1:{Port}?tls=none";
 
-    /// <summary>Needed for TLS; with one, STARTTLS is offered (or, with <see cref="ImplicitTls"/>, TLS spoken from the first byte).</summary>
+    /// <summary>
+    /// Needed for TLS; with one, STARTTLS is offered (or, with <see cref="ImplicitTls"/>, TLS spoken from the
+    /// first byte).
+    /// </summary>
     public X509Certificate2? Certificate { get; init; }
 
     public bool ImplicitTls { get; init; }
@@ -49,7 +53,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
     public string[] Extensions { get; init; } = [];
 
     /// <summary>
-    /// What to do at a step instead of the proper thing; null: that. Steps are "greeting", "tls" (before the handshake), the commands' first words in upper case, and "." for the end of a message.
+    /// What to do at a step instead of the proper thing; null: that. Steps are "greeting", "tls" (before the
+    /// handshake), the commands' first words in upper case, and "." for the end of a message.
     /// </summary>
     public Func<SmtpStep, SmtpAnswer?>? Script { get; set; }
 
@@ -337,7 +342,10 @@ public sealed class SmtpTestServer : IAsyncDisposable
     }
 }
 
-/// <summary>A step of a session: its connection's number (1-based), the step, and the command line or (at ".") the recipient.</summary>
+/// <summary>
+/// A step of a session: its connection's number (1-based), the step, and the command line or (at ".") the
+/// recipient.
+/// </summary>
 public sealed record SmtpStep(int Session, string Name, string Line);
 
 /// <summary>What the server does at a step instead of the proper thing.</summary>

@@ -133,7 +133,10 @@ public sealed class SampleBreachTests
         return stream.ToArray();
     }
 
-    /// <summary>All accounts of a zip as the scanner finds them, the counts of broken rules, and the text, one character a byte.</summary>
+    /// <summary>
+    /// All accounts of a zip as the scanner finds them, the counts of broken rules, and the text, one character
+    /// a byte.
+    /// </summary>
     private static (List<string> Accounts, long[] Counts, string Text) Read(byte[] zip)
     {
         using var archive = new ZipArchive(new MemoryStream(zip));

@@ -8,7 +8,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Tests.Sql;
 
 /// <summary>
-/// What every provider of <see cref="IBreachDatabase"/> keeps. A provider joins by saying how a database is opened and how a fault is put into it; each test has a database of its own.
+/// What every provider of <see cref="IBreachDatabase"/> keeps. A provider joins by saying how a database is
+/// opened and how a fault is put into it; each test has a database of its own.
 /// </summary>
 public abstract partial class BreachDatabaseContract : IAsyncLifetime
 {
@@ -29,7 +30,10 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     protected DateTimeOffset Now => Time.GetUtcNow();
 
-    /// <summary>A new object on one of the test's databases, as another process would have it. A database that wasn't opened before is empty, without a schema.</summary>
+    /// <summary>
+    /// A new object on one of the test's databases, as another process would have it. A database that wasn't
+    /// opened before is empty, without a schema.
+    /// </summary>
     protected abstract IBreachDatabase Open(string database, TimeProvider time);
 
     /// <summary>Makes every insert into a table fail from now on.</summary>

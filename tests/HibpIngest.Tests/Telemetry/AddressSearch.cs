@@ -3,7 +3,10 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Looks for people in what has been sent: as it is, and with JSON's, HTML's and URLs' escapes undone, and base64 decoded.</summary>
+/// <summary>
+/// Looks for people in what has been sent: as it is, and with JSON's, HTML's and URLs' escapes undone, and
+/// base64 decoded.
+/// </summary>
 internal static partial class AddressSearch
 {
     /// <summary>Those of the addresses that are in a payload, each as alias, @ and domain.</summary>

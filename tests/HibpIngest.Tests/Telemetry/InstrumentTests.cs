@@ -11,7 +11,9 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>What the instruments say of a load whose figures are known, and that they cost nothing while nobody listens.</summary>
+/// <summary>
+/// What the instruments say of a load whose figures are known, and that they cost nothing while nobody listens.
+/// </summary>
 [Collection(ListeningAlone.Name)]
 public sealed class InstrumentTests
 {

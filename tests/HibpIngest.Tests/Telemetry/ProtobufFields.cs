@@ -1,6 +1,9 @@
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Reads protobuf without its schema (protobuf.dev/programming-guides/encoding), as far as finding fields by their numbers goes.</summary>
+/// <summary>
+/// Reads protobuf without its schema (protobuf.dev/programming-guides/encoding), as far as finding fields by
+/// their numbers goes.
+/// </summary>
 internal static class ProtobufFields
 {
     /// <summary>What lies at a path of field numbers, each a message, a string or bytes.</summary>

@@ -7,6 +7,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
+using HibpIngest.Functions;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
@@ -16,10 +17,14 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>The queries of the workbook, of the alerts and of the documents: Kusto finds nothing wrong with them, and what they ask for is what the code emits.</summary>
+/// <summary>
+/// The queries of the workbook, of the alerts and of the documents: Kusto finds nothing wrong with them, and
+/// what they ask for is what the code emits.
+/// </summary>
 public sealed partial class QueryTests
 {
-    // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies, apptraces; the columns that all have come first.
+    // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies,
+    // apptraces; the columns that all have come first.
     private static readonly Dictionary<string, string> Common = new()
     {
         ["TimeGenerated"] = "datetime",
@@ -108,7 +113,7 @@ public sealed partial class QueryTests
     [Fact]
     public void No_two_lines_share_an_event_id()
     {
-        Type[] ofAllAssemblies = [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport), typeof(Screen)];
+        Type[] ofAllAssemblies = [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport), typeof(Screen), typeof(HandlerPipeline)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(type => type.GetMethods(BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))

@@ -9,7 +9,10 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Stands in for the ingestion endpoint of Application Insights (/v2/track: lines of JSON, gzipped) and for an OTLP collector (/v1/...: protobuf), and keeps what it got.</summary>
+/// <summary>
+/// Stands in for the ingestion endpoint of Application Insights (/v2/track: lines of JSON, gzipped) and for an
+/// OTLP collector (/v1/...: protobuf), and keeps what it got.
+/// </summary>
 internal sealed class TelemetryEndpoint : IAsyncDisposable
 {
     private readonly WebApplication _app;
@@ -24,7 +27,10 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
     /// <summary>Names it to the exporter of Application Insights.</summary>
     public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
 
-    /// <summary>Where it gives out tokens, as the platform does to an app with a managed identity; and what it takes to get one.</summary>
+    /// <summary>
+    /// Where it gives out tokens, as the platform does to an app with a managed identity; and what it takes to
+    /// get one.
+    /// </summary>
     public (string Address, string Header) Identity => ($"{Address}/token", "the app's own header");
 
     /// <summary>How the items' senders signed in.</summary>

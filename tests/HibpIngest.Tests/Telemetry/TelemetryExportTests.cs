@@ -8,7 +8,10 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>What arrives in Application Insights and at an OTLP collector, from real processes; and that no person is in it.</summary>
+/// <summary>
+/// What arrives in Application Insights and at an OTLP collector, from real processes; and that no person is in
+/// it.
+/// </summary>
 public sealed class TelemetryExportTests : IDisposable
 {
     private static readonly string[] SpanNames = [.. InstrumentTests.Constants(typeof(Spans)).Order()];
@@ -48,7 +51,9 @@ public sealed class TelemetryExportTests : IDisposable
         foreach (var line in (string[])["1000", "1006", "1200", "1300", "1302"])
             Assert.Equal(trace, Assert.Single(items, item => item.Kind == "MessageData" && item[Logs.EventId] == line).Operation);
 
-        // OTLP: ExportTraceServiceRequest.resource_spans.scope_spans.spans{trace_id, name}; .resource_metrics.scope_metrics.metrics.name; .resource_logs.scope_logs.log_records.body.string_value.
+        // OTLP: ExportTraceServiceRequest.resource_spans.scope_spans.spans{trace_id, name};
+        // .resource_metrics.scope_metrics.metrics.name;
+        // .resource_logs.scope_logs.log_records.body.string_value.
         var spans = endpoint.Bodies("/v1/traces").SelectMany(body => ProtobufFields.At(body, 1, 2, 2)).ToList();
         Assert.Equal(SpanNames, spans.SelectMany(span => ProtobufFields.At(span, 5)).Select(Encoding.UTF8.GetString).Distinct().Order());
         Assert.All(spans, span => Assert.Equal(trace, Convert.ToHexStringLower(Assert.Single(ProtobufFields.At(span, 1)))));

@@ -37,7 +37,8 @@ public sealed class SqlServerErrorsTests
     [InlineData(10060)]
     [InlineData(997)]
     [InlineData(233)]
-    // a prepared statement that is gone: learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
+    // a prepared statement that is gone:
+    // learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors
     [InlineData(586)]
     [InlineData(8179)]
     [InlineData(64)]
@@ -106,7 +107,8 @@ public sealed class SqlServerErrorsTests
         Assert.Contains("TrustServerCertificate", Classified<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message, StringComparison.Ordinal);
         Assert.Contains("az login", Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message, StringComparison.Ordinal);
         Classified<StoreUnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
-        // The driver wraps what its token callback throws, as an error of the class that ends a connection; its own timeout cancels the callback.
+        // The driver wraps what its token callback throws, as an error of the class that ends a connection; its
+        // own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
         Classified<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
         Classified<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
