@@ -105,7 +105,7 @@ public sealed class InvocationTests
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
 
         var second = dispatcher.IngestBlobAsync("Second.zip", CancellationToken.None);
-        await _time.AdvanceUntilAsync(second, TimeSpan.FromSeconds(10));
+        await _time.AdvanceUntilAsync(second, TimeSpan.FromSeconds(10)).WaitAsync(TimeSpan.FromMinutes(2));
         await second;
         Assert.Equal(1, opened);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);

@@ -37,6 +37,8 @@ internal sealed class ManualTime : TimeProvider
     }
 
     /// <summary>Lets so much time pass, and again for each timer set in answer to it, until the task has ended.</summary>
+    /// <param name="ended">What the time passes for.</param>
+    /// <param name="step">No timer may be set for longer: it would be waited for and never come.</param>
     public async Task AdvanceUntilAsync(Task ended, TimeSpan step)
     {
         while (true)
