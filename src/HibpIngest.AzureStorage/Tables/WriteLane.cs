@@ -168,7 +168,7 @@ internal sealed class WriteLane : IDisposable
             if (!MayGo(now))
             {
                 if (_inFlight < _mostInFlight)
-                    LookAgain();
+                    LookAgain(now);
                 return;
             }
             _waiting.RemoveFirst();
@@ -190,15 +190,13 @@ internal sealed class WriteLane : IDisposable
         _saved -= entities * (0.5 + Random.Shared.NextDouble());
     }
 
-    private void LookAgain()
+    private void LookAgain(long now)
     {
-        var due = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
-        if (_notBefore > _time.GetTimestamp() && _time.GetElapsedTime(_time.GetTimestamp(), _notBefore) is var pause && pause > due)
-            due = pause;
-        if (due < ShortestLook)
-            due = ShortestLook;
+        var saving = TimeSpan.FromSeconds(Math.Max(-_saved, 1) / _rate!.EntitiesPerSecond);
+        var pause = _time.GetElapsedTime(now, _notBefore);
+        var due = Math.Clamp(Math.Max(saving.Ticks, pause.Ticks), ShortestLook.Ticks, LongestLook.Ticks);
         _timer ??= _time.CreateTimer(static lane => ((WriteLane)lane!).Pump(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
-        _timer.Change(due < LongestLook ? due : LongestLook, Timeout.InfiniteTimeSpan);
+        _timer.Change(TimeSpan.FromTicks(due), Timeout.InfiniteTimeSpan);
     }
 
     private long Ticks(TimeSpan time) => (long)(time.TotalSeconds * _time.TimestampFrequency);

@@ -19,12 +19,7 @@ public static partial class BreachName
     /// <exception cref="BadInputException">The name yields no breach.</exception>
     public static string FromBlob(string blob)
     {
-        // Blob names are logged, folders included.
-        if (NameText.HoldsAt(blob))
-        {
-            throw new BadInputException(
-                "a breach's name and the folders it lies in hold no @, nor %40 or another form of it; rename the file or the folder");
-        }
+        CheckBlob(blob);
         var name = TrailingNumber().Replace(Stem(blob), "");
         Check(name);
         return name;
@@ -41,6 +36,18 @@ public static partial class BreachName
         return TrailingNumber().IsMatch(stem)
             ? [$"{folder}{stem}.json", $"{folder}{TrailingNumber().Replace(stem, "")}.json"]
             : [$"{folder}{stem}.json"];
+    }
+
+    /// <summary>Refuses a blob whose name, or folder's name, may be an address.</summary>
+    /// <exception cref="BadInputException">It holds an @, or another form of it.</exception>
+    public static void CheckBlob(string blob)
+    {
+        // Blob names are logged, folders included.
+        if (NameText.HoldsAt(blob))
+        {
+            throw new BadInputException(
+                "a breach's name and the folders it lies in hold no @, nor %40 or another form of it; rename the file or the folder");
+        }
     }
 
     /// <exception cref="BadInputException">It is empty, too long, or holds a character that is not allowed.</exception>

@@ -161,8 +161,7 @@ public sealed partial class IngestBreach(PipelineContext context)
     private async Task IngestAsync(Load load, string owner, CancellationToken cancellationToken)
     {
         // A resume comes here by the load's id, and errors name the blob.
-        if (NameText.HoldsAt(load.Blob.Name))
-            BreachName.FromBlob(load.Blob.Name);
+        BreachName.CheckBlob(load.Blob.Name);
         CheckExtractor(load);
         // For its errors, which are better told now than hours later; it counts when the load is published.
         await BreachDocument.ReadAsync(context.Blobs, load.Blob.Name, load.Breach, cancellationToken);

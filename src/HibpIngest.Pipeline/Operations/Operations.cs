@@ -109,7 +109,7 @@ public sealed class Operations(PipelineContext context)
         const string Because = "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
         if (!await StoreSetup.HasSchemaAsync(context.Database, cancellationToken))
             throw new NotPossibleException($"database {context.Database.DisplayName} is not there, or is empty: there is nothing to move on");
-        await new StoreSetup(context).EnsureBelongTogetherAsync(cancellationToken);
+        await new StoreSetup(context).EnsureIdentityAsync(cancellationToken);
         var (confirmed, brokenOff) = await context.Register.GetConfirmedAsync(cancellationToken);
         var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
         if (!brokenOff && highest.Load >= confirmed.Load && highest.Mark >= confirmed.Mark)

@@ -104,14 +104,6 @@ public sealed class StoreSetup(PipelineContext context)
             await database.UpgradeAsync(cancellationToken);
     }
 
-    /// <summary>Compares schema and identity, without asking whether the database is behind.</summary>
-    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
-    internal async Task EnsureBelongTogetherAsync(CancellationToken cancellationToken)
-    {
-        await EnsureSchemaAsync(context.Database, cancellationToken);
-        await EnsureIdentityAsync(cancellationToken);
-    }
-
     internal async Task EnsureIdsAsync(CancellationToken cancellationToken) =>
         await context.Register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
 
@@ -136,7 +128,9 @@ public sealed class StoreSetup(PipelineContext context)
         return highest;
     }
 
-    private async Task EnsureIdentityAsync(CancellationToken cancellationToken)
+    /// <summary>Compares the identities, and records what is missing; without asking whether the database is behind.</summary>
+    /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
+    internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
         var inDatabase = await context.Database.GetIdentityAsync(cancellationToken);
         var inTable = await context.Register.GetIdentityAsync(cancellationToken);

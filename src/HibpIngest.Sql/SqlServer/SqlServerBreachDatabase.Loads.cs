@@ -313,13 +313,9 @@ public sealed partial class SqlServerBreachDatabase
                 if (document is { } merged)
                     await MergeMetadataAsync(session, breach, merged, byOperator: false);
                 var to = (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(breach)))!.Value;
-                // No other hold: what was held for the restore, or by an operator, waits for hibp notify.
+                var held = HoldReason.AfterAssignment((await ReadLoadAsync(session, load))!.HeldBecause);
                 await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.loads SET breach = @to, held_because = CASE WHEN LEFT(held_because, LEN(@other)) = @other THEN NULL ELSE held_because END
-                    WHERE id = @load
-                    """,
-                    BigInt("@load", load), Int("@to", to), LongText("@other", HoldReason.OtherBreach));
+                    "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", BigInt("@load", load), Int("@to", to), LongText("@held", held));
                 await session.ExecuteAsync(
                     """
                     DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to

@@ -271,9 +271,7 @@ public sealed partial class SqliteBreachDatabase
                     MergeMetadata(connection, breach, merged, byOperator: false);
                 var from = connection.Number("SELECT breach FROM loads WHERE id = ?1", load)!.Value;
                 var to = connection.Number("SELECT key FROM breaches WHERE folded_name = ?1", Fold(breach))!.Value;
-                // No other hold: what was held for the restore, or by an operator, waits for hibp notify.
-                var held = found.HeldBecause is { } because && because.StartsWith(HoldReason.OtherBreach, StringComparison.Ordinal) ? null : found.HeldBecause;
-                connection.Execute("UPDATE loads SET breach = ?2, held_because = ?3 WHERE id = ?1", load, to, held);
+                connection.Execute("UPDATE loads SET breach = ?2, held_because = ?3 WHERE id = ?1", load, to, HoldReason.AfterAssignment(found.HeldBecause));
                 connection.Execute(
                     """
                     DELETE FROM notifications WHERE load = ?1 AND state = 'open' AND breach <> ?2

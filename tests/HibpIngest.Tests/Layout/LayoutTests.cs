@@ -47,6 +47,15 @@ public sealed class LayoutTests
         Assert.All(drivers, driver => Assert.DoesNotContain(packages, package => package.Contains(driver, StringComparison.Ordinal)));
     }
 
+    [Theory]
+    [InlineData("HibpIngest.Core")]
+    [InlineData("HibpIngest.Archives")]
+    [InlineData("HibpIngest.Lookup")]
+    [InlineData("HibpIngest.Delivery")]
+    [InlineData("HibpIngest.Samples")]
+    public void These_know_no_web_framework(string project) =>
+        Assert.Empty(XDocument.Load(RepositoryFile.Path($"src/{project}/{project}.csproj")).Descendants("FrameworkReference"));
+
     [Fact]
     public void Ports_are_narrow()
     {
