@@ -59,7 +59,7 @@ internal sealed class CommandSession : IDisposable
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
     public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
-        OpenAsync(pipeline => new StoreSetup(pipeline.Context).EnsureAsync(cancellationToken), cancellationToken);
+        OpenAsync(pipeline => pipeline.Context.NewStoreSetup().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the stores without touching the database.</summary>
     public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
@@ -76,7 +76,7 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
-            if (!await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken))
+            if (!await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken))
             {
                 throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage {pipeline.Account.DisplayName} are not set up yet: "
                     + "'hibp run' does that, or name those that are meant by HIBP_DATABASE and HIBP_STORAGE");
@@ -95,7 +95,7 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
-                await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken);
+                await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken);
         },
         cancellationToken);
 

@@ -20,9 +20,9 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private HandlerPipeline(OpenPipeline open)
     {
-        var setup = new StoreSetup(open.Context);
+        var setup = open.Context.NewStoreSetup();
         _open = open;
-        _parts = new Parts(setup, new PipelineDispatcher(open.Context, setup), new Sweep(open.Context));
+        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep());
     }
 
     private HandlerPipeline(string error) => _error = error;

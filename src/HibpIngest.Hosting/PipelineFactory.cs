@@ -25,7 +25,7 @@ public static partial class PipelineFactory
             Queues = account.Queues,
             Sender = NotificationSenders.Create(settings.Mail, time),
             Options = settings.Options,
-            Passwords = new ArchivePasswords(database, settings.SecretKey),
+            Passwords = new ArchivePasswords(database, database, settings.SecretKey),
             Time = time,
             Logs = logs,
             OnPutOff = onPutOff,

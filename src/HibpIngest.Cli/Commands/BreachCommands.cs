@@ -112,7 +112,7 @@ internal sealed class BreachAssignCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var load = await new Operations(pipeline.Context).AssignAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
+        var load = await pipeline.Context.NewLoadOperations().AssignAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
         else
@@ -148,7 +148,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
         await _confirmation.AskAsync(session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
-        var removal = await RemoveAsync(session, pipeline.Context, breach.Name, cancellationToken);
+        var removal = await RemoveAsync(session, pipeline.Context.NewRemoveBreach(), breach.Name, cancellationToken);
         var gone = removal.Left.Count == 0;
         if (session.Screen.Json)
         {
@@ -171,13 +171,13 @@ internal sealed class BreachRemoveCommand : HibpCommand
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
-        CommandSession session, PipelineContext context, string breach, CancellationToken cancellationToken)
+        CommandSession session, RemoveBreach removal, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
         try
         {
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
-                new Operations(context).RemoveBreachAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+                removal.RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
         catch (Exception) when (begun)
         {

@@ -42,7 +42,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (moved, loads) = await new Operations(pipeline.Context).MoveOnAsync(cancellationToken);
+        var (moved, loads) = await pipeline.Context.NewMoveOn().RunAsync(cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new RestoredDocument(pipeline.Context.Database.DisplayName, moved.Load, moved.Mark, loads), Documents.Default.RestoredDocument);
         else

@@ -6,8 +6,8 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
 
@@ -77,7 +77,7 @@ internal sealed class DemoCommand : HibpCommand
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, e => GiveUpOn(e));
         var context = pipeline.Context;
-        await new StoreSetup(context).EnsureAsync(cancellationToken);
+        await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
         if (RepositoryFolder.Find(Path.Combine("samples", "subscribers.csv")) is { } subscribers)
         {
@@ -88,7 +88,7 @@ internal sealed class DemoCommand : HibpCommand
         // The ingest is in this process: no key is needed.
         if (password is not null)
             await context.Passwords.PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
-        var version = await DropCommand.UploadAsync(context, screen, file, drop, cancellationToken);
+        var version = await DropCommand.UploadAsync(context.Blobs, time, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         var host = LocalHost.RunAsync(
@@ -121,8 +121,8 @@ internal sealed class DemoCommand : HibpCommand
             return 0;
         }
         screen.Show(Summary(load, total));
-        if (await FirstAccountAsync(context, load, cancellationToken) is { } account)
-            LookupCommand.Show(screen, account, await new AccountLookup(context.Database, context.Table).FindAsync(account, cancellationToken));
+        if (await FirstAccountAsync(context.Database, load, cancellationToken) is { } account)
+            LookupCommand.Show(screen, account, await context.NewLookup().FindAsync(account, cancellationToken));
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 
@@ -150,12 +150,12 @@ internal sealed class DemoCommand : HibpCommand
         }
     }
 
-    private static async Task<string?> FirstAccountAsync(PipelineContext context, Load load, CancellationToken cancellationToken)
+    private static async Task<string?> FirstAccountAsync(IRows rows, Load load, CancellationToken cancellationToken)
     {
         if (load.LastPosition == 0)
             return null;
         var batch = new AccountBatch(1);
-        await context.Database.ReadRowsAsync(load.Id, 1, 1, batch, cancellationToken);
+        await rows.ReadRowsAsync(load.Id, 1, 1, batch, cancellationToken);
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 

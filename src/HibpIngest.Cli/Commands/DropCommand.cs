@@ -4,6 +4,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -51,11 +52,11 @@ internal sealed class DropCommand : HibpCommand
         await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
         // Before the zip: when the pipeline sees it, all that it needs is there.
         if (password is not null)
-            await new Operations(pipeline.Context).PutPasswordAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
+            await pipeline.Context.Passwords.KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
 
-        var version = await UploadAsync(pipeline.Context, session.Screen, file, drop, cancellationToken);
+        var version = await UploadAsync(pipeline.Context.Blobs, session.Time, session.Screen, file, drop, cancellationToken);
         if (password is not null)
-            await new Operations(pipeline.Context).SettlePasswordAsync(version, password, cancellationToken);
+            await pipeline.Context.Passwords.SettleAsync(version, password, cancellationToken);
         if (!wait)
         {
             if (session.Screen.Json)
@@ -108,14 +109,14 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Metadata first, then the zip.</summary>
-    public static async Task<BlobVersion> UploadAsync(PipelineContext context, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
+    public static async Task<BlobVersion> UploadAsync(IBreachBlobs blobs, TimeProvider time, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
-        await context.Blobs.CreateAsync(cancellationToken);
+        await blobs.CreateAsync(cancellationToken);
         if (drop.Metadata is { } metadata)
-            await context.Blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
+            await blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
         await using var content = new FileStream(file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0, FileOptions.Asynchronous | FileOptions.SequentialScan);
         return await Transfer.ShowAsync(
-            screen, $"uploading {drop.Blob}", file.Length, context.Time, progress => context.Blobs.UploadAsync(drop.Blob, content, progress, cancellationToken));
+            screen, $"uploading {drop.Blob}", file.Length, time, progress => blobs.UploadAsync(drop.Blob, content, progress, cancellationToken));
     }
 
     private Drop Prepare(ParseResult parsed, FileInfo file)

@@ -24,7 +24,7 @@ internal sealed class HoldCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var waiting = await new Operations(pipeline.Context).HoldAsync(breach.Name, cancellationToken);
+        var waiting = await pipeline.Context.NewMailOperations().HoldAsync(breach.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument);
         else

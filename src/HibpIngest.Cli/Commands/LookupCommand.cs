@@ -26,7 +26,7 @@ internal sealed class LookupCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var email = session.Parsed.GetRequiredValue(_email);
-        var breaches = await new AccountLookup(pipeline.Context.Database, pipeline.Context.Table).FindAsync(email, cancellationToken);
+        var breaches = await pipeline.Context.NewLookup().FindAsync(email, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Document(email, breaches), Documents.Default.LookupDocument);
         else

@@ -27,7 +27,7 @@ internal sealed class NotifyCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var operations = new Operations(pipeline.Context);
+        var operations = pipeline.Context.NewMailOperations();
         if (session.Parsed.GetValue(_dryRun))
         {
             var lines = new List<PreviewLine>();

@@ -91,7 +91,7 @@ internal sealed class PoisonRequeueCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
-        var requeued = await new Operations(pipeline.Context).RequeuePoisonAsync(queue, cancellationToken);
+        var requeued = await pipeline.Context.NewPoisonQueue().RequeueAsync(queue, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
         else

@@ -30,7 +30,7 @@ internal sealed class ResumeCommand : HibpCommand
     {
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var load = await new Operations(pipeline.Context).ResumeAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
+        var load = await pipeline.Context.NewLoadOperations().ResumeAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         if (session.Screen.Json)
             session.Screen.ShowJson(new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument);

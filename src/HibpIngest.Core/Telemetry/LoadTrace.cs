@@ -11,7 +11,7 @@ namespace HibpIngest.Telemetry;
 /// joins it without a traceparent. A message's traceparent says one thing more, which span sent it, and is
 /// believed where it is of this trace.
 /// </summary>
-public sealed class LoadTrace(IBreachDatabase database)
+public sealed class LoadTrace(IDatabaseSetup database)
 {
     private StoreIdentity? _store;
 

@@ -1,5 +1,6 @@
 using System.Text.Json;
 using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 
@@ -30,6 +31,9 @@ public abstract record PipelineMessage
 
     /// <summary>Name of the span of its stage.</summary>
     internal abstract string Span { get; }
+
+    /// <summary>The queue that carries messages of its kind.</summary>
+    internal abstract string Queue { get; }
 
     /// <summary>The message as JSON, with the current trace context.</summary>
     public string ToJson() => JsonSerializer.Serialize(
@@ -67,7 +71,11 @@ public sealed record IngestMessage : PipelineMessage
 
     internal override long LoadId => Load;
 
+    internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
+
     internal override string Span => TelemetryNames.Spans.Load;
+
+    internal override string Queue => QueueNames.Ingest;
 }
 
 /// <summary>A slice to upsert. Its range is taken from SQL; First and Last are for the operator's eye.</summary>
@@ -78,6 +86,8 @@ public sealed record SliceMessage : PipelineMessage
     internal override long LoadId => Load;
 
     internal override string Span => TelemetryNames.Spans.Slice;
+
+    internal override string Queue => QueueNames.Slices;
 
     public required int Slice { get; init; }
 
@@ -94,6 +104,8 @@ public sealed record MatchMessage : PipelineMessage
     internal override long LoadId => Load;
 
     internal override string Span => TelemetryNames.Spans.Match;
+
+    internal override string Queue => QueueNames.Match;
 }
 
 /// <summary>Notifications First..Last of a load, to be sent.</summary>
@@ -104,6 +116,8 @@ public sealed record MailMessage : PipelineMessage
     internal override long LoadId => Load;
 
     internal override string Span => TelemetryNames.Spans.Send;
+
+    internal override string Queue => QueueNames.Mail;
 
     public required int First { get; init; }
 

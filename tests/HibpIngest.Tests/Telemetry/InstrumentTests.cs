@@ -4,6 +4,7 @@ using System.Reflection;
 using System.Runtime.CompilerServices;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using HibpIngest.Tests.EndToEnd;
@@ -41,7 +42,7 @@ public sealed class InstrumentTests
         await rig.RunToEndAsync();
         // A message that failed too often, for the gauge of its queue.
         await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
 
         Assert.Equal(525, Sum(Instruments.Accounts));
         Assert.Equal(25, Sum(Instruments.Duplicates));
