@@ -94,7 +94,7 @@ public sealed class SampleBreachTests
         {
             await File.WriteAllBytesAsync(file, zip);
             var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
-            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Tests/Scripts/extract-accounts.mjs"));
+            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"));
             start.ArgumentList.Add(file);
             using var node = Process.Start(start)!;
             var error = node.StandardError.ReadToEndAsync();
