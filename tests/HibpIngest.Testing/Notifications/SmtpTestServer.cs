@@ -91,8 +91,9 @@ public sealed class SmtpTestServer : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        _listener.Stop();
+        // Before the listener stops: it may be between two clients, and a stopped one can't be asked for the next.
         await _accepting;
+        _listener.Stop();
         await Task.WhenAll(_sessions);
         _listener.Dispose();
         _stop.Dispose();

@@ -2,7 +2,7 @@ using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Pipeline;
 
-namespace HibpIngest.Tests.Accounts;
+namespace HibpIngest.Testing;
 
 /// <summary>Keeps what the scanner finds as strings.</summary>
 internal sealed class CollectingSink : IAccountSink
