@@ -1,5 +1,3 @@
-using HibpIngest.Tests.EndToEnd;
-
 namespace HibpIngest.SqlServer.Tests;
 
 /// <summary>The whole pipeline on SQL Server, by the command line.</summary>

@@ -2,8 +2,6 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Sql.SqlServer;
-using HibpIngest.Tests.Sql;
-using HibpIngest.Tests.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;

@@ -3,7 +3,6 @@ using HibpIngest.Errors;
 using HibpIngest.Sql;
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Stores;
-using HibpIngest.Tests.Sql;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -1,6 +1,5 @@
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Stores;
-using HibpIngest.Tests.Sql;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;

@@ -5,7 +5,6 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Stores;
-using HibpIngest.Tests.Sql;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;
 

@@ -3,7 +3,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using ICSharpCode.SharpZipLib.Zip;
 using Xunit.Abstractions;
-using static HibpIngest.Tests.Archives.ArchiveTesting;
+using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 

@@ -1,7 +1,7 @@
 using System.Text;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
-using static HibpIngest.Tests.Archives.ArchiveTesting;
+using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 

@@ -1,7 +1,7 @@
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using ICSharpCode.SharpZipLib.Zip;
-using static HibpIngest.Tests.Archives.ArchiveTesting;
+using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 

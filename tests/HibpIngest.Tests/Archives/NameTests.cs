@@ -1,6 +1,6 @@
 using System.Text;
 using HibpIngest.Archives;
-using static HibpIngest.Tests.Archives.ArchiveTesting;
+using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 

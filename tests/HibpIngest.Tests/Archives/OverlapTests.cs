@@ -1,6 +1,6 @@
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
-using static HibpIngest.Tests.Archives.ArchiveTesting;
+using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 

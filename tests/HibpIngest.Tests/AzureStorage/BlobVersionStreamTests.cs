@@ -1,6 +1,5 @@
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
-using HibpIngest.Tests.Archives;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;

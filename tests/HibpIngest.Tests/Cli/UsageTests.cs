@@ -1,30 +1,8 @@
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Help, and command lines that are wrong.</summary>
-public sealed class UsageTests : IDisposable
+/// <summary>What the command tree says of itself, and command lines that are wrong.</summary>
+public sealed class UsageTests
 {
-    private static readonly Dictionary<string, string> NoVariables = [];
-
-    private readonly TemporaryFolder _folder = new();
-
-    public void Dispose() => _folder.Dispose();
-
-    [Fact]
-    public async Task Help_names_every_command_variable_and_exit_code()
-    {
-        var help = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "--help")).Succeeded();
-        Assert.Equal("", help.Error);
-        foreach (var word in (string[])
-            [
-                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue",
-                    "poison", "resume", "purge", "sample", "database", "doctor",
-                "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "130", "Examples:",
-            ])
-        {
-            Assert.Contains(word, help.Output, StringComparison.Ordinal);
-        }
-    }
-
     [Fact]
     public void Every_command_teaches_by_example()
     {
@@ -65,20 +43,4 @@ public sealed class UsageTests : IDisposable
     [InlineData("sample --accounts 0 Out.zip")]
     [InlineData("sample --accounts 10 --overlap 20 Out.zip")]
     public void A_wrong_command_line_does_not_parse(string line) => Assert.NotEmpty(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors);
-
-    [Fact]
-    public async Task A_wrong_command_line_ends_with_2_and_says_where_to_look()
-    {
-        var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "requeue", "Adobe");
-        Assert.Equal(2, result.ExitCode);
-        Assert.Equal("", result.Output);
-        Assert.Equal(["error: give exactly one of --slice, --failed, --all", "see: hibp requeue --help"], result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
-    }
-
-    [Fact]
-    public async Task A_wrong_setting_ends_with_1_and_names_its_variable()
-    {
-        var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches")).FailedWithOneLine();
-        Assert.Equal("error: HIBP_BATCHROWS is expected to be a whole number, found 'many'", line);
-    }
 }

@@ -1,6 +1,5 @@
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
-using HibpIngest.Tests.Archives;
 using HibpIngest.Tests.AzureStorage;
 
 namespace HibpIngest.Tests.Extraction;

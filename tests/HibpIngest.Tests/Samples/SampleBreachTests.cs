@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.IO.Compression;
 using System.Security.Cryptography;
 using System.Text;
@@ -6,7 +5,6 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
 using HibpIngest.Samples;
-using HibpIngest.Tests.Accounts;
 
 namespace HibpIngest.Tests.Samples;
 
@@ -85,52 +83,11 @@ public sealed class SampleBreachTests
         Assert.Equal(1, rows.Count(row => row[1].Length > 0 && !domains.Contains(row[1])));
     }
 
-    [Fact]
-    public async Task An_independent_script_finds_the_same_accounts()
-    {
-        var zip = AddHostileEntries(Make(new SampleOptions { Accounts = 30_000, Seed = 11 }));
-        var file = Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.zip");
-        try
-        {
-            await File.WriteAllBytesAsync(file, zip);
-            var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
-            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Tests/Scripts/extract-accounts.mjs"));
-            start.ArgumentList.Add(file);
-            using var node = Process.Start(start)!;
-            var error = node.StandardError.ReadToEndAsync();
-            var output = await node.StandardOutput.ReadToEndAsync();
-            await node.WaitForExitAsync();
-            Assert.Equal(("", 0), (await error, node.ExitCode));
-            Assert.Equal(Read(zip).Accounts.Distinct().Order(StringComparer.Ordinal), output.Split('\n', StringSplitOptions.RemoveEmptyEntries));
-        }
-        finally
-        {
-            File.Delete(file);
-        }
-    }
-
     private static byte[] Make(SampleOptions options)
     {
         using var zip = new MemoryStream();
         SampleBreach.Write(zip, options, CancellationToken.None);
         return zip.ToArray();
-    }
-
-    private static byte[] AddHostileEntries(byte[] zip)
-    {
-        using var stream = new MemoryStream();
-        stream.Write(zip);
-        using (var archive = new ZipArchive(stream, ZipArchiveMode.Update, leaveOpen: true))
-        {
-            foreach (var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode), ("u16be", Encoding.BigEndianUnicode) })
-            {
-                using var entry = archive.CreateEntry(name).Open();
-                entry.Write(encoding.GetPreamble());
-                foreach (var row in AccountScannerTests.Cases())
-                    entry.Write(encoding.GetBytes($"{name}.{row[0]}\r\n{row[0]}\r\n"));
-            }
-        }
-        return stream.ToArray();
     }
 
     /// <summary>

@@ -1,0 +1,45 @@
+namespace HibpIngest.Deployment.Tests.Functions;
+
+/// <summary>
+/// The pipeline under the Functions host: the published handler as a process of its own, called as the host
+/// calls it, on real stores.
+/// </summary>
+public sealed class FunctionsPipelineTests
+{
+    [Fact]
+    public async Task A_zip_posted_as_an_event_goes_all_the_way_to_sent_mail()
+    {
+        var zip = RepositoryFile.Path("samples/Contoso.zip");
+        var accounts = await AcceptanceContract.ExtractAsync(zip);
+        var subscribers = (await File.ReadAllLinesAsync(RepositoryFile.Path("samples/subscribers.csv"))).Skip(1).Select(line => line.ToLowerInvariant().Split(',')).ToList();
+
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "1000", ["HIBP_SLICEROWS"] = "500" }, await PublishedApp.ExecutableAsync());
+        (await host.HibpAsync("subscribers", "import", RepositoryFile.Path("samples/subscribers.csv"))).Succeeded();
+        await host.DropAsync("2024/q4/Contoso.json", await File.ReadAllBytesAsync(RepositoryFile.Path("samples/Contoso.json")));
+        (await host.IngestAsync("2024/q4/Contoso.zip", await File.ReadAllBytesAsync(zip))).AssertDone();
+        var counts = await host.PumpAsync();
+
+        Assert.Equal((10, 0), counts["UpsertSlice"]);
+        Assert.Equal((1, 0), counts["MatchSubscribers"]);
+        Assert.Equal((1, 0), counts["SendNotifications"]);
+        var table = await RawTable.ReadAccountsAsync(host.Storage, "accounts");
+        Assert.Equal(accounts.Order(), table.Keys.Order());
+        Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
+        var due = subscribers.Where(one => one[1].Length == 0 ? accounts.Contains(one[0]) : accounts.Any(account => account.EndsWith($"@{one[1]}", StringComparison.Ordinal))).Select(one => one[0]);
+        Assert.Equal(due.Order(), Recipients(host));
+
+        var load = (await host.HibpAsync("status", "Contoso", "--json")).Succeeded().Json.GetProperty("loads")[0];
+        Assert.Equal(("done", accounts.Count), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
+
+        // The event comes twice now and then, and the sweep sees the blob too.
+        (await host.PostBlobAsync("2024/q4/Contoso.zip")).AssertDone();
+        (await host.PostTimerAsync()).AssertDone();
+        Assert.Empty(await host.PumpAsync());
+        await host.StopHandlerAsync();
+        Assert.DoesNotContain('@', host.Handler.Said);
+        Assert.Contains("of Contoso: copied", host.Handler.Said, StringComparison.Ordinal);
+    }
+
+    private static IEnumerable<string> Recipients(FunctionsHost host) =>
+        Directory.GetFiles(host.MailFolder, "*.eml").Select(file => File.ReadLines(file).First(line => line.StartsWith("To: ", StringComparison.Ordinal))["To: ".Length..].Trim('<', '>')).Order();
+}

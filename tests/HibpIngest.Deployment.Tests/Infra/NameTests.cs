@@ -1,0 +1,379 @@
+using System.Globalization;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Functions;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Deployment.Tests.Infra;
+
+/// <summary>
+/// What infra, host.json, the functions' function.json and the code all name is the same in all of them; the
+/// code is what counts.
+/// </summary>
+public sealed partial class NameTests
+{
+    /// <summary>
+    /// Where the host puts blobs that failed five times
+    /// (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).
+    /// </summary>
+    private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
+
+    /// <summary>The storage account of the host alone.</summary>
+    private const string Host = "infra/modules/host.bicep";
+
+    private static readonly string[] Scripts = ["infra/deploy.sh", "infra/deploy.ps1", "infra/scale.sh", "infra/scale.ps1"];
+
+    /// <summary>Which stage takes which queue's messages.</summary>
+    private static readonly Dictionary<string, string> Queues = new()
+    {
+        [ResumeIngestFunction.Name] = QueueNames.Ingest,
+        [UpsertSliceFunction.Name] = QueueNames.Slices,
+        [MatchSubscribersFunction.Name] = QueueNames.Match,
+        [SendNotificationsFunction.Name] = QueueNames.Mail,
+    };
+
+    [Fact]
+    public async Task Queues_are_those_of_the_code_each_with_its_poison_queue()
+    {
+        var expected = QueueNames.All.SelectMany(queue => new[] { queue, queue + QueueNames.PoisonSuffix }).Append(BlobPoisonQueue);
+        Assert.Equal(expected.Order(StringComparer.Ordinal), (await NamesAsync("queueServices/queues")).Order(StringComparer.Ordinal));
+        Assert.Equal(QueueNames.All.Order(StringComparer.Ordinal), Queues.Values.Order(StringComparer.Ordinal));
+    }
+
+    [Fact]
+    public async Task Tables_and_containers_are_those_of_the_code()
+    {
+        var options = new StorageOptions();
+        Assert.Equal(new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
+
+        var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
+        string[] known = [outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!];
+        Assert.Equal(options.BreachContainer, known[0]);
+        Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
+        // The host makes the rest of its account itself.
+        var host = await InfraFiles.DigestAsync(Host);
+        var package = host.GetProperty("outputs").GetProperty("packageContainerUrl").GetString()!.Split('}')[^1];
+        Assert.Equal([package], await NamesAsync("blobServices/containers", Host));
+        foreach (var resource in host.GetProperty("resources").EnumerateArray())
+            Assert.DoesNotMatch("queueServices|tableServices", resource.GetProperty("type").GetString());
+    }
+
+    [Fact]
+    public void A_function_is_a_folder_a_class_and_what_the_host_calls_it()
+    {
+        var classes = typeof(IngestBreachFunction).Assembly.GetTypes().Where(type => type.Name.EndsWith("Function", StringComparison.Ordinal) && !type.IsNested).ToList();
+        foreach (var type in classes)
+        {
+            if (type.GetField("Name")?.GetRawConstantValue() is string name)
+                Assert.Equal($"{name}Function", type.Name);
+        }
+        Assert.Equal(classes.Select(type => type.Name[..^"Function".Length]).Order(StringComparer.Ordinal), Functions().Keys.Order(StringComparer.Ordinal));
+        Assert.Equal(HealthFunction.Route, $"/api/{Functions()["Health"].Trigger.GetProperty("route").GetString()}");
+    }
+
+    [Fact]
+    public void Triggers_watch_what_the_code_writes()
+    {
+        foreach (var (name, (trigger, bindings)) in Functions())
+        {
+            switch (trigger.GetProperty("type").GetString())
+            {
+                case "queueTrigger":
+                    Assert.Equal((name, Queues[name]), (name, trigger.GetProperty("queueName").GetString()));
+                    Assert.Equal(1, bindings);
+                    break;
+                case "blobTrigger":
+                    Assert.Equal((IngestBreachFunction.Name, $"{IBreachBlobs.Container}/{{name}}.zip"), (name, trigger.GetProperty("path").GetString()));
+                    // Flex Consumption fires no other, and a second binding would send the whole blob through the handler.
+                    Assert.Equal("EventGrid", trigger.GetProperty("source").GetString());
+                    Assert.Equal("true", trigger.GetProperty("properties").GetProperty("supportsDeferredBinding").GetString());
+                    Assert.Equal(1, bindings);
+                    break;
+            }
+        }
+        Assert.Equal(Queues.Keys.Order(StringComparer.Ordinal), Functions().Where(function => function.Value.Trigger.GetProperty("type").GetString() == "queueTrigger").Select(function => function.Key).Order(StringComparer.Ordinal));
+    }
+
+    [Fact]
+    public async Task The_event_subscription_sends_zips_to_the_function_with_the_blob_trigger()
+    {
+        var zips = Assert.Single((await InfraFiles.DigestAsync("infra/events.bicep")).GetProperty("resources").EnumerateArray(), resource => !resource.GetProperty("existing").GetBoolean());
+        var properties = zips.GetProperty("body").GetProperty("properties");
+        var function = Assert.Single(Functions(), function => function.Value.Trigger.GetProperty("type").GetString() == "blobTrigger").Key;
+        Assert.Contains($"/runtime/webhooks/blobs?functionName=Host.Functions.{function}&", properties.GetProperty("destination").GetProperty("properties").GetProperty("endpointUrl").GetString(), StringComparison.Ordinal);
+
+        var filter = properties.GetProperty("filter");
+        Assert.Equal("/blobServices/default/containers/${dropContainer}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
+        Assert.Equal(".zip", filter.GetProperty("subjectEndsWith").GetString());
+        Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
+        // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
+        var calls = Assert.Single(filter.GetProperty("advancedFilters").EnumerateArray());
+        Assert.Equal(("StringIn", "data.api"), (calls.GetProperty("operatorType").GetString(), calls.GetProperty("key").GetString()));
+        Assert.Equal(["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], calls.GetProperty("values").EnumerateArray().Select(call => call.GetString()!).Order(StringComparer.Ordinal));
+    }
+
+    [Fact]
+    public async Task App_settings_are_what_the_handler_reads()
+    {
+        var settings = (await InfraFiles.DigestAsync("infra/modules/app.bicep")).GetProperty("vars").GetProperty("settings");
+        var environment = new Dictionary<string, string>();
+        foreach (var setting in settings.EnumerateObject())
+            environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
+        foreach (var name in OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
+            environment[name] = Sample(name);
+        Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
+
+        var read = HandlerSettings.Read(environment);
+        Assert.Empty(read.UnknownVariables);
+        Assert.Equal((Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")), (read.Storage, read.Database, read.Mail, read.SecretKey));
+        Assert.Equal((7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
+        Assert.Equal(NotifyMode.Hold, read.Options.Notify);
+
+        // An ingest has to end by itself before the host ends it.
+        var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
+        Assert.True(read.Options.TimeBudget > TimeSpan.Zero && read.Options.PlanLimit < cutOff, $"{read.Options.TimeBudget}, {read.Options.PlanLimit}, {cutOff}");
+        var queues = HostJson().GetProperty("extensions").GetProperty("queues");
+        Assert.Equal(read.Options.MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
+        Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
+
+        // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for
+        // blobs that failed for good
+        // (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#identity-based-connections).
+        string[] expected =
+        [
+            "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__clientId", "AzureWebJobsStorage__credential",
+            "BreachStorage__blobServiceUri", "BreachStorage__clientId", "BreachStorage__credential", "BreachStorage__queueServiceUri",
+        ];
+        var connections = environment.Where(setting => setting.Key.Contains("Storage__", StringComparison.Ordinal)).ToDictionary();
+        Assert.Equal(expected, connections.Keys.Order(StringComparer.Ordinal));
+        foreach (var connection in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+            Assert.Equal("managedidentity", connections[$"{connection}__credential"]);
+        AssertOverrides(environment.Keys);
+    }
+
+    [Fact]
+    public void Triggers_watch_the_account_of_the_breaches_and_none_the_hosts()
+    {
+        // The rest have none: a timer's lock is in the host's account.
+        foreach (var (name, (trigger, _)) in Functions())
+        {
+            var expected = name == IngestBreachFunction.Name || Queues.ContainsKey(name) ? HandlerSettings.BreachStorage : null;
+            var found = trigger.TryGetProperty("connection", out var connection) ? connection.GetString() : null;
+            Assert.Equal((name, expected), (name, found));
+        }
+        using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
+        foreach (var name in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+            Assert.Equal("UseDevelopmentStorage=true", example.RootElement.GetProperty("Values").GetProperty(name).GetString());
+    }
+
+    [Fact]
+    public async Task The_dedupe_cap_goes_with_the_memory_everywhere()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var caps = main.GetProperty("vars").GetProperty("dedupeCaps").EnumerateObject()
+            .ToDictionary(one => int.Parse(one.Name, CultureInfo.InvariantCulture), one => one.Value.GetInt64());
+        Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
+        // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
+        foreach (var (memory, cap) in caps)
+            Assert.InRange(cap, 1, DedupeSet.DefaultCap(memory * 1024L * 1024 * 3 / 4));
+        Assert.Equal(DedupeSet.DefaultCap(long.MaxValue / 2), caps[4096]);
+
+        // Worked out in one place; a size or an operator may say otherwise.
+        Assert.Equal(0, main.GetProperty("params").GetProperty("dedupeCap").GetProperty("default").GetInt32());
+        var app = Assert.Single(main.GetProperty("modules").EnumerateArray(), module => module.GetProperty("symbol").GetString() == "app");
+        var given = app.GetProperty("params").GetProperty("dedupeCap").GetProperty("$expression").GetString();
+        Assert.Equal("dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]", given);
+        foreach (var size in InfraFiles.List(".bicepparam"))
+            Assert.False((await InfraFiles.DigestAsync(size)).GetProperty("vars").TryGetProperty("dedupeCap", out _), size);
+        foreach (var script in Scripts[2..])
+        {
+            var own = DedupeCaps().Matches(InfraFiles.Read(script)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
+            Assert.Equal((script, string.Join(", ", caps.Select(one => $"{one.Key}: {one.Value}"))), (script, string.Join(", ", own)));
+            Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(script), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Mails_wait_for_an_operator_at_full_power()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        Assert.Equal(Enum.GetNames<NotifyMode>().Select(name => name.ToLowerInvariant()), Allowed(main, "notify"));
+        foreach (var (size, expected) in new[] { ("full-power", "hold"), ("smallest", "send") })
+        {
+            var set = (await InfraFiles.DigestAsync($"infra/{size}.bicepparam")).GetProperty("vars").GetProperty("notify");
+            Assert.Equal((size, expected), (size, set.GetString()));
+        }
+    }
+
+    [Fact]
+    public void The_example_of_local_settings_is_understood()
+    {
+        using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
+        var environment = example.RootElement.GetProperty("Values").EnumerateObject().ToDictionary(value => value.Name, value => value.Value.GetString()!);
+        Assert.Empty(HandlerSettings.Read(environment).UnknownVariables);
+        AssertOverrides(environment.Keys);
+    }
+
+    [Fact]
+    public async Task Instances_kept_ready_are_of_functions_that_are_there_and_all_fit()
+    {
+        var functions = Functions();
+        foreach (var size in InfraFiles.List(".bicepparam"))
+        {
+            foreach (var group in (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(ready => ready.GetProperty("name").GetString()!))
+            {
+                if (group == "blob")
+                    Assert.Contains(functions.Values, function => function.Trigger.GetProperty("type").GetString() == "blobTrigger");
+                else
+                    Assert.Contains(functions.Where(function => function.Value.Trigger.GetProperty("type").GetString() is "queueTrigger" or "timerTrigger"), function => group == $"function:{function.Key}");
+            }
+        }
+        // Each scales by itself, and one that gets no instance waits for another to end.
+        var least = Decorator(await InfraFiles.DigestAsync("infra/main.bicep"), "maximumInstanceCount", "minValue");
+        Assert.True(int.Parse(least, CultureInfo.InvariantCulture) > functions.Count);
+    }
+
+    [Fact]
+    public async Task Scripts_ask_for_outputs_and_hand_over_parameters_that_are_there()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var outputs = main.GetProperty("outputs").EnumerateObject().Select(output => output.Name).ToHashSet();
+        var parameters = main.GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).ToHashSet();
+        foreach (var script in Scripts)
+        {
+            var text = InfraFiles.Read(script);
+            var asked = Asked().Matches(text).Select(match => match.Groups["name"].Value).Where(name => name.Length > 0).ToList();
+            Assert.True(asked.Count >= 3, script);
+            Assert.All(asked, name => Assert.True(outputs.Contains(name), $"{script}: main.bicep has no output {name}"));
+            Assert.All(Parameters().Matches(text).Select(match => match.Groups["name"].Value), name => Assert.True(parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
+        }
+        var events = (await InfraFiles.DigestAsync("infra/events.bicep")).GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).Order(StringComparer.Ordinal).ToList();
+        foreach (var script in Scripts[..2])
+        {
+            var given = Given().Matches(InfraFiles.Read(script).Split("events.bicep", 2)[1].Split('\n')[0..2] is [var first, var second] ? first + second : "").Select(match => match.Groups["name"].Value);
+            Assert.Equal(events, given.Order(StringComparer.Ordinal));
+        }
+    }
+
+    [Fact]
+    public void Scripts_set_what_the_sizes_read_from_the_environment()
+    {
+        foreach (var size in InfraFiles.List(".bicepparam"))
+        {
+            foreach (Match variable in FromEnvironment().Matches(InfraFiles.Read(size)))
+            {
+                var name = variable.Groups["name"].Value;
+                foreach (var script in Scripts[..2])
+                    Assert.True(InfraFiles.Read(script).Contains(name, StringComparison.Ordinal), $"{size} reads {name}, which {script} neither sets nor explains");
+            }
+        }
+    }
+
+    [Fact]
+    public void The_scripts_of_both_shells_take_the_same_options()
+    {
+        foreach (var name in new[] { "deploy", "scale" })
+        {
+            var bash = Options().Matches(InfraFiles.Read($"infra/{name}.sh").Split("END")[1]).Select(match => match.Groups["name"].Value).Where(option => option != "help");
+            var shell = Arguments().Matches(InfraFiles.Read($"infra/{name}.ps1")).Select(match => match.Groups["name"].Value.ToLowerInvariant()).Where(option => option != "what");
+            Assert.Equal(bash.Distinct().Order(StringComparer.Ordinal), shell.Order(StringComparer.Ordinal));
+        }
+    }
+
+    [Fact]
+    public void The_role_in_the_database_and_the_variables_of_its_script_are_the_same_everywhere()
+    {
+        var grant = InfraFiles.Read("infra/sql/grant.sql");
+        foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
+            Assert.All(Scripts[..2], script => Assert.Contains($"\"{variable}=", InfraFiles.Read(script), StringComparison.Ordinal));
+        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(File.ReadAllText);
+        var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
+        Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
+        Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);
+    }
+
+    /// <summary>Settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
+    private static void AssertOverrides(IEnumerable<string> names)
+    {
+        foreach (var name in names.Where(name => name.StartsWith("AzureFunctionsJobHost__", StringComparison.Ordinal)))
+        {
+            var value = HostJson();
+            foreach (var part in name.Split("__")[1..])
+                Assert.True(value.TryGetProperty(part, out value), $"{name}: host.json has no {part}");
+        }
+    }
+
+    private static string Sample(string setting) => setting switch
+    {
+        "HIBP_STORAGE" => "hibpabc123",
+        "HIBP_DATABASE" => "hibp.db",
+        "HIBP_MAIL" => "smtp://mail.example:587?tls=starttls",
+        "HIBP_MAIL_FROM" => "notifications@contoso.example",
+        "HIBP_SECRET_KEY" => Convert.ToBase64String(new byte[32]),
+        "HIBP_TRANSACTIONSINFLIGHT" => "7",
+        "HIBP_DEDUPECAP" => "1234567",
+        "HIBP_NOTIFY" => "hold",
+        _ => "something",
+    };
+
+    private static async Task<IReadOnlyList<string>> NamesAsync(string type, string file = "infra/modules/storage.bicep") =>
+    [
+        .. (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray()
+            .Where(resource => resource.GetProperty("type").GetString()!.Contains($"/{type}@", StringComparison.Ordinal))
+            .Select(resource => resource.GetProperty("body").GetProperty("name").GetString()!),
+    ];
+
+    /// <summary>What a parameter's decorator says in its brackets.</summary>
+    private static string Decorator(JsonElement template, string parameter, string name)
+    {
+        var decorators = template.GetProperty("params").GetProperty(parameter).GetProperty("decorators").EnumerateArray();
+        var texts = decorators.Select(decorator => decorator.GetString()!);
+        return Assert.Single(texts, text => text.StartsWith($"{name}(", StringComparison.Ordinal)).Split('(', ')')[1];
+    }
+
+    private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
+        Decorator(template, parameter, "allowed").Trim('[', ']').Split(',').Select(one => one.Trim(' ', '\''));
+
+    private static JsonElement HostJson() => JsonDocument.Parse(InfraFiles.Read("host.json")).RootElement;
+
+    /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
+    private static Dictionary<string, (JsonElement Trigger, int Bindings)> Functions() =>
+        Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions")).Where(folder => File.Exists(Path.Combine(folder, "function.json"))).ToDictionary(folder => Path.GetFileName(folder), folder =>
+        {
+            var bindings = JsonDocument.Parse(File.ReadAllText(Path.Combine(folder, "function.json"))).RootElement.GetProperty("bindings");
+            return (Assert.Single(bindings.EnumerateArray(), binding => binding.GetProperty("type").GetString()!.EndsWith("Trigger", StringComparison.Ordinal)), bindings.GetArrayLength());
+        });
+
+    [GeneratedRegex(@"\{ (?<name>HIBP_\w+): ", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex OptionalSettings();
+
+    [GeneratedRegex(@"\$\(output (?<name>\w+)\)|\$outputs\.(?<name>\w+)\.value|outputs\.(?<name>\w+)\b(?!\.value)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Asked();
+
+    [GeneratedRegex(@"parameters\.(?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Parameters();
+
+    [GeneratedRegex(@"""(?<name>\w+)=\$", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Given();
+
+    [GeneratedRegex(@"readEnvironmentVariable\('(?<name>\w+)'", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex FromEnvironment();
+
+    [GeneratedRegex(@"--(?<name>[a-z]+) ", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Options();
+
+    [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Arguments();
+
+    [GeneratedRegex(@"\b(?<memory>\d+)(\) echo | = )(?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex DedupeCaps();
+
+    [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex NewRole();
+
+    [GeneratedRegex(@"\$\((?<name>\w+)\)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex SqlVariable();
+}

@@ -1,0 +1,270 @@
+namespace HibpIngest.Deployment.Tests.Infra;
+
+/// <summary>
+/// The scripts, run by bash. Azure can't be had here, so az, sqlcmd, dotnet and curl are programs that write
+/// down what they were asked: what counts is in which order, with what, and what is left behind. PowerShell's
+/// twins are parsed (TemplateTests) and compared by name (NameTests).
+/// </summary>
+public sealed class ScriptTests
+{
+    private const string Address = "203.0.113.7";
+
+    [Fact]
+    public async Task Scripts_are_bash_and_explain_themselves()
+    {
+        var scripts = InfraFiles.List(".sh");
+        Assert.Equal(["infra/deploy.sh", "infra/scale.sh"], scripts);
+        foreach (var script in scripts)
+        {
+            Assert.Equal((0, "", ""), await InfraFiles.RunAsync("bash", ["-n", script]));
+            var (exitCode, output, error) = await InfraFiles.RunAsync("bash", [script, "--help"]);
+            Assert.Equal((0, ""), (exitCode, error));
+            Assert.StartsWith($"Usage: {script} ", output, StringComparison.Ordinal);
+        }
+    }
+
+    [Theory]
+    [InlineData("deploy.sh", "--group is missing")]
+    [InlineData("deploy.sh --group", "--group needs a value")]
+    [InlineData("deploy.sh --grup x", "unknown option '--grup'")]
+    [InlineData("deploy.sh -g x --size huge", "--size is smallest or full-power, found 'huge'")]
+    [InlineData("deploy.sh -g x --name Hibp", "--name is 3 to 11 lower-case letters and digits, found 'Hibp'")]
+    [InlineData("scale.sh sideways -g x", "expected up, down or show, found 'sideways'")]
+    [InlineData("scale.sh up", "--group is missing")]
+    [InlineData("scale.sh up -g x --vcores 3", "--vcores is 1, 2, 4, 6, ... 20, 24, 32, 40 or 80, found 3")]
+    [InlineData("scale.sh up -g x --instances 5", "--instances is 10 to 1000, found 5")]
+    [InlineData("scale.sh up -g x --batch 33", "--batch is 1 to 32, found 33")]
+    [InlineData("scale.sh up -g x --memory much", "expected a whole number, found 'much'")]
+    public async Task A_wrong_command_line_is_one_line(string command, string expected)
+    {
+        var words = command.Split(' ');
+        var (exitCode, output, error) = await InfraFiles.RunAsync("bash", [$"infra/{words[0]}", .. words[1..]], new Dictionary<string, string?> { ["PATH"] = "/usr/bin:/bin" });
+        Assert.Equal((1, ""), (exitCode, output));
+        Assert.Contains(expected, Assert.Single(error.TrimEnd().Split('\n')), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Deploying_sets_up_the_database_before_the_code_and_the_subscription_after_it()
+    {
+        using var azure = new RecordedAzure();
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope", "--size", "full-power");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Equal(
+        [
+            "dotnet publish ",
+            "dotnet run ",
+            "az group create -n breaches -l westeurope",
+            "az deployment group create -g breaches -n hibp-main -p ",
+            "az sql server firewall-rule create -g breaches -s sqlServerName-value -n deploy-",
+            "dotnet run --project ",
+            "sqlcmd -S sqlServerHost-value -d sqlDatabaseName-value --authentication-method ActiveDirectoryAzCli -b -i ",
+            "az functionapp deployment source config-zip -g breaches -n appName-value --src ",
+            "az functionapp keys list -g breaches -n appName-value",
+            "az deployment group create -g breaches -n hibp-events -f ",
+            "az sql server firewall-rule delete -g breaches -s sqlServerName-value -n deploy-",
+        ], azure.Steps, (expected, actual) => actual.StartsWith(expected, StringComparison.Ordinal));
+        var calls = string.Join('\n', azure.Calls);
+        Assert.Contains("full-power.bicepparam", calls, StringComparison.Ordinal);
+        Assert.Contains($"--start-ip-address {Address} --end-ip-address {Address}", calls, StringComparison.Ordinal);
+        // The app is let in; whoever runs this is the administrator.
+        Assert.Contains("grant.sql -v Name=identityName-value -v Id=identityClientId-value -v Kind=E", calls, StringComparison.Ordinal);
+        Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
+        Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
+        Assert.Contains("az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output, StringComparison.Ordinal);
+        // The webhook's key is for Event Grid alone, and the mail server's password for the app.
+        Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
+        Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("User", "E", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
+    [InlineData("Group", "X", "77777777-8888-9999-aaaa-bbbbbbbbbbbb")]
+    [InlineData("ServicePrincipal", "E", "cccccccc-dddd-eeee-ffff-000000000000")]
+    public async Task Another_operator_is_let_into_the_database_as_the_app_is(string type, string kind, string id)
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        azure.Environment["DEPLOY_OPERATOR_ID"] = "77777777-8888-9999-aaaa-bbbbbbbbbbbb";
+        azure.Environment["DEPLOY_OPERATOR_NAME"] = "o'brien";
+        azure.Environment["DEPLOY_OPERATOR_TYPE"] = type;
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Equal(
+        [
+            "-v Name=identityName-value -v Id=identityClientId-value -v Kind=E",
+            $"-v Name=o''brien -v Id={id} -v Kind={kind}",
+        ], azure.Calls.Select(call => call.Split("grant.sql ")).Where(parts => parts.Length > 1).Select(parts => parts[1]));
+        // What the template is told.
+        Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Told);
+
+        azure.Environment["DEPLOY_OPERATOR_NAME"] = null;
+        (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.Equal((1, "deploy: DEPLOY_OPERATOR_ID is set and DEPLOY_OPERATOR_NAME is not"), (exitCode, error.Trim()));
+    }
+
+    [Fact]
+    public async Task Who_runs_it_is_the_operator_unless_another_is_named_and_nobody_else_may_drop()
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", ""], azure.Told);
+        azure.Environment["DEPLOY_DROPPER_ID"] = "99999999-0000-0000-0000-000000000000";
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", "99999999-0000-0000-0000-000000000000"], azure.Told);
+    }
+
+    [Fact]
+    public async Task A_second_deployment_makes_no_group()
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.DoesNotContain(azure.Calls, call => call.StartsWith("az group create", StringComparison.Ordinal) || call.Contains("firewall-rule", StringComparison.Ordinal));
+        Assert.Contains(azure.Calls, call => call.Contains("smallest.bicepparam", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_step_that_fails_ends_it_closes_the_firewall_and_says_what_to_do()
+    {
+        using var azure = new RecordedAzure(fails: "database upgrade");
+        var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope");
+        Assert.Equal(1, exitCode);
+        Assert.Contains("deploy: the schema could not be set up (see above). Are you operator@contoso.example, or a member? Is 203.0.113.7 the address SQL sees?", error, StringComparison.Ordinal);
+        Assert.Equal(6, azure.Calls.Count(call => call.Contains("database upgrade", StringComparison.Ordinal)));
+        Assert.DoesNotContain(azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal));
+        Assert.StartsWith("az sql server firewall-rule delete", azure.Calls[^1], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task What_is_missing_is_said_before_anything_is_made()
+    {
+        using var azure = new RecordedAzure(fails: "account show");
+        var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches");
+        Assert.Equal((1, "deploy: nobody is signed in: az login, then az account set --subscription NAME"), (exitCode, error.Trim()));
+        Assert.DoesNotContain(azure.Calls, call => call.Contains("create", StringComparison.Ordinal));
+
+        azure.Environment["HIBP_MAIL"] = null;
+        (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches");
+        Assert.Equal((1, "deploy: HIBP_MAIL is not set (--help says how)"), (exitCode, error.Trim()));
+    }
+
+    [Fact]
+    public async Task Scaling_up_and_down_changes_all_three_and_says_what_an_hour_costs()
+    {
+        using var azure = new RecordedAzure();
+        var (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches", "--vcores", "40", "--instances", "50", "--memory", "2048", "--batch", "9");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
+        Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 --instance-memory 2048", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
+        // More is remembered once there is the memory for it.
+        Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
+        // 40 vCores at 0.5, 5 awake; 50 instances of 2 GB at 0.00002 for 3600 s: what the recorded programs say
+        // is in force and costs.
+        Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
+        Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
+
+        (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
+        Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
+        AssertSettings("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1 HIBP_DEDUPECAP=2000000");
+        // Less, before it goes.
+        Assert.True(IndexOf("appsettings set") < IndexOf("scale config set"));
+        azure.Environment["DEDUPE_CAP"] = "1500000";
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=1500000");
+        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches")).ExitCode);
+        AssertSettings("HIBP_DEDUPECAP=50000000");
+
+        azure.Environment["NO_PRICES"] = "1";
+        (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "show", "-g", "breaches");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Contains("x price of a vCore hour: https://azure.microsoft.com/pricing/", output, StringComparison.Ordinal);
+
+        void AssertSettings(string end) => Assert.Contains(azure.Calls, call => call.EndsWith(end, StringComparison.Ordinal));
+        int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
+    }
+
+    /// <summary>
+    /// az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what
+    /// the scripts ask for.
+    /// </summary>
+    private sealed class RecordedAzure : IDisposable
+    {
+        private const string Program = """
+            #!/bin/bash
+            name=$(basename "$0")
+            echo "$name $*" >> "$RECORD"
+            told() { printf '%s\n' "$DEPLOY_OPERATOR_ID" "$DEPLOY_OPERATOR_TYPE" "$DEPLOY_DROPPER_ID"; }
+            if [[ "$*" == *bicepparam* ]]; then told > "$RECORD.told"; fi
+            if [ -n "$FAILS" ] && [[ "$*" == *"$FAILS"* ]]; then exit 1; fi
+            case "$name $*" in
+              'sqlcmd --help') echo '--authentication-method' ;;
+              *ipify*) echo 203.0.113.7 ;;
+              *'user.type'*) echo user ;;
+              *'userPrincipalName'*) echo operator@contoso.example ;;
+              *'ad sp show --id 77777777-8888-9999-aaaa-bbbbbbbbbbbb --query appId'*) echo cccccccc-dddd-eeee-ffff-000000000000 ;;
+              *'signed-in-user show --query id'*) echo 11111111-2222-3333-4444-555555555555 ;;
+              *'group exists'*) echo "$GROUP_EXISTS" ;;
+              *'query properties.outputs.'*) all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value" ;;
+              *'parameters.sqlMaxVCores.value'*) echo 1 ;;
+              *'parameters.sqlMinVCores.value'*) echo 0.5 ;;
+              *'parameters.sqlAutoPauseMinutes.value'*) echo 60 ;;
+              *'parameters.maximumInstanceCount.value'*) echo 10 ;;
+              *'parameters.instanceMemoryMB.value'*) echo 512 ;;
+              *'parameters.queueBatchSize.value'*) echo 2 ;;
+              *'parameters.dedupeCap.value'*) echo "$DEDUPE_CAP" ;;
+              *'keys list'*) echo webhook-key ;;
+              *'sku.capacity'*) echo 40 ;;
+              *'query minCapacity'*) echo 5 ;;
+              *'sql server show'*) echo westeurope ;;
+              *'maximumInstanceCount -o'*) echo 50 ;;
+              *'instanceMemoryMB -o'*) echo 2048 ;;
+              *'az rest'*SQL*) [ -n "$NO_PRICES" ] || echo 0.5 ;;
+              *'az rest'*) [ -n "$NO_PRICES" ] || echo 0.00002 ;;
+            esac
+            """;
+
+        private readonly TemporaryFolder _folder = new();
+
+        public RecordedAzure(bool groupExists = false, string fails = "")
+        {
+            foreach (var name in new[] { "az", "dotnet", "sqlcmd", "curl", "sleep" })
+            {
+                var path = _folder.Write(name, Program.ReplaceLineEndings("\n"));
+                if (!OperatingSystem.IsWindows())
+                    File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserExecute);
+            }
+            Environment = new Dictionary<string, string?>
+            {
+                ["PATH"] = $"{_folder.Path}:/usr/bin:/bin",
+                ["RECORD"] = Record,
+                ["FAILS"] = fails,
+                ["GROUP_EXISTS"] = groupExists ? "true" : "false",
+                ["NO_PRICES"] = "",
+                ["DEDUPE_CAP"] = "0",
+                ["HIBP_MAIL"] = "smtp://user:mail-password@mail.contoso.example:587?tls=starttls",
+            };
+        }
+
+        public Dictionary<string, string?> Environment { get; }
+
+        /// <summary>Everything that was called, since the last run began.</summary>
+        public IReadOnlyList<string> Calls => File.ReadAllLines(Record);
+
+        /// <summary>What the parameter file reads of operator and dropper.</summary>
+        public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
+
+        /// <summary>Calls that do something.</summary>
+        public IEnumerable<string> Steps => Calls.Where(call => !call.Contains(" show ", StringComparison.Ordinal) && call.Split(' ')[0] is not ("curl" or "sleep") && call is not "sqlcmd --help" && !call.Contains("group exists", StringComparison.Ordinal));
+
+        private string Record => Path.Combine(_folder.Path, "record");
+
+        public Task<(int ExitCode, string Out, string Error)> RunAsync(string script, params string[] arguments)
+        {
+            File.Delete(Record);
+            return InfraFiles.RunAsync("bash", [script, .. arguments], Environment);
+        }
+
+        public void Dispose() => _folder.Dispose();
+    }
+}

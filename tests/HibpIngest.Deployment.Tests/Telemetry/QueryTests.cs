@@ -1,0 +1,124 @@
+using System.Diagnostics;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Pipeline;
+using HibpIngest.Telemetry;
+
+namespace HibpIngest.Deployment.Tests.Telemetry;
+
+/// <summary>
+/// The queries of the workbook, of the alerts and of the documents: Kusto finds nothing wrong with them, and
+/// what they ask for is what the code emits.
+/// </summary>
+public sealed partial class QueryTests
+{
+    // learn.microsoft.com/azure/azure-monitor/reference/tables/appmetrics, apprequests, appdependencies,
+    // apptraces; the columns that all have come first.
+    private static readonly Dictionary<string, string> Common = new()
+    {
+        ["TimeGenerated"] = "datetime",
+        ["AppRoleInstance"] = "string",
+        ["AppRoleName"] = "string",
+        ["ItemCount"] = "int",
+        ["OperationId"] = "string",
+        ["OperationName"] = "string",
+        ["ParentId"] = "string",
+        ["Properties"] = "dynamic",
+    };
+
+    private static readonly Dictionary<string, Dictionary<string, string>> Tables = new()
+    {
+        ["AppMetrics"] = With(("Name", "string"), ("Max", "real"), ("Min", "real"), ("Sum", "real")),
+        ["AppRequests"] = With(("Name", "string"), ("Id", "string"), ("DurationMs", "real"), ("Success", "bool"), ("ResultCode", "string")),
+        ["AppDependencies"] = With(("Name", "string"), ("Id", "string"), ("DurationMs", "real"), ("Success", "bool"), ("ResultCode", "string"), ("DependencyType", "string")),
+        ["AppTraces"] = With(("Message", "string"), ("SeverityLevel", "int")),
+    };
+
+    /// <summary>What is in quotes and is no name: columns' texts, and the words of commands and messages.</summary>
+    private static readonly string[] Texts =
+        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ", "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}"];
+
+    private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();
+
+    [Fact]
+    public async Task Kusto_parses_them_and_knows_every_column()
+    {
+        var folder = Path.GetDirectoryName(RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Deployment.Tests", "Telemetry", "kusto", "package.json")))!;
+        var parser = Path.Combine(folder, "node_modules", "@kusto", "language-service-next", "package.json");
+        await NodePackages.InstallAsync(folder, "Kusto's parser", parser, progress: null, CancellationToken.None);
+        var misspelt = new Dictionary<string, string> { ["misspelt column"] = "AppMetrics | where Nam == 'x'", ["misspelt operator"] = "AppMetrics | sumarize count()" };
+        var asked = JsonSerializer.Serialize(new { tables = Tables, queries = Queries.Concat(misspelt).ToDictionary() });
+        var found = JsonSerializer.Deserialize<Dictionary<string, string[]>>(await CheckAsync(folder, asked))!;
+        Assert.Equal(Queries.Count + 2, found.Count);
+        Assert.All(found, one => Assert.True(one.Value.Length > 0 == misspelt.ContainsKey(one.Key), $"{one.Key}: {string.Join("; ", one.Value)}"));
+    }
+
+    [Fact]
+    public void They_ask_for_nothing_that_the_code_does_not_emit()
+    {
+        HashSet<string> known =
+        [
+            .. Texts, .. Names(typeof(TelemetryNames.Spans)), .. Names(typeof(TelemetryNames.Tags)), .. Names(typeof(TelemetryNames.Instruments)), .. Names(typeof(TelemetryNames.Logs)),
+            $"{TelemetryNames.Logs.LoadSeen}", TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(), .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
+        ];
+        foreach (var (name, query) in Queries)
+        {
+            var unknown = Literal().Matches(query).Select(literal => literal.Groups["text"].Value).Where(literal => !known.Contains(literal)).ToList();
+            Assert.True(unknown.Count == 0, $"{name} asks for '{string.Join("', '", unknown)}'");
+        }
+    }
+
+    [Fact]
+    public void The_workbook_shows_every_instrument()
+    {
+        var shown = Queries.Values.SelectMany(query => Literal().Matches(query)).Select(literal => literal.Groups["text"].Value).ToHashSet();
+        Assert.Equal([], Names(typeof(TelemetryNames.Instruments)).Where(name => !shown.Contains(name)));
+        Assert.Equal([], Names(typeof(TelemetryNames.Spans)).Where(name => !shown.Contains(name)));
+    }
+
+    private static IReadOnlyList<string> Names(Type kind) => Constants.Of(kind);
+
+    private static IEnumerable<string> States<T>()
+        where T : struct, Enum => Enum.GetNames<T>().Select(name => name.ToLowerInvariant());
+
+    private static Dictionary<string, string> With(params (string Name, string Type)[] columns) => Common.Concat(columns.ToDictionary(column => column.Name, column => column.Type)).ToDictionary();
+
+    private static Dictionary<string, string> ReadQueries()
+    {
+        var infra = Path.GetDirectoryName(RepositoryFile.Path(Path.Combine("infra", "workbook.json")))!;
+        var queries = Directory.GetFiles(Path.Combine(infra, "alerts"), "*.kql")
+            .ToDictionary(file => Path.GetFileName(file), file => string.Join('\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
+        Assert.Equal(3, queries.Count);
+        using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
+        foreach (var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
+            queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
+        var documented = DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto").Select((query, index) => ($"{document}, query {index + 1}", query))).ToList();
+        Assert.NotEmpty(documented);
+        foreach (var (name, query) in documented)
+            queries.Add(name, query);
+        return queries;
+    }
+
+    private static async Task<string> CheckAsync(string folder, string input)
+    {
+        using var node = new Process
+        {
+            StartInfo = new ProcessStartInfo("node", "check-queries.cjs") { WorkingDirectory = folder, UseShellExecute = false, RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true },
+        };
+        node.Start();
+        var (output, error) = (node.StandardOutput.ReadToEndAsync(), node.StandardError.ReadToEndAsync());
+        await node.StandardInput.WriteAsync(input);
+        node.StandardInput.Close();
+        await node.WaitForExitAsync();
+        Assert.True(node.ExitCode == 0, await error);
+        return await output;
+    }
+
+    [GeneratedRegex("""
+        "(?<text>([^"\\]|\\.)*)"
+        """, RegexOptions.IgnorePatternWhitespace | RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 1000)]
+    private static partial Regex Literal();
+}

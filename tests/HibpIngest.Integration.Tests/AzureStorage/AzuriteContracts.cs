@@ -1,0 +1,52 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AzureStorage;
+
+internal static class AzuriteStorage
+{
+    /// <summary>A fresh storage account of the emulator.</summary>
+    public static async Task<StorageAccount> OpenAsync(StorageOptions? options = null) =>
+        StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance, options);
+}
+
+public sealed class AzureAccountTableTests : AccountTableContract
+{
+    protected override async Task<IAccountTable> NewTableAsync()
+    {
+        var table = (await AzuriteStorage.OpenAsync()).Table;
+        await table.CreateAsync(CancellationToken.None);
+        return table;
+    }
+}
+
+public sealed class AzureStoreRegisterTests : StoreRegisterContract
+{
+    protected override async Task<IStoreRegister> NewRegisterAsync()
+    {
+        var register = (await AzuriteStorage.OpenAsync()).Register;
+        await register.CreateAsync(CancellationToken.None);
+        return register;
+    }
+}
+
+public sealed class AzureMessageQueueTests : MessageQueueContract
+{
+    protected override async Task<IMessageQueue> NewQueueAsync()
+    {
+        var queue = (await AzuriteStorage.OpenAsync()).Queues.Get("breach-test");
+        await queue.CreateAsync(CancellationToken.None);
+        return queue;
+    }
+}
+
+public sealed class AzureBreachBlobsTests : BreachBlobsContract
+{
+    protected override async Task<IBreachBlobs> NewContainerAsync()
+    {
+        var blobs = (await AzuriteStorage.OpenAsync()).Blobs;
+        await blobs.CreateAsync(CancellationToken.None);
+        return blobs;
+    }
+}

@@ -1,0 +1,379 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Diagnostics.Tracing;
+using System.Text;
+using Azure.Storage;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Specialized;
+using Azure.Storage.Queues;
+using Azure.Storage.Sas;
+using HibpIngest.AzureStorage;
+using HibpIngest.AzureStorage.Blobs;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Stores;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AzureStorage;
+
+public sealed class StorageAccountTests
+{
+    private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };
+
+    [Fact]
+    public async Task A_shared_access_signature_opens_all_of_it_and_an_expired_one_nothing()
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var good = StorageAccount.Open(WithSignature(connection, DateTimeOffset.MaxValue.AddDays(-1)), NullLoggerFactory.Instance, Quick);
+        await UseAllAsync(good);
+
+        using var expired = StorageAccount.Open(WithSignature(connection, DateTimeOffset.UnixEpoch.AddYears(40)), NullLoggerFactory.Instance, Quick);
+        await AssertRefusedAsync(expired);
+    }
+
+    [Fact]
+    public async Task A_wrong_key_is_refused()
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using (var good = StorageAccount.Open(connection, NullLoggerFactory.Instance, Quick))
+            await UseAllAsync(good);
+        var key = connection.Split("AccountKey=")[1].Split(';')[0];
+        using var wrong = StorageAccount.Open(connection.Replace(key, LoopbackServer.Key, StringComparison.Ordinal), NullLoggerFactory.Instance, Quick);
+        await AssertRefusedAsync(wrong);
+    }
+
+    [Fact]
+    public async Task What_was_never_created_is_a_refusal_that_names_the_operation()
+    {
+        using var store = await AzuriteStorage.OpenAsync(Quick);
+        await AssertRefusedAsync(store);
+        var error = await Assert.ThrowsAsync<StoreMissingException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        Assert.Matches(@"^upsert of 2 accounts( \(number 1 of them\))? failed: status 404 \(TableNotFound\)$", error.Message);
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Blobs.FindAsync("a.zip", CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Register.GetIdentityAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").GetDepthAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Names_and_prefixes_keep_two_stores_apart_in_one_account()
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var first = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        using var second = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { AccountsTable = "other", RegisterTable = "otherstore", BreachContainer = "drops", QueuePrefix = "test-" });
+        await UseAllAsync(first);
+        await AssertRefusedAsync(second);
+        await UseAllAsync(second);
+    }
+
+    [Fact]
+    public async Task Queue_bodies_that_are_plain_text_are_taken_as_they_are()
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        var queue = store.Queues.Get("breach-test");
+        await queue.CreateAsync(CancellationToken.None);
+        var raw = new QueueClient(connection, "breach-test");
+        await raw.SendMessageAsync("""{"v":1}""");
+        await raw.SendMessageAsync("/////w=="); // base64 of bytes that are no text
+        Assert.Equal(["""{"v":1}""", "/////w=="], (await queue.PeekAsync(2, CancellationToken.None)).Select(message => message.Body));
+
+        await queue.ClearAsync(CancellationToken.None);
+        await queue.SendAsync("""{"v":2}""", TimeSpan.Zero, CancellationToken.None);
+        var sent = (await raw.PeekMessageAsync()).Value;
+        Assert.Equal("""{"v":2}""", Encoding.UTF8.GetString(Convert.FromBase64String(sent.MessageText)));
+        Assert.InRange(sent.ExpiresOn!.Value.Year, 3000, 9999);
+    }
+
+    [Fact]
+    public async Task An_upload_goes_on_with_the_blocks_that_are_there()
+    {
+        const int MiB = 1024 * 1024;
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await store.Blobs.CreateAsync(CancellationToken.None);
+        var content = new byte[26 * MiB];
+        new Random(17).NextBytes(content);
+        using var stop = new CancellationTokenSource();
+        var stopping = new StopAt(16 * MiB, stop);
+        await Assert.ThrowsAnyAsync<Exception>(() => store.Blobs.UploadAsync("a.zip", new StoppingStream(content, 16 * MiB, stopping.Reached), stopping, stop.Token));
+
+        var staged = 0;
+        using var client = new HttpClient(new CountingHandler(request =>
+        {
+            if (request.RequestUri!.Query.Contains("comp=block&", StringComparison.Ordinal))
+                Interlocked.Increment(ref staged);
+        }));
+        var blob = new BlockBlobClient(connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
+        await BlockUpload.RunAsync(blob, new MemoryStream(content), null, CancellationToken.None);
+        Assert.Equal(2, staged); // four blocks, two of which were there
+        using var back = new MemoryStream();
+        await blob.DownloadToAsync(back);
+        Assert.True(content.AsSpan().SequenceEqual(back.ToArray()));
+    }
+
+    [Fact]
+    public async Task Ranges_are_fetched_once_each_and_ahead_of_a_reader_that_goes_forward()
+    {
+        const int Range = BlobVersionStream.RangeBytes;
+        var connection = await AzuriteFixture.NewAccountAsync();
+        using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
+        await store.Blobs.CreateAsync(CancellationToken.None);
+        var content = new byte[(4 * Range) + 1000];
+        var version = await store.Blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
+
+        var fetched = new List<string>();
+        using var client = new HttpClient(new CountingHandler(request =>
+        {
+            lock (fetched)
+                fetched.Add(request.Headers.TryGetValues("x-ms-range", out var range) ? range.First() : request.Method.Method);
+        }));
+        var blob = new BlobClient(connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
+        await using var stream = new BlobVersionStream(blob, version, content.Length);
+        static string Bytes(long from, long to) => $"bytes={from}-{to - 1}";
+
+        // A zip's directory, back and forth, and an entry's head: no more than what lies around them.
+        const int Grain = BlobVersionStream.GrainBytes;
+        var buffer = new byte[200_000];
+        foreach (var at in (long[])[content.Length - 22, content.Length - 900, 0, content.Length - 500, 30])
+        {
+            stream.Position = at;
+            await stream.ReadExactlyAsync(buffer.AsMemory(0, 20));
+        }
+
+        Assert.Equal([Bytes(4L * Range, content.Length), Bytes(0, Grain)], fetched);
+
+        // An entry's content: what is asked for, then as much ahead as has been read.
+        await stream.ReadExactlyAsync(buffer.AsMemory(0, 100_000));
+        Assert.Equal([Bytes(Grain, 7 * Grain)], fetched.Skip(2));
+        await stream.ReadExactlyAsync(buffer.AsMemory(0, 14_000));
+        Assert.Equal([Bytes(7 * Grain, 14 * Grain)], fetched.Skip(3));
+        await stream.CopyToAsync(Stream.Null);
+        var ranges = fetched.Distinct()
+            .Select(range => range["bytes=".Length..].Split('-').Select(long.Parse).ToArray()).OrderBy(range => range[0]).ToList();
+        Assert.Equal(0, ranges[0][0]);
+        Assert.Equal(content.Length - 1, ranges[^1][1]);
+        Assert.All(ranges.Zip(ranges.Skip(1)), pair => Assert.Equal(pair.First[1] + 1, pair.Second[0]));
+        Assert.Contains(ranges, range => range[1] + 1 - range[0] == Range);
+        Assert.InRange(fetched.Count, ranges.Count, ranges.Count + 1); // the last one may have been dropped meanwhile
+        Assert.InRange(ranges.Count, 5, 20);
+    }
+
+    [Theory]
+    [InlineData(400)]
+    [InlineData(401)]
+    [InlineData(403)]
+    [InlineData(404)]
+    [InlineData(409)]
+    [InlineData(412)]
+    [InlineData(500)]
+    [InlineData(503)]
+    [InlineData(507)]
+    public async Task No_error_repeats_an_address_or_a_key(int status)
+    {
+        // What the service says may hold the request and the string that was signed.
+        var told = $"alice.secret@private.example {LoopbackServer.Key} /loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
+        // A throttled transaction is sent again until the slice's patience ends: here as soon as it is.
+        CancellationTokenSource patience = null!;
+        var requests = 0;
+        await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
+        {
+            if (status == 503 && ++requests > 1)
+                await patience.CancelAsync();
+            var isBatch = context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal);
+            await (isBatch && status != 401
+                ? LoopbackServer.FailAsync(context, status, told, 0, told)
+                : LoopbackServer.JsonAsync(context, status, $$$$"""{"odata.error":{"code":"{{{{told}}}}","message":{"lang":"","value":"{{{{told}}}}"}}}"""));
+        });
+        using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
+        Func<Task>[] calls =
+        [
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret", "bob.secret"),
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret"),
+            () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
+            () => store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+        ];
+        foreach (var call in calls)
+        {
+            (patience, requests) = (new CancellationTokenSource(), 0);
+            var error = await Assert.ThrowsAnyAsync<HibpException>(call);
+            patience.Dispose();
+            Assert.Contains($"status {status}", error.Message, StringComparison.Ordinal);
+            AssertSilent(error.ToString());
+        }
+    }
+
+    [Fact]
+    public async Task No_trace_and_no_log_holds_an_address()
+    {
+        using var events = new AzureCoreEvents();
+        var traces = new ConcurrentQueue<string>();
+        using var listener = new ActivityListener
+        {
+            ShouldListenTo = _ => true,
+            Sample = (ref ActivityCreationOptions<ActivityContext> _) => ActivitySamplingResult.AllDataAndRecorded,
+            ActivityStopped = activity => traces.Enqueue($"{activity.DisplayName} {string.Join(' ', activity.TagObjects.Select(tag => $"{tag.Key}={tag.Value}"))}"),
+        };
+        ActivitySource.AddActivityListener(listener);
+        using var store = await AzuriteStorage.OpenAsync();
+        await store.Table.CreateAsync(CancellationToken.None);
+        await store.Table.UpsertAsync("hidden.example", 1, "alice.hidden", "bob.hidden");
+        await store.Table.UpsertAsync("hidden.example", 2, "alice.hidden");
+        await store.Table.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
+        await store.Table.RemoveMarkAsync("hidden.example", ["alice.hidden", "bob.hidden"], 1, CancellationToken.None);
+        await store.Table.WalkAsync(2);
+        await store.Blobs.CreateAsync(CancellationToken.None);
+
+        // The listeners do listen: another client's request is seen, and what identifies nobody.
+        using var another = new HttpClient();
+        using var answer = await another.GetAsync(new Uri($"{store.TableEndpoint}/control"));
+        Assert.Contains(traces, trace => trace.Contains("/control", StringComparison.Ordinal));
+        Assert.Contains(events.Seen, seen => seen.Contains("/breach", StringComparison.Ordinal));
+        foreach (var seen in traces.Concat(events.Seen))
+            Assert.DoesNotContain("hidden", seen, StringComparison.OrdinalIgnoreCase);
+    }
+
+    [Fact]
+    public async Task The_emulator_keeps_what_it_was_given_when_it_is_told_to()
+    {
+        var folder = Directory.CreateTempSubdirectory("hibp-emulator").FullName;
+        try
+        {
+            await using (var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None))
+            {
+                using var store = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+                Assert.True(store.IsEmulator);
+                await UseAllAsync(store);
+            }
+
+            await using var again = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None);
+            using var kept = StorageAccount.Open(again.ConnectionString, NullLoggerFactory.Instance);
+            Assert.Equal([1], await kept.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+            Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+            Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+
+    private static void AssertSilent(string text)
+    {
+        foreach (var secret in (string[])["secret", "private.example", LoopbackServer.Key])
+            Assert.DoesNotContain(secret, text, StringComparison.OrdinalIgnoreCase);
+    }
+
+    private static async Task UseAllAsync(StorageAccount store)
+    {
+        await store.Table.CreateAsync(CancellationToken.None);
+        await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
+        Assert.Equal([1], await store.Table.GetMarksAsync("example.com", "b+rt", 1, CancellationToken.None));
+        var listed = new List<string>();
+        await foreach (var alias in store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None))
+            listed.Add(alias);
+        Assert.Equal(["anna", "b+rt"], listed);
+        await store.Register.CreateAsync(CancellationToken.None);
+        await store.Register.MarkOpenAsync(1, CancellationToken.None);
+        Assert.Single(await store.Register.ListOpenAsync(CancellationToken.None));
+        await store.Blobs.CreateAsync(CancellationToken.None);
+        await store.Blobs.WriteSmallAsync("a.json", "{}"u8.ToArray(), CancellationToken.None);
+        Assert.Equal("{}"u8.ToArray(), await store.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+        var queue = store.Queues.Get("breach-test");
+        await queue.CreateAsync(CancellationToken.None);
+        await queue.SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
+        Assert.Single(await queue.PeekAsync(32, CancellationToken.None));
+    }
+
+    private static async Task AssertRefusedAsync(StorageAccount store)
+    {
+        Func<Task>[] calls =
+        [
+            () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
+            () => store.Table.UpsertAsync("example.com", 1, "anna"),
+            () => store.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Table.RemoveMarkAsync(1, 0, null, CancellationToken.None),
+            () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None),
+            () => store.Register.GetIdentityAsync(CancellationToken.None),
+            () => store.Register.AddReceiptAsync(new BlobVersion("a.zip", "\"1\""), CancellationToken.None),
+            () => store.Blobs.FindAsync("a.json", CancellationToken.None),
+            () => store.Blobs.OpenAsync(new BlobVersion("a.json", "\"1\""), CancellationToken.None),
+            () => store.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None),
+            () => store.Blobs.UploadAsync("a.zip", new MemoryStream([1, 2, 3]), null, CancellationToken.None),
+            () => store.Blobs.ListZipsAsync(CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+            () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
+            () => store.Queues.Get("breach-test").ReceiveAsync(1, TimeSpan.FromSeconds(1), CancellationToken.None),
+            () => store.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None),
+        ];
+        for (var i = 0; i < calls.Length; i++)
+        {
+            var error = await Record.ExceptionAsync(calls[i]);
+            Assert.True(error is StoreRefusedException, $"call {i}: {error}");
+            Assert.Matches("failed: status 40[134]", error.Message);
+            Assert.True(error.Message.Contains("status 404", StringComparison.Ordinal) == (error is StoreMissingException), $"call {i}: {error.Message}");
+        }
+    }
+
+    private static string WithSignature(string connection, DateTimeOffset expires)
+    {
+        var parts = connection.Split(';', StringSplitOptions.RemoveEmptyEntries).ToDictionary(part => part.Split('=')[0], part => part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]);
+        var builder = new AccountSasBuilder(AccountSasPermissions.All, expires, AccountSasServices.Blobs | AccountSasServices.Queues | AccountSasServices.Tables, AccountSasResourceTypes.All);
+        var signature = builder.ToSasQueryParameters(new StorageSharedKeyCredential(parts["AccountName"], parts["AccountKey"]));
+        return $"BlobEndpoint={parts["BlobEndpoint"]};QueueEndpoint={parts["QueueEndpoint"]};TableEndpoint={parts["TableEndpoint"]};SharedAccessSignature={signature}";
+    }
+
+    /// <summary>What the client libraries log.</summary>
+    private sealed class AzureCoreEvents : EventListener
+    {
+        private readonly ConcurrentQueue<string> _seen = [];
+
+        public IEnumerable<string> Seen => _seen;
+
+        protected override void OnEventSourceCreated(EventSource eventSource)
+        {
+            if (eventSource.Name.StartsWith("Azure", StringComparison.Ordinal))
+                EnableEvents(eventSource, EventLevel.Verbose);
+        }
+
+        protected override void OnEventWritten(EventWrittenEventArgs eventData) => _seen?.Enqueue($"{eventData.EventName} {string.Join(' ', eventData.Payload ?? [])}");
+    }
+
+    private sealed class CountingHandler(Action<HttpRequestMessage> count) : DelegatingHandler(new SocketsHttpHandler())
+    {
+        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+        {
+            count(request);
+            return base.SendAsync(request, cancellationToken);
+        }
+    }
+
+    /// <summary>Cancels once so many bytes are known to be there.</summary>
+    private sealed class StopAt(long bytes, CancellationTokenSource stop) : IProgress<long>
+    {
+        private readonly TaskCompletionSource _reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Reached => _reached.Task;
+
+        public void Report(long value)
+        {
+            if (value < bytes)
+                return;
+            stop.Cancel();
+            _reached.TrySetResult();
+        }
+    }
+
+    /// <summary>Gives its content up to a point, then waits for something, then fails.</summary>
+    private sealed class StoppingStream(byte[] content, int at, Task until) : MemoryStream(content)
+    {
+        public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)
+        {
+            if (Position < at)
+                return await base.ReadAsync(destination[..(int)Math.Min(destination.Length, at - Position)], cancellationToken);
+            await until;
+            throw new IOException("the disk failed");
+        }
+    }
+}

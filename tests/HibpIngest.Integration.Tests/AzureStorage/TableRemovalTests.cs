@@ -1,0 +1,270 @@
+using System.Net;
+using Azure.Core.Pipeline;
+using HibpIngest.AzureStorage;
+using HibpIngest.AzureStorage.Tables;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AzureStorage;
+
+/// <summary>
+/// What becomes of entities that somebody else changes, or has put something into, while a mark is taken off
+/// them.
+/// </summary>
+public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
+{
+    private static readonly StorageOptions Quick = new()
+    {
+        MaxRetries = 3,
+        RetryDelay = TimeSpan.FromMilliseconds(5),
+        MaxRetryDelay = TimeSpan.FromMilliseconds(20),
+    };
+
+    private readonly List<IDisposable> _clients = [];
+    private string _connection = "";
+    private StorageAccount _other = null!;
+
+    public async Task InitializeAsync()
+    {
+        _connection = await AzuriteFixture.NewAccountAsync();
+        _other = StorageAccount.Open(_connection, NullLoggerFactory.Instance);
+        await _other.Table.CreateAsync(CancellationToken.None);
+        await _other.Table.UpsertAsync("example.com", 1, "anna", "bert", "carl");
+        await _other.Table.UpsertAsync("example.com", 2, "bert");
+    }
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    public void Dispose()
+    {
+        _other.Dispose();
+        _clients.ForEach(client => client.Dispose());
+    }
+
+    [Theory]
+    [InlineData("anna")]
+    [InlineData("bert")]
+    [InlineData("anna", "bert", "carl")]
+    public async Task An_entity_that_somebody_else_changes_meanwhile_is_read_again(params string[] changed)
+    {
+        var transactions = 0;
+        var table = Open(async (request, send) =>
+        {
+            if (IsTransaction(request) && ++transactions == 1)
+                await _other.Table.UpsertAsync("example.com", 3, changed);
+            return await send();
+        });
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        await HasAsync(alias => [.. alias == "bert" ? [2] : Array.Empty<int>(), .. changed.Contains(alias) ? [3] : Array.Empty<int>()]);
+        Assert.Equal(1, transactions);
+    }
+
+    [Fact]
+    public async Task One_that_is_changed_again_and_again_is_done_in_the_end()
+    {
+        var mark = 10;
+        var table = Open(async (request, send) =>
+        {
+            if (mark < 15 && (IsTransaction(request) || request.Method == HttpMethod.Put || request.Method == HttpMethod.Delete))
+                await _other.Table.UpsertAsync("example.com", mark++, "carl");
+            return await send();
+        });
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        await HasAsync(alias => alias switch { "bert" => [2], "carl" => [10, 11, 12, 13, 14], _ => [] });
+    }
+
+    [Fact]
+    public async Task One_that_is_deleted_and_made_again_meanwhile_keeps_what_it_was_made_with()
+    {
+        var first = true;
+        var table = Open(async (request, send) =>
+        {
+            if (IsTransaction(request) && first)
+            {
+                first = false;
+                await _other.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None);
+                await _other.Table.UpsertAsync("example.com", 3, "anna");
+            }
+            return await send();
+        });
+        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        await HasAsync(alias => alias switch { "anna" => [3], "bert" => [2], _ => [] });
+    }
+
+    [Fact]
+    public async Task A_transaction_whose_answer_is_lost_has_been_done()
+    {
+        var lost = 0;
+        var table = Open(async (request, send) =>
+        {
+            var answer = await send();
+            if (!IsTransaction(request) || ++lost > 1)
+                return answer;
+            answer.Dispose();
+            throw new HttpRequestException("the answer was lost");
+        });
+        await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None);
+        await HasAsync(alias => alias == "bert" ? [2] : []);
+        Assert.InRange(lost, 2, int.MaxValue);
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(20)]
+    public async Task A_transaction_that_the_service_is_too_busy_for_is_sent_again_until_it_is_taken(int refusals)
+    {
+        var refused = 0;
+        var table = Open((request, send) => IsTransaction(request) && refused++ < refusals
+            ? Task.FromResult(TooBusy())
+            : send());
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        await HasAsync(alias => alias == "bert" ? [2] : []);
+        Assert.Equal(refusals + 1, refused);
+    }
+
+    [Fact]
+    public async Task A_wait_for_a_busy_service_ends_as_cancelled()
+    {
+        using var stop = new CancellationTokenSource();
+        var refused = 0;
+        var table = Open(async (request, send) =>
+        {
+            if (!IsTransaction(request))
+                return await send();
+            if (++refused == 3)
+                await stop.CancelAsync();
+            return TooBusy();
+        });
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, stop.Token));
+        await HasAsync(alias => alias == "bert" ? [1, 2] : [1]);
+    }
+
+    [Fact]
+    public async Task What_somebody_else_has_put_into_an_entity_stays_as_it_is()
+    {
+        var tables = Tables((_, send) => send());
+        foreach (var alias in (string[])["anna", "carl"])
+        {
+            await tables.MergeAsync("accounts", "example.com", alias, writer =>
+            {
+                writer.WriteString("note", "kept {as} it is: ü \"quoted\"");
+                writer.WriteString("since@odata.type", "Edm.DateTime");
+                writer.WriteString("since", "2024-02-29T23:59:58.1230000Z");
+                writer.WriteString("large@odata.type", "Edm.Int64");
+                writer.WriteString("large", "9007199254740993");
+                writer.WriteNumber("part", 0.25);
+                writer.WriteNumber("count", 3);
+                writer.WriteBoolean("b12x", true);
+                writer.WriteBoolean("b7", false);
+                writer.WriteBoolean("b11", true);
+            }, "test", CancellationToken.None);
+        }
+        var before = await ReadAsync(tables, "anna");
+        Assert.Equal(11, before.Count);
+
+        // Together in a transaction, and one by itself.
+        using var throttle = new WriteThrottle(TimeProvider.System);
+        var table = new AccountTable(tables, throttle, "accounts", NullLogger<AccountTable>.Instance);
+        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert"], 1, CancellationToken.None));
+        Assert.Equal(1, await table.RemoveMarkAsync("example.com", ["carl"], 1, CancellationToken.None));
+        before.Remove("b1");
+        Assert.Equal(before, await ReadAsync(tables, "anna"));
+        Assert.Equal(before, await ReadAsync(tables, "carl"));
+    }
+
+    [Fact]
+    public async Task A_walk_goes_on_from_its_token_and_begins_anew_where_that_is_no_longer_taken()
+    {
+        var asked = new List<string>();
+        await using var server = await LoopbackServer.StartAsync((context, number, _) =>
+        {
+            asked.Add(Uri.UnescapeDataString(context.Request.QueryString.Value!));
+            if (number is 1)
+                return LoopbackServer.JsonAsync(context, 400, """{"odata.error":{"code":"InvalidInput"}}""");
+            if (number is 0)
+            {
+                context.Response.Headers["x-ms-continuation-NextPartitionKey"] = "1!8!p+/=";
+                context.Response.Headers["x-ms-continuation-NextRowKey"] = "1!8!r";
+            }
+            return LoopbackServer.JsonAsync(context, 200, """{"value":[]}""");
+        });
+        using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
+        var first = await store.Table.RemoveMarkAsync(5, 17, null, CancellationToken.None);
+        Assert.Equal(0, first.Changed);
+        Assert.NotNull(first.Token);
+        Assert.Null((await store.Table.RemoveMarkAsync(5, 17, first.Token, CancellationToken.None)).Token);
+        Assert.Equal(3, asked.Count);
+        Assert.Contains("PartitionKey ge 'h' and PartitionKey lt 'i' and b5 eq true", asked[0], StringComparison.Ordinal);
+        Assert.EndsWith("&NextPartitionKey=1!8!p+/=&NextRowKey=1!8!r", asked[1], StringComparison.Ordinal);
+        Assert.Equal(asked[0], asked[2]);
+    }
+
+    [Fact]
+    public async Task Accounts_that_lie_close_together_are_read_by_the_page_and_changed_by_the_hundred()
+    {
+        var aliases = Enumerable.Range(0, 1_000).Select(i => $"u{i:0000}").ToArray();
+        foreach (var chunk in aliases.Chunk(100))
+            await _other.Table.UpsertAsync("dense.example", 1, chunk);
+        var requests = 0;
+        var table = Open((_, send) =>
+        {
+            Interlocked.Increment(ref requests);
+            return send();
+        });
+        Assert.Equal(1_000, await table.RemoveMarkAsync("dense.example", aliases, 1, CancellationToken.None));
+        Assert.InRange(requests, 11, 12);
+    }
+
+    /// <summary>The service's answer to a transaction that it has no room for.</summary>
+    private static HttpResponseMessage TooBusy() => new(HttpStatusCode.Accepted)
+    {
+        Content = new StringContent(
+            "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"
+            + "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+            + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\r\n"
+            + "{\"odata.error\":{\"code\":\"ServerBusy\"}}\r\n--changesetresponse_x--\r\n--batchresponse_x--\r\n"),
+    };
+
+    private static bool IsTransaction(HttpRequestMessage request) =>
+        request.RequestUri!.AbsolutePath.EndsWith("$batch", StringComparison.Ordinal);
+
+    private async Task HasAsync(Func<string, int[]> marks)
+    {
+        foreach (var alias in (string[])["anna", "bert", "carl"])
+            Assert.Equal(marks(alias), await _other.Table.GetMarksAsync("example.com", alias, 20, CancellationToken.None));
+    }
+
+    private static async Task<SortedDictionary<string, string>> ReadAsync(TableService tables, string alias)
+    {
+        var entity = (await tables.GetAsync("accounts", "example.com", alias, "test", CancellationToken.None))!.Value;
+        var own = entity.EnumerateObject().Where(property => !property.Name.StartsWith("odata.", StringComparison.Ordinal)
+            && property.Name is not ("PartitionKey" or "RowKey" or "Timestamp" or "Timestamp@odata.type"));
+        return new(own.ToDictionary(property => property.Name, property => property.Value.GetRawText()), StringComparer.Ordinal);
+    }
+
+    private AccountTable Open(Around around)
+    {
+        var throttle = new WriteThrottle(TimeProvider.System);
+        _clients.Add(throttle);
+        return new AccountTable(Tables(around), throttle, "accounts", NullLogger<AccountTable>.Instance);
+    }
+
+    private TableService Tables(Around around) =>
+        new(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around)));
+
+    private HttpClient Client(Around around)
+    {
+        var client = new HttpClient(new AroundHandler(around));
+        _clients.Add(client);
+        return client;
+    }
+
+    /// <summary>Does something about a request, which it sends itself.</summary>
+    private delegate Task<HttpResponseMessage> Around(HttpRequestMessage request, Func<Task<HttpResponseMessage>> send);
+
+    private sealed class AroundHandler(Around around) : DelegatingHandler(new SocketsHttpHandler())
+    {
+        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken) =>
+            around(request, () => base.SendAsync(request, cancellationToken));
+    }
+}

@@ -1,0 +1,43 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+
+namespace HibpIngest.Integration.Tests.Azurite;
+
+public sealed class AzuriteEmulatorTests
+{
+    [Fact]
+    public async Task Is_reachable_once_started_and_gone_once_disposed()
+    {
+        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        var endpoints = Endpoints(emulator.ConnectionString);
+        Assert.Equal(3, endpoints.Distinct().Count());
+        using var client = new HttpClient();
+        foreach (var endpoint in endpoints)
+        {
+            using var answer = await client.GetAsync(endpoint);
+            Assert.NotEqual(HttpStatusCode.OK, answer.StatusCode); // not signed: refused, by the emulator
+        }
+
+        var pid = emulator.ProcessId;
+        await emulator.DisposeAsync();
+        Assert.Throws<ArgumentException>(() => Process.GetProcessById(pid));
+        await Assert.ThrowsAsync<HttpRequestException>(() => client.GetAsync(endpoints[0]));
+    }
+
+    [Fact]
+    public async Task A_taken_port_is_one_clear_error()
+    {
+        using var taken = new TcpListener(IPAddress.Loopback, 0);
+        taken.Start();
+        var port = ((IPEndPoint)taken.LocalEndpoint).Port;
+        var error = await Assert.ThrowsAsync<NotPossibleException>(() => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
+        Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
+        Assert.Contains(port.ToString(System.Globalization.CultureInfo.InvariantCulture), error.Message, StringComparison.Ordinal);
+    }
+
+    internal static Uri[] Endpoints(string connection) =>
+        [.. connection.Split(';').Where(part => part.Contains("Endpoint=", StringComparison.Ordinal)).Select(part => new Uri(part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]))];
+}

@@ -1,0 +1,325 @@
+using System.Diagnostics;
+using System.IO.Compression;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AzureStorage;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>The commands as processes, on a storage account of the emulator and a database file of the test's own.</summary>
+public sealed class CommandTests : IAsyncLifetime
+{
+    private static readonly string[] LoadProperties =
+        ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt", "finishedAt", "heldBecause", "published"];
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+
+    public async Task InitializeAsync()
+    {
+        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
+        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
+        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
+    }
+
+    public Task DisposeAsync()
+    {
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task A_breach_goes_from_its_drop_to_its_removal()
+    {
+        var zip = Zip("dump.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com,secret")) + "\nbad@localhost\n");
+        var subscribers = _folder.Write("subscribers.csv", "email,domain\nUser1@example1.com,\nadmin@example.org,example2.com\nnobody@example.net,\n");
+        var import = await JsonAsync("subscribers", "import", subscribers, "--json");
+        Assert.Equal((3, 3), (import.GetProperty("read").GetInt32(), import.GetProperty("added").GetInt32()));
+        Assert.Equal(3, (await JsonAsync("subscribers", "list", "--json")).GetProperty("subscribers").GetArrayLength());
+
+        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+
+        var load = await JsonAsync(
+            "drop", zip, "--breach", "Tiny", "--title", "Tiny Inc", "--domain", "tiny.example", "--date", "2020-01-02", "--data-class", "Email addresses", "--data-class", "Passwords",
+            "--verified", "--notify", "hold", "--wait", "--json");
+        Assert.Equal(LoadProperties, Names(load));
+        Assert.Equal(["pending", "queued", "done", "failed"], Names(load.GetProperty("slices")));
+        Assert.Equal(("Tiny", "Tiny.zip", "held"), (Text(load, "breach"), Text(load, "blob"), Text(load, "state")));
+        Assert.Equal((300, 1, 1, 2), (Number(load, "accounts"), Number(load, "rejected"), Number(load, "batches"), Number(load, "notifications")));
+        Assert.Equal(1, Number(load.GetProperty("slices"), "done"));
+        Assert.Equal(JsonValueKind.Null, load.GetProperty("error").ValueKind);
+        var number = load.GetProperty("load").GetInt64().ToString(System.Globalization.CultureInfo.InvariantCulture);
+
+        // Held, so nobody was told yet; 43 of the numbers below 300 leave 2 when divided by 7.
+        var preview = (await JsonAsync("notify", "Tiny", "--dry-run", "--json")).GetProperty("notifications").EnumerateArray()
+            .Select(line => (Text(line, "email"), line.GetProperty("domain").GetString(), Number(line, "accounts"))).Order();
+        Assert.Equal([("admin@example.org", "example2.com", 43), ("user1@example1.com", null, 1)], preview);
+        Assert.Equal(2, Number(await JsonAsync("hold", "tiny", "--json"), "notifications"));
+        Assert.Equal(2, Number(await JsonAsync("notify", "tiny", "--json"), "notifications"));
+        await UntilDoneAsync();
+        Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
+        Assert.Contains("no load of Tiny is held", (await RunAsync("notify", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("nothing left to hold", (await RunAsync("hold", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
+
+        var found = await JsonAsync("lookup", " USER1@example1.com", "--json");
+        Assert.Equal(["account", "breaches"], Names(found));
+        Assert.Equal("user1@example1.com", Text(found, "account"));
+        var breach = Assert.Single(found.GetProperty("breaches").EnumerateArray());
+        Assert.Equal(("Tiny", "Tiny Inc", "tiny.example", "2020-01-02"), (Text(breach, "name"), Text(breach, "title"), Text(breach, "domain"), Text(breach, "breachDate")));
+        Assert.True(breach.GetProperty("isVerified").GetBoolean());
+        Assert.Contains("Tiny (Tiny Inc)", (await RunAsync("lookup", "user1@example1.com")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Contains("in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
+
+        (await RunAsync("breach", "hide", "Tiny")).Succeeded();
+        Assert.Empty((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
+        (await RunAsync("breach", "show", "tiny")).Succeeded();
+        Assert.Single((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
+
+        var slice = Assert.Single((await JsonAsync("slices", "Tiny", "--json")).GetProperty("slices").EnumerateArray());
+        Assert.Equal((1, 300, "done"), (Number(slice, "first"), Number(slice, "last"), Text(slice, "state")));
+        Assert.Empty((await JsonAsync("slices", "Tiny", "--failed", "--json")).GetProperty("slices").EnumerateArray());
+        Assert.Equal(1, Number(await JsonAsync("requeue", "Tiny", "--slice", "1", "--json"), "requeued"));
+        await UntilDoneAsync();
+        Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
+
+        Assert.Empty((await JsonAsync("purge", "--older-than", "1", "--json")).GetProperty("loads").EnumerateArray());
+        Assert.Equal(300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
+        Assert.Contains("purged", (await RunAsync("requeue", "Tiny", "--all")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("only a failed load", (await RunAsync("resume", number)).FailedWithOneLine(), StringComparison.Ordinal);
+
+        var empty = await RunAsync("drop", Zip("Nothing.zip", "no account in here"), "--wait", "--json");
+        Assert.Equal("failed", Text(empty.Json, "state"));
+        Assert.Equal(1, empty.ExitCode);
+        Assert.Contains("no account in it", Assert.Single(empty.Error.Split('\n'), line => line.StartsWith("error: ", StringComparison.Ordinal)), StringComparison.Ordinal);
+
+        Assert.Equal(300, Number(await JsonAsync("breach", "remove", "Tiny", "--yes", "--json"), "entities"));
+        Assert.Empty((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
+        Assert.Equal("Nothing", Text(Assert.Single((await JsonAsync("breaches", "--json")).GetProperty("breaches").EnumerateArray()), "name"));
+        Assert.Contains("no breach 'Tiny'", (await RunAsync("status", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
+
+        var ended = await host.TerminateAsync();
+        Assert.Equal(143, ended.ExitCode);
+        Assert.EndsWith("stopped", ended.Error.TrimEnd(), StringComparison.Ordinal);
+        // What a host says goes into log files.
+        Assert.DoesNotContain("@", ended.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Status_of_stores_without_a_load_is_empty_lists_of_the_agreed_shape()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var status = await JsonAsync("status", "--json");
+        Assert.Equal(["loads", "queues"], Names(status));
+        Assert.Empty(status.GetProperty("loads").EnumerateArray());
+        Assert.Equal(["breach-ingest", "breach-slices", "breach-match", "breach-mail"], status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
+        Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison"], Names(queue)));
+
+        // A second database is not what the table was filled from.
+        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");
+        (await RunAsync("database", "upgrade")).Succeeded();
+        Assert.Contains("belongs to another database", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("head -1")]
+    [InlineData("head -12")]
+    [InlineData("true")]
+    public async Task Watching_ends_quietly_with_whoever_reads_it(string reader)
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
+        Assert.Equal((141, ""), (exitCode, error));
+        Assert.Equal(reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture), output.Split('\n').Length - 1);
+    }
+
+    [Fact]
+    public async Task What_nobody_reads_to_its_end_is_done_all_the_same()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        Assert.Equal((0, "", ""), await ShellAsync("status --json | true; exit ${PIPESTATUS[0]}"));
+    }
+
+    [Fact]
+    public async Task A_drop_that_cannot_work_is_refused_before_anything_is_uploaded()
+    {
+        Assert.Contains("no zip archive", (await RunAsync("drop", _folder.Write("text.zip", "a,b\nc,d\n"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("no zip archive", (await RunAsync("drop", _folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("ends in .zip", (await RunAsync("drop", Zip("dump.rar", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("@", (await RunAsync("drop", Zip("x.zip", "a@b.example"), "--breach", "a@b")).FailedWithOneLine(), StringComparison.Ordinal);
+        var described = Zip("Described.zip", "a@b.example");
+        _folder.Write("Described.json", "{ \"Title\": ");
+        Assert.Contains("not JSON", (await RunAsync("drop", described)).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("empty", (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, "", "drop", Zip("Locked.zip", "a@b.example"), "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
+
+        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        await account.Blobs.CreateAsync(CancellationToken.None);
+        Assert.Empty(await account.Blobs.ListZipsAsync(CancellationToken.None).ToListAsync());
+    }
+
+    [Fact]
+    public async Task A_drop_uploads_the_zip_and_what_is_known_of_it_and_needs_no_database()
+    {
+        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        var first = Zip("Adobe.2.zip", "a@b.example");
+        _folder.Write("Adobe.json", "{\"Title\":\"Beside it\",\"IsSensitive\":true}");
+        var drop = await JsonAsync("drop", first, "--json");
+        Assert.Equal(("Adobe", "Adobe.2.zip"), (Text(drop, "breach"), Text(drop, "blob")));
+        var uploaded = await account.Blobs.ReadSmallAsync("Adobe.json", 1000, CancellationToken.None);
+        Assert.Equal("{\"Title\":\"Beside it\",\"IsSensitive\":true}", Encoding.UTF8.GetString(uploaded!));
+
+        var second = Zip("whatever.zip", "a@b.example");
+        drop = await JsonAsync("drop", second, "--breach", "Site.2", "--stealer-log", "--notify", "hold", "--json");
+        Assert.Equal(("Site.2", "Site.2.zip"), (Text(drop, "breach"), Text(drop, "blob")));
+        var metadata = Breaches.BreachMetadata.Parse((await account.Blobs.ReadSmallAsync("Site.2.json", 1000, CancellationToken.None))!);
+        Assert.Equal(("Site.2", Breaches.BreachFlags.StealerLog, Breaches.NotifyMode.Hold), (metadata.Name, metadata.Flags, metadata.Notify));
+
+        var blobs = await account.Blobs.ListZipsAsync(CancellationToken.None).ToListAsync();
+        Assert.Equal(["Adobe.2.zip", "Site.2.zip"], blobs.Select(blob => blob.Version.Name));
+        Assert.Equal([new FileInfo(first).Length, new FileInfo(second).Length], blobs.Select(blob => blob.Length));
+        Assert.False(File.Exists(_variables["HIBP_DATABASE"]));
+    }
+
+    [Fact]
+    public async Task Poison_is_listed_requeued_and_purged()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        var poison = account.Queues.Get("breach-slices-poison");
+        await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, CancellationToken.None);
+
+        var listed = Assert.Single((await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
+        Assert.Equal(("breach-slices", 1), (Text(listed, "queue"), Number(listed, "messages")));
+        Assert.Equal("{\"load\":1}", Text(Assert.Single(listed.GetProperty("head").EnumerateArray()), "body"));
+        Assert.Equal(4, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
+
+        Assert.Equal(1, Number(await JsonAsync("poison", "requeue", "breach-slices", "--json"), "messages"));
+        Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, CancellationToken.None)).Body);
+
+        await poison.SendAsync("{\"load\":2}", TimeSpan.Zero, CancellationToken.None);
+        Assert.Equal(1, Number(await JsonAsync("poison", "purge", "breach-slices", "--json"), "messages"));
+        Assert.Empty(await poison.PeekAsync(32, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_subscriber_file_with_a_bad_line_is_refused_whole()
+    {
+        var file = _folder.Write("subscribers.csv", "email,domain\ngood@example.com,\nnot an address,\n");
+        var line = (await RunAsync("subscribers", "import", file)).FailedWithOneLine();
+        Assert.Contains("line 3", line, StringComparison.Ordinal);
+        Assert.Empty((await JsonAsync("subscribers", "list", "--json")).GetProperty("subscribers").EnumerateArray());
+    }
+
+    [Fact]
+    public async Task The_database_is_upgraded_once()
+    {
+        var first = await JsonAsync("database", "upgrade", "--json");
+        Assert.Equal(0, Number(first, "from"));
+        Assert.True(Number(first, "to") > 0);
+        var second = await JsonAsync("database", "upgrade", "--json");
+        Assert.Equal(Number(first, "to"), Number(second, "from"));
+    }
+
+    [Fact]
+    public async Task A_lookup_of_what_is_no_address_fails_without_repeating_it()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
+        Assert.Contains("no email address", line, StringComparison.Ordinal);
+        Assert.DoesNotContain("somebody", line, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Doctor_says_what_works_and_fails_where_something_needed_does_not()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var well = await JsonAsync("doctor", "--json");
+        Assert.True(well.GetProperty("ok").GetBoolean());
+        Assert.DoesNotContain(well.GetProperty("checks").EnumerateArray(), check => Text(check, "state") == "broken");
+
+        // Another key than the account's: it answers, and refuses.
+        var key = "AccountKey=";
+        var connection = _variables["HIBP_STORAGE"];
+        var at = connection.IndexOf(key, StringComparison.Ordinal) + key.Length;
+        _variables["HIBP_STORAGE"] = connection[..at] + Convert.ToBase64String(new byte[64]) + connection[connection.IndexOf(';', at)..];
+        _variables["HIBP_MAILPERSECOND"] = "10";
+        var ill = await RunAsync("doctor", "--json");
+        Assert.Equal(1, ill.ExitCode);
+        var states = ill.Json.GetProperty("checks").EnumerateArray().ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
+        Assert.Equal(("broken", "broken", "broken", "ok", "missing"), (states["blobs"], states["queues"], states["tables"], states["database"], states["settings"]));
+        Assert.DoesNotContain(Convert.ToBase64String(new byte[64]), ill.Output + ill.Error, StringComparison.Ordinal);
+        Assert.Contains("error: ", ill.Error, StringComparison.Ordinal);
+
+        (await RunAsync("status")).FailedWithOneLine();
+    }
+
+    [Fact]
+    public async Task A_sample_is_the_same_for_the_same_seed()
+    {
+        var written = await JsonAsync("sample", "--accounts", "1000", "--seed", "5", "A.zip", "--json");
+        Assert.Equal(1000, Number(written, "accounts"));
+        (await RunAsync("sample", "--accounts", "1000", "--seed", "5", "B.zip")).Succeeded();
+        (await RunAsync("sample", "--accounts", "1000", "--seed", "6", "C.zip")).Succeeded();
+        Assert.Equal(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "B.zip")));
+        Assert.NotEqual(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "C.zip")));
+        Assert.Empty(Directory.GetFiles(_folder.Path, "*.part"));
+    }
+
+    /// <summary>A command line as a shell takes it: pipes, redirections and all.</summary>
+    private async Task<(int ExitCode, string Output, string Error)> ShellAsync(string line)
+    {
+        var start = new ProcessStartInfo("bash", ["-c", $"dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' {line}"])
+        {
+            WorkingDirectory = _folder.Path,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (var (name, value) in _variables)
+            start.Environment[name] = value;
+        using var shell = Process.Start(start)!;
+        try
+        {
+            var output = shell.StandardOutput.ReadToEndAsync();
+            var error = shell.StandardError.ReadToEndAsync();
+            await shell.WaitForExitAsync().WaitAsync(TimeSpan.FromMinutes(1));
+            return (shell.ExitCode, await output, await error);
+        }
+        finally
+        {
+            shell.Kill(entireProcessTree: true);
+        }
+    }
+
+    private async Task UntilDoneAsync()
+    {
+        // Each look is a process of its own, which is pause enough.
+        for (var looks = 0; looks < 200; looks++)
+        {
+            var load = Assert.Single((await JsonAsync("status", "Tiny", "--json")).GetProperty("loads").EnumerateArray());
+            if (Text(load, "state") == "done")
+                return;
+        }
+        Assert.Fail("the load is not done");
+    }
+
+    private string Zip(string name, string text)
+    {
+        using var bytes = new MemoryStream();
+        using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
+        using (var entry = new StreamWriter(zip.CreateEntry("dump.csv").Open()))
+            entry.Write(text);
+        return _folder.Write(name, bytes.ToArray());
+    }
+
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    private async Task<JsonElement> JsonAsync(params string[] arguments) => (await RunAsync(arguments)).Succeeded().Json;
+
+    private static IEnumerable<string> Names(JsonElement element) => element.EnumerateObject().Select(property => property.Name);
+
+    private static string Text(JsonElement element, string property) => element.GetProperty(property).GetString()!;
+
+    private static long Number(JsonElement element, string property) => element.GetProperty(property).GetInt64();
+}

@@ -1,0 +1,90 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>What can't be undone is asked about where somebody can be asked, and refused where nobody can.</summary>
+public sealed class ConfirmationTests : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+    private PipelineRig _rig = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await PipelineRig.StartAsync();
+        await _rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 10))));
+        await _rig.RunToEndAsync();
+        _variables["HIBP_STORAGE"] = _rig.Connection;
+        _variables["HIBP_DATABASE"] = _rig.DatabaseFile;
+    }
+
+    public async Task DisposeAsync()
+    {
+        await _rig.DisposeAsync();
+        _folder.Dispose();
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("n\n")]
+    [InlineData("Adobe\n")]
+    public async Task Where_nobody_can_be_asked_nothing_is_removed(string input)
+    {
+        var refused = await HibpProcess.RunWithInputAsync(_folder.Path, _variables, input, "breach", "remove", "Adobe");
+        AssertRefused(refused.ExitCode, refused.Error.TrimEnd().Split(Environment.NewLine));
+        await AssertThereAsync();
+        (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, input, "breach", "remove", "Adobe", "--yes")).Succeeded();
+        Assert.Empty(await _rig.TableAsync());
+    }
+
+    [Theory]
+    [InlineData("2>messages")]
+    [InlineData("2>messages </dev/null")]
+    [InlineData("</dev/null")]
+    [InlineData("2>&1 | tee messages; exit ${PIPESTATUS[0]}")]
+    public async Task On_half_a_terminal_nobody_can_be_asked(string redirection)
+    {
+        var command = $"breach remove Adobe {redirection}";
+        await using var terminal = new TerminalProcess(_folder.Path, new Dictionary<string, string>(_variables) { ["SHELL"] = "/bin/bash" }, command);
+        var (exitCode, shown) = await terminal.EndAsync();
+        var messages = Path.Combine(_folder.Path, "messages");
+        var said = File.Exists(messages) ? await File.ReadAllTextAsync(messages) : shown[shown.IndexOf("error:", StringComparison.Ordinal)..]; // after what readies the terminal
+        AssertRefused(exitCode, said.TrimEnd().ReplaceLineEndings().Split(Environment.NewLine));
+        await AssertThereAsync();
+    }
+
+    [Theory]
+    [InlineData("xterm", "")]
+    [InlineData("dumb", "")]
+    [InlineData("xterm", " >result")]
+    public async Task On_a_terminal_the_name_is_typed(string term, string redirection)
+    {
+        var variables = new Dictionary<string, string>(_variables) { ["TERM"] = term };
+        foreach (var (keys, expected) in new[] { ("y\r", 1), ("\r", 1), ("adobe\r", 1), ("\u0004", 1), ("\u0003", 130) })
+        {
+            await using var terminal = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
+            await terminal.SeesAsync("Type its name to go on: ");
+            await terminal.TypeAsync(keys);
+            var (exitCode, shown) = await terminal.EndAsync();
+            Assert.Equal(expected, exitCode);
+            if (expected == 1)
+                Assert.Contains("error: nothing was done", shown, StringComparison.Ordinal);
+            await AssertThereAsync();
+        }
+        await using var last = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
+        await last.SeesAsync("This takes Adobe off every account, and can't be undone. Type its name to go on: ");
+        await last.TypeAsync("Adobe\r");
+        Assert.Equal(0, (await last.EndAsync()).ExitCode);
+        Assert.Empty(await _rig.TableAsync());
+    }
+
+    private static void AssertRefused(int exitCode, string[] lines)
+    {
+        Assert.Equal(["error: nobody can be asked here (input and messages have to be a terminal's): breach remove needs --yes", "see: hibp breach remove --help"], lines);
+        Assert.Equal(2, exitCode);
+    }
+
+    private async Task AssertThereAsync()
+    {
+        Assert.Equal(10, (await _rig.TableAsync()).Count);
+        Assert.NotNull(await _rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None));
+    }
+}

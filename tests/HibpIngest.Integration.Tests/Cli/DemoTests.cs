@@ -1,0 +1,42 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>hibp demo, as somebody sees it who has just cloned the repository.</summary>
+public sealed class DemoTests : IDisposable
+{
+    private static readonly Dictionary<string, string> NoVariables = [];
+
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task The_sample_goes_all_the_way()
+    {
+        var demo = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", "--json")).Succeeded();
+        var document = demo.Json;
+        Assert.Equal(
+            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds"], document.EnumerateObject().Select(property => property.Name));
+        Assert.Equal(["ingest", "upsert", "notify", "total"], document.GetProperty("seconds").EnumerateObject().Select(property => property.Name));
+        Assert.Equal("Contoso", document.GetProperty("breach").GetString());
+        var accounts = document.GetProperty("accounts").GetInt64();
+        Assert.True(accounts > 0);
+        Assert.Equal(accounts, document.GetProperty("entities").GetInt64());
+        Assert.True(document.GetProperty("rejected").GetInt64() > 0);
+        Assert.All(document.GetProperty("seconds").EnumerateObject(), part => Assert.True(part.Value.GetDouble() >= 0));
+        Assert.True(document.GetProperty("seconds").GetProperty("total").GetDouble() > 0);
+        var mails = Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").Length;
+        Assert.True(mails > 0);
+        Assert.Equal(document.GetProperty("notifications").GetInt32(), mails);
+        Assert.DoesNotContain("@", demo.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_damaged_zip_ends_it_with_its_reason()
+    {
+        var sample = File.ReadAllBytes(HibpIngest.Hosting.Local.RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip"))!);
+        var damaged = _folder.Write("Damaged.zip", sample[..(sample.Length / 2)]);
+        var demo = await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", damaged, "--json");
+        Assert.Equal((1, ""), (demo.ExitCode, demo.Output));
+        Assert.StartsWith("error: load 1 of Damaged failed: ", Assert.Single(demo.Error.Split('\n'), line => line.Contains("error", StringComparison.Ordinal)), StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,125 @@
+using Azure.Storage.Blobs;
+using Azure.Storage.Queues;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>
+/// Stores that nobody has set up, or of which one is of another installation: what only reads makes nothing of
+/// them, and what writes doesn't mix them.
+/// </summary>
+public sealed class FreshStoresTests : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+    private string _storage = "";
+
+    public async Task InitializeAsync() => _storage = await AzuriteFixture.NewAccountAsync();
+
+    public Task DisposeAsync()
+    {
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Theory]
+    [InlineData("status")]
+    [InlineData("status --watch")]
+    [InlineData("status X")]
+    [InlineData("lookup user1@example.com")]
+    [InlineData("breaches")]
+    [InlineData("slices X")]
+    [InlineData("subscribers list")]
+    [InlineData("notify X --dry-run")]
+    [InlineData("poison list")]
+    // These write, but only to what is there.
+    [InlineData("notify X")]
+    [InlineData("breach hide X")]
+    [InlineData("breach remove X --yes")]
+    [InlineData("breach set X --title Y")]
+    [InlineData("breach assign 1 Y")]
+    [InlineData("hold X")]
+    [InlineData("database restored")]
+    [InlineData("requeue X --all")]
+    [InlineData("resume 1")]
+    [InlineData("purge 1")]
+    [InlineData("poison purge breach-slices")]
+    [InlineData("poison requeue breach-slices")]
+    public async Task What_needs_something_there_says_that_there_is_nothing_and_makes_nothing(string command)
+    {
+        var line = (await RunAsync(_storage, Missing, command.Split(' '))).FailedWithOneLine();
+        Assert.StartsWith($"error: database {Missing} is not there, or is empty", line, StringComparison.Ordinal);
+        Assert.DoesNotContain('@', line);
+        await AssertNothingMadeAsync();
+    }
+
+    [Fact]
+    public async Task Doctor_makes_nothing_and_says_what_is_missing()
+    {
+        var states = (await RunAsync(_storage, Missing, "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
+            .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
+        Assert.Equal(("missing", "missing", "missing", "missing", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["mails"]));
+        await AssertNothingMadeAsync();
+
+        await SetUpAsync(_storage, "own.db");
+        states = (await RunAsync(_storage, "own.db", "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
+            .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
+        Assert.Equal(("ok", "ok", "ok", "ok", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["identity"]));
+    }
+
+    [Fact]
+    public async Task A_database_whose_storage_is_fresh_is_refused_by_what_reads()
+    {
+        (await RunAsync(_storage, "half.db", "database", "upgrade")).Succeeded();
+        Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "status")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "lookup", "user1@example.com")).FailedWithOneLine(), StringComparison.Ordinal);
+        // The database alone will do for these.
+        (await RunAsync(_storage, "half.db", "breaches")).Succeeded();
+        await AssertNothingMadeAsync();
+    }
+
+    [Fact]
+    public async Task A_drop_is_not_uploaded_into_another_installation()
+    {
+        var another = await AzuriteFixture.NewAccountAsync();
+        await SetUpAsync(_storage, "own.db");
+        await SetUpAsync(another, "another.db");
+        var zip = _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
+
+        Assert.Contains("do not belong together", (await RunAsync(another, "own.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
+        // A fresh database is not what that storage account was filled from.
+        Assert.Contains("belongs to another database", (await RunAsync(another, "fresh.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.False(File.Exists(Path.Combine(_folder.Path, "fresh.db")));
+        Assert.Empty(await ZipsAsync(another));
+
+        (await RunAsync(_storage, "own.db", "drop", zip)).Succeeded();
+        Assert.Single(await ZipsAsync(_storage));
+        // Who names no database has nothing to compare: the storage account alone says where it goes.
+        (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = another }, "drop", zip)).Succeeded();
+        Assert.Single(await ZipsAsync(another));
+        Assert.False(Directory.Exists(Path.Combine(_folder.Path, ".hibp")));
+    }
+
+    private string Missing => Path.Combine(_folder.Path, "deep", "hibp.db");
+
+    private async Task AssertNothingMadeAsync()
+    {
+        Assert.False(Directory.Exists(Path.Combine(_folder.Path, "deep")));
+        Assert.False(Directory.Exists(Path.Combine(_folder.Path, "mail")));
+        Assert.Empty(await new BlobServiceClient(_storage).GetBlobContainersAsync().ToListAsync());
+        Assert.Empty(await new QueueServiceClient(_storage).GetQueuesAsync().ToListAsync());
+        Assert.Empty(await RawTable.ListAsync(_storage));
+    }
+
+    private static async Task<List<string>> ZipsAsync(string storage) =>
+        await new BlobContainerClient(storage, "breach").GetBlobsAsync().Select(blob => blob.Name).ToListAsync();
+
+    private Task SetUpAsync(string storage, string database) => HibpProcess.SetUpAsync(_folder.Path, Variables(storage, database));
+
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+
+    private Dictionary<string, string> Variables(string storage, string database) => new()
+    {
+        ["HIBP_STORAGE"] = storage,
+        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
+        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+    };
+}

@@ -1,0 +1,150 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>The local host as a whole: its roles, several beside each other, and what it tells when a store is full.</summary>
+public sealed class LocalHostTests
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
+
+    // Nobody waits in a test for what a person would wait for.
+    private static readonly LocalHostOptions Quick = new()
+    {
+        BlobScanEvery = TimeSpan.FromMilliseconds(100),
+        Queues = new QueueListenerOptions { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(10), MaxPause = TimeSpan.FromMilliseconds(50) },
+    };
+
+    [Fact]
+    public async Task Each_role_does_its_part_and_no_other()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user7@example2.com", null));
+        await rig.DropAsync("Shared.zip", Zip(0, 500));
+
+        await RunUntilAsync(rig, HostRoles.Ingest, load => load is { State: LoadState.Upserting, Slices.Queued: 10 });
+        Assert.Empty(await rig.TableAsync());
+        await RunUntilAsync(rig, HostRoles.Upsert, load => load is { State: LoadState.Matching, Slices.Done: 10 });
+        Assert.Equal(500, (await rig.TableAsync()).Count);
+        Assert.Empty(rig.Mails());
+        await RunUntilAsync(rig, HostRoles.Notify, load => load.State == LoadState.Done);
+        Assert.Equal(["user7@example2.com"], rig.Recipients());
+        Assert.All(await rig.DepthsAsync(), depth => Assert.Equal(0, depth.Value));
+    }
+
+    [Fact]
+    public async Task Two_hosts_at_once_change_nothing_in_the_result()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user7@example2.com", null), ("admin@example.org", "example3.com"));
+        await rig.DropAsync("First.zip", Zip(0, 500));
+        await rig.DropAsync("Second.zip", Zip(400, 900));
+
+        using var stop = new CancellationTokenSource();
+        var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => LocalHost.RunAsync(context, Quick, stop.Token)).ToList();
+        await UntilAsync(async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }], hosts);
+        await stop.CancelAsync();
+        await Task.WhenAll(hosts).WaitAsync(Patience);
+
+        var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
+        var expected = Enumerable.Range(0, 900).ToDictionary(
+            i => $"user{i}@example{i % 5}.com",
+            i => string.Join(' ', new[] { (Name: "First", In: i < 500), (Name: "Second", In: i >= 400) }.Where(one => one.In).Select(one => ids[one.Name]).Order()));
+        Assert.Equal(expected.OrderBy(one => one.Key), (await rig.TableAsync()).ToDictionary(one => one.Key, one => string.Join(' ', one.Value.Order())).OrderBy(one => one.Key));
+        Assert.Equal(["admin@example.org", "admin@example.org", "user7@example2.com"], rig.Recipients());
+        Assert.All(await rig.DepthsAsync(), depth => Assert.Equal(0, depth.Value));
+    }
+
+    [Fact]
+    public async Task A_full_disk_is_told_and_nothing_is_lost_by_it()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Large.zip", Zip(0, 20_000));
+        var told = new TaskCompletionSource<StoreUnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
+        // Room for the schema and some rows.
+        await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
+        using var stop = new CancellationTokenSource();
+        var host = LocalHost.RunAsync(rig.Context with { Database = database, OnPutOff = e => told.TrySetResult(e) }, Quick, stop.Token);
+        await Task.WhenAny(told.Task, host).WaitAsync(Patience);
+        Assert.IsType<StoreFullException>(await told.Task);
+        await stop.CancelAsync();
+        await host.WaitAsync(Patience);
+        // The message waits for room, and so does the load.
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
+        Assert.Equal(LoadState.Ingesting, Assert.Single(await rig.LoadsAsync()).State);
+    }
+
+    [Fact]
+    public async Task A_database_file_that_goes_away_is_noticed_while_nothing_is_to_be_done()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var host = await StartAsync(rig, Quick with { Roles = HostRoles.Sweep, SweepEvery = TimeSpan.FromMilliseconds(100) });
+        File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
+        await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+    }
+
+    [Fact]
+    public async Task A_stage_that_meets_another_database_file_ends_the_host_and_costs_its_message_nothing()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var failures = new List<string>();
+        var host = await StartAsync(rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
+        File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
+        await rig.DropAsync("Late.zip", Zip(0, 100));
+        var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+        Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
+        Assert.Empty(failures);
+        // For whoever starts on the right file, at once.
+        var waiting = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
+        Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
+    }
+
+    private static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows) = (100, 50);
+
+    private static byte[] Zip(int from, int to) =>
+        PipelineRig.Zip(("dump.csv", string.Join('\n', Enumerable.Range(from, to - from).Select(i => $"user{i}@example{i % 5}.com,secret"))));
+
+    /// <summary>A host that has made sure of its stores and begun its work.</summary>
+    private static async Task<Task> StartAsync(PipelineRig rig, LocalHostOptions options)
+    {
+        const int Started = 9020;
+        var started = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var log = new CollectingLogger
+        {
+            OnEvent = id =>
+            {
+                if (id == Started)
+                    started.TrySetResult();
+            },
+        };
+        var host = LocalHost.RunAsync(rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
+        await Task.WhenAny(started.Task, host).WaitAsync(Patience);
+        return host;
+    }
+
+    private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
+    {
+        using var stop = new CancellationTokenSource();
+        var host = LocalHost.RunAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
+        await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
+        await stop.CancelAsync();
+        await host.WaitAsync(Patience);
+    }
+
+    /// <summary>Looks until it is so; a host that ends before has failed.</summary>
+    private static async Task UntilAsync(Func<Task<bool>> isSo, IReadOnlyList<Task> hosts)
+    {
+        using var patience = new CancellationTokenSource(Patience);
+        using var look = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
+        while (!await isSo())
+        {
+            if (hosts.FirstOrDefault(host => host.IsCompleted) is { } ended)
+                await ended;
+            await look.WaitForNextTickAsync(patience.Token);
+        }
+    }
+}

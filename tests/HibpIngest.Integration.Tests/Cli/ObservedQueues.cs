@@ -1,0 +1,69 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>Real queues that tell of each call, before it (where a fault can be injected) and after it.</summary>
+internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
+{
+    /// <summary>Called with queue and operation before the call; may throw.</summary>
+    public Action<string, string>? Before { get; set; }
+
+    /// <summary>Called with queue, body and delay of what is about to be sent.</summary>
+    public Action<string, string, TimeSpan>? OnSend { get; set; }
+
+    /// <summary>Told for how long a receive or an extension asks for messages, before the call.</summary>
+    public Action<string, TimeSpan>? OnVisibility { get; set; }
+
+    /// <summary>Told how many messages a receive brought.</summary>
+    public Action<int>? OnReceived { get; set; }
+
+    /// <summary>Called with queue and operation after the call.</summary>
+    public Action<string, string>? After { get; set; }
+
+    public IMessageQueue Get(string name) => new Observed(real.Get(name), this);
+
+    private sealed class Observed(IMessageQueue real, ObservedQueues owner) : IMessageQueue
+    {
+        public string Name => real.Name;
+
+        public Task CreateAsync(CancellationToken cancellationToken) => TellAsync("create", () => real.CreateAsync(cancellationToken));
+
+        public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
+        {
+            owner.OnSend?.Invoke(Name, body, delay);
+            return TellAsync("send", () => real.SendAsync(body, delay, cancellationToken));
+        }
+
+        public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken)
+        {
+            IReadOnlyList<QueuedMessage> received = [];
+            owner.OnVisibility?.Invoke("receive", visibility);
+            await TellAsync("receive", async () => received = await real.ReceiveAsync(most, visibility, cancellationToken));
+            owner.OnReceived?.Invoke(received.Count);
+            return received;
+        }
+
+        public async Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken)
+        {
+            QueuedMessage? extended = null;
+            owner.OnVisibility?.Invoke("extend", visibility);
+            await TellAsync("extend", async () => extended = await real.ExtendAsync(message, visibility, cancellationToken));
+            return extended;
+        }
+
+        public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) => TellAsync("delete", () => real.DeleteAsync(message, cancellationToken));
+
+        public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => real.GetDepthAsync(cancellationToken);
+
+        public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) => real.PeekAsync(most, cancellationToken);
+
+        public Task ClearAsync(CancellationToken cancellationToken) => real.ClearAsync(cancellationToken);
+
+        private async Task TellAsync(string operation, Func<Task> call)
+        {
+            owner.Before?.Invoke(Name, operation);
+            await call();
+            owner.After?.Invoke(Name, operation);
+        }
+    }
+}

@@ -1,0 +1,371 @@
+using System.Collections.Concurrent;
+using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>The rules of the local host's queue listener, on the emulator's queues.</summary>
+public sealed class QueueListenerTests : IAsyncLifetime
+{
+    private const string Queue = "work";
+    private const string Poison = "work-poison";
+
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
+
+    // Nobody waits in a test for what a person would wait for.
+    private static readonly QueueListenerOptions Rules = new() { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(5), MaxPause = TimeSpan.FromMilliseconds(50) };
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly CollectingLogger _log = new();
+    private StorageAccount _account = null!;
+    private ObservedQueues _queues = null!;
+
+    public async Task InitializeAsync()
+    {
+        _account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
+        _queues = new ObservedQueues(_account.Queues);
+        await _account.Queues.Get(Queue).CreateAsync(CancellationToken.None);
+        await _account.Queues.Get(Poison).CreateAsync(CancellationToken.None);
+    }
+
+    public Task DisposeAsync()
+    {
+        _stop.Dispose();
+        _account.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task A_message_that_is_done_is_deleted()
+    {
+        await SendAsync("a", "b", "c");
+        var done = new ConcurrentBag<string>();
+        await ListenAsync(Rules, (body, _) =>
+        {
+            done.Add(body);
+            if (done.Count == 3)
+                _stop.Cancel();
+            return Task.CompletedTask;
+        });
+        Assert.Equal(["a", "b", "c"], done.Order());
+        Assert.Equal(0, await DepthAsync(Queue));
+        Assert.Equal(0, await DepthAsync(Poison));
+    }
+
+    [Fact]
+    public async Task Five_failures_make_poison()
+    {
+        await SendAsync("bad");
+        var tries = 0;
+        var failures = 0;
+        await ListenAsync(
+            Rules,
+            (_, _) =>
+            {
+                tries++;
+                throw new InvalidOperationException("no");
+            },
+            _ =>
+            {
+                if (++failures == 5)
+                    _stop.Cancel();
+            });
+        Assert.Equal(5, tries);
+        Assert.Equal(0, await DepthAsync(Queue));
+        Assert.Equal("bad", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, CancellationToken.None)).Body);
+    }
+
+    [Fact]
+    public async Task A_failed_message_comes_back_after_the_delay_with_its_tries_counted()
+    {
+        await SendAsync("bad");
+        await ListenAsync(Rules with { RetryDelay = TimeSpan.FromMinutes(5) }, (_, _) => throw new InvalidOperationException("no"), _ => _stop.Cancel());
+        Assert.Empty(await ReceiveAsync());
+        Assert.Equal(1, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task A_message_whose_last_try_ended_with_its_process_is_not_tried_again()
+    {
+        await SendAsync("deadly");
+        for (var i = 0; i < 5; i++)
+        {
+            var taken = Assert.Single(await ReceiveAsync());
+            await _account.Queues.Get(Queue).ExtendAsync(taken, TimeSpan.Zero, CancellationToken.None);
+        }
+        _queues.After = (queue, operation) =>
+        {
+            if ((queue, operation) == (Queue, "delete"))
+                _stop.Cancel();
+        };
+        var tries = 0;
+        await ListenAsync(Rules, (_, _) =>
+        {
+            tries++;
+            return Task.CompletedTask;
+        });
+        Assert.Equal(0, tries);
+        Assert.Equal("deadly", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, CancellationToken.None)).Body);
+    }
+
+    [Fact]
+    public async Task A_message_that_cannot_be_poisoned_is_kept()
+    {
+        await SendAsync("bad");
+        _queues.Before = (queue, operation) =>
+        {
+            if ((queue, operation) == (Poison, "send"))
+            {
+                _stop.Cancel();
+                throw new StoreUnavailableException("down");
+            }
+        };
+        await ListenAsync(Rules with { MaxDequeueCount = 1 }, (_, _) => throw new InvalidOperationException("no"));
+        Assert.Equal(1, await DepthAsync(Queue));
+        Assert.Equal(0, await DepthAsync(Poison));
+    }
+
+    [Fact]
+    public async Task A_message_stays_invisible_for_as_long_as_it_is_worked_on()
+    {
+        await SendAsync("long");
+        var visibility = TimeSpan.FromSeconds(2);
+        var renewals = 0;
+        var outlived = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.After = (_, operation) =>
+        {
+            if (operation == "extend" && ++renewals == 3)
+                outlived.SetResult();
+        };
+        var seenByOthers = -1;
+        await ListenAsync(Rules with { Visibility = visibility }, async (_, _) =>
+        {
+            await outlived.Task.WaitAsync(Patience);
+            seenByOthers = (await ReceiveAsync()).Count;
+            await _stop.CancelAsync();
+        });
+        Assert.Equal(0, seenByOthers);
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task A_host_that_is_killed_keeps_its_messages_for_a_minute_and_a_half_however_long_the_work()
+    {
+        await SendAsync("long");
+        var time = TestClock.WithTimersByHand();
+        var began = time.GetTimestamp();
+        var asked = new List<(string Operation, TimeSpan Visibility, TimeSpan At)>();
+        var outlived = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var begun = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.OnVisibility = (operation, visibility) =>
+        {
+            lock (asked)
+            {
+                asked.Add((operation, visibility, time.GetElapsedTime(began)));
+                if (asked.Count(one => one.Operation == "extend") == 4)
+                    outlived.TrySetResult();
+            }
+        };
+        var listening = new QueueListener(_queues, Queue, async (_, _) =>
+        {
+            begun.SetResult();
+            await outlived.Task;
+            await _stop.CancelAsync();
+        }, new QueueListenerOptions(), time, _log).RunAsync(_stop.Token);
+        await begun.Task.WaitAsync(Patience);
+        Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
+        // As long as the listener's pause on an empty queue, so that each step sets a timer off.
+        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(Patience);
+        await listening.WaitAsync(Patience);
+        lock (asked)
+        {
+            Assert.All(asked, one => Assert.Equal(TimeSpan.FromSeconds(90), one.Visibility));
+            // Each renewal has half of that to spare.
+            var renewed = asked.Where(one => one.Operation == "extend").Select(one => one.At).Prepend(TimeSpan.Zero).ToList();
+            Assert.All(renewed.Zip(renewed.Skip(1), (one, next) => next - one), gap => Assert.InRange(gap, TimeSpan.FromSeconds(45), TimeSpan.FromSeconds(70)));
+        }
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task A_message_that_somebody_else_has_by_now_is_finished_all_the_same()
+    {
+        await SendAsync("lost");
+        var finished = false;
+        var renewed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.After = (_, operation) =>
+        {
+            if (operation == "extend")
+                renewed.TrySetResult();
+        };
+        await ListenAsync(Rules with { Visibility = TimeSpan.FromSeconds(2) }, async (_, token) =>
+        {
+            await _account.Queues.Get(Queue).ClearAsync(CancellationToken.None);
+            await renewed.Task.WaitAsync(Patience, token);
+            finished = true;
+            await _stop.CancelAsync();
+        });
+        Assert.True(finished);
+        Assert.Contains(_log.Lines, line => line.Event == 9003);
+    }
+
+    [Fact]
+    public async Task Nothing_is_lost_at_a_stop_and_what_was_not_finished_is_visible_at_once()
+    {
+        var bodies = Enumerable.Range(0, 20).Select(i => $"m{i}").ToArray();
+        await SendAsync(bodies);
+        var begun = 0;
+        var done = new ConcurrentBag<string>();
+        await ListenAsync(Rules, async (body, token) =>
+        {
+            var place = Interlocked.Increment(ref begun);
+            if (place <= 5)
+            {
+                done.Add(body);
+                return;
+            }
+            // The sixth and all after it are in the middle of their work when the stop comes.
+            if (place == 16)
+                await _stop.CancelAsync();
+            await Task.Delay(Timeout.Infinite, token);
+        });
+        Assert.Equal(5, done.Count);
+        var left = await ReceiveAsync();
+        Assert.Equal(bodies.Order(), done.Concat(left.Select(message => message.Body)).Order());
+        Assert.Equal(0, await DepthAsync(Poison));
+    }
+
+    [Fact]
+    public async Task Work_that_does_not_stop_is_left_behind_and_its_message_given_back()
+    {
+        await SendAsync("stubborn");
+        var never = new TaskCompletionSource();
+        await ListenAsync(Rules with { ShutdownTimeout = TimeSpan.FromMilliseconds(100) }, async (_, _) =>
+        {
+            await _stop.CancelAsync();
+            await never.Task;
+        });
+        Assert.Equal("stubborn", Assert.Single(await ReceiveAsync()).Body);
+        never.SetResult();
+    }
+
+    [Fact]
+    public async Task A_batch_is_sixteen_and_another_is_fetched_at_eight()
+    {
+        await SendAsync([.. Enumerable.Range(0, 30).Select(i => $"m{i}")]);
+        var begun = 0;
+        var inFlight = 0;
+        var fetches = new List<(int AtWork, int Received)>();
+        var atWork = 0;
+        using var gate = new SemaphoreSlim(0);
+        _queues.Before = (_, operation) =>
+        {
+            if (operation == "receive")
+                atWork = Volatile.Read(ref inFlight);
+        };
+        _queues.OnReceived = count => fetches.Add((atWork, count));
+        var deleted = 0;
+        var sevenDeleted = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.After = (_, operation) =>
+        {
+            if (operation == "delete" && Interlocked.Increment(ref deleted) == 7)
+                sevenDeleted.SetResult();
+        };
+        var releasing = Task.Run(async () =>
+        {
+            await sevenDeleted.Task.WaitAsync(Patience);
+            // Nine are at work: a listener that fetched at nine would have done so after some calls to the same service.
+            for (var calls = 0; calls < 5; calls++)
+                await DepthAsync(Queue);
+            gate.Release();
+        });
+        await ListenAsync(Rules, async (_, _) =>
+        {
+            Interlocked.Increment(ref inFlight);
+            switch (Interlocked.Increment(ref begun))
+            {
+                case 16:
+                    gate.Release(7);
+                    break;
+                case 30:
+                    await _stop.CancelAsync();
+                    gate.Release(22);
+                    break;
+            }
+            await gate.WaitAsync(Patience, CancellationToken.None);
+            Interlocked.Decrement(ref inFlight);
+        });
+        await releasing;
+        Assert.Equal([(0, 16), (8, 14)], fetches);
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task With_a_batch_of_one_messages_are_worked_on_one_by_one()
+    {
+        await SendAsync("a", "b", "c", "d");
+        var inFlight = 0;
+        var most = 0;
+        var done = 0;
+        await ListenAsync(Rules with { BatchSize = 1, NewBatchThreshold = 0 }, async (_, _) =>
+        {
+            InterlockedMax(ref most, Interlocked.Increment(ref inFlight));
+            await Task.Yield();
+            Interlocked.Decrement(ref inFlight);
+            if (Interlocked.Increment(ref done) == 4)
+                await _stop.CancelAsync();
+        });
+        Assert.Equal(1, most);
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
+    public async Task A_queue_that_is_down_is_waited_for_and_said_once()
+    {
+        await SendAsync("a");
+        var receives = 0;
+        _queues.Before = (_, operation) =>
+        {
+            if (operation == "receive" && ++receives <= 4)
+                throw new StoreUnavailableException("down");
+        };
+        var done = 0;
+        await ListenAsync(Rules, (_, _) =>
+        {
+            done++;
+            _stop.Cancel();
+            return Task.CompletedTask;
+        });
+        Assert.Equal(1, done);
+        Assert.Equal([9010, 9011], _log.Lines.Select(line => line.Event));
+    }
+
+    [Fact]
+    public async Task A_queue_that_is_not_there_ends_it()
+    {
+        await Assert.ThrowsAsync<StoreMissingException>(() =>
+            new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log).RunAsync(_stop.Token).WaitAsync(Patience));
+    }
+
+    private Task ListenAsync(QueueListenerOptions rules, Func<string, CancellationToken, Task> work, Action<Exception>? onFailure = null) =>
+        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, onFailure).RunAsync(_stop.Token).WaitAsync(Patience);
+
+    private async Task SendAsync(params string[] bodies)
+    {
+        foreach (var body in bodies)
+            await _account.Queues.Get(Queue).SendAsync(body, TimeSpan.Zero, CancellationToken.None);
+    }
+
+    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() => _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
+
+    private async Task<int> DepthAsync(string queue) => (await _account.Queues.Get(queue).GetDepthAsync(CancellationToken.None)).Messages;
+
+    private static void InterlockedMax(ref int target, int value)
+    {
+        for (var seen = Volatile.Read(ref target); seen < value; seen = Volatile.Read(ref target))
+            Interlocked.CompareExchange(ref target, value, seen);
+    }
+}

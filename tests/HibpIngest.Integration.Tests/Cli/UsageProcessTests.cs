@@ -1,0 +1,43 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>Help, and how a command line that is wrong ends.</summary>
+public sealed class UsageProcessTests : IDisposable
+{
+    private static readonly Dictionary<string, string> NoVariables = [];
+
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task Help_names_every_command_variable_and_exit_code()
+    {
+        var help = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "--help")).Succeeded();
+        Assert.Equal("", help.Error);
+        foreach (var word in (string[])
+            [
+                "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue",
+                    "poison", "resume", "purge", "sample", "database", "doctor",
+                "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "130", "Examples:",
+            ])
+        {
+            Assert.Contains(word, help.Output, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task A_wrong_command_line_ends_with_2_and_says_where_to_look()
+    {
+        var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "requeue", "Adobe");
+        Assert.Equal(2, result.ExitCode);
+        Assert.Equal("", result.Output);
+        Assert.Equal(["error: give exactly one of --slice, --failed, --all", "see: hibp requeue --help"], result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+    }
+
+    [Fact]
+    public async Task A_wrong_setting_ends_with_1_and_names_its_variable()
+    {
+        var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches")).FailedWithOneLine();
+        Assert.Equal("error: HIBP_BATCHROWS is expected to be a whole number, found 'many'", line);
+    }
+}

@@ -1,0 +1,69 @@
+using System.Security.Cryptography;
+using HibpIngest.AzureStorage;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// One <c>hibp run</c>, with stores of its own, a key for passwords, and batches so small that something is
+/// copied before an archive's damage is met. All that <see cref="BadInputTests"/> has is dropped into it at
+/// once, beside two subscribers whom it must not reach.
+/// </summary>
+public sealed class BadInputHost : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+    private HibpProcess? _host;
+
+    /// <summary>How each <c>hibp drop --wait</c> ended, by the breach's name.</summary>
+    public Dictionary<string, HibpResult> Drops { get; } = [];
+
+    /// <summary>What the <c>hibp run</c> has said so far.</summary>
+    public string Said => _host!.Error;
+
+    public string MailFolder => Path.Combine(_folder.Path, "mail");
+
+    public async Task InitializeAsync()
+    {
+        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
+        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
+        _variables["HIBP_MAIL"] = "pickup:" + MailFolder;
+        _variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
+        _variables["HIBP_BATCHROWS"] = "20";
+        _variables["HIBP_SLICEROWS"] = "10";
+        (await RunAsync("subscribers", "import", Write("subscribers.csv", "email,domain\nuser0@example.com,\nowner@example.net,example.com\n"u8.ToArray()))).Succeeded();
+        _host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+
+        var others = UploadOthersAsync();
+        var drops = BadInputTests.Archives.Select(archive => (archive.Key, Result: DropAsync(archive.Key, archive.Value))).ToList();
+        foreach (var (name, result) in drops)
+            Drops[name] = await result;
+        await others;
+    }
+
+    public Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    public string Write(string name, byte[] content) => _folder.Write(name, content);
+
+    public async Task DisposeAsync()
+    {
+        if (_host is not null)
+            await _host.DisposeAsync();
+        _folder.Dispose();
+    }
+
+    private Task<HibpResult> DropAsync(string name, BadInputTests.Archive archive) =>
+        RunAsync(["drop", Write(name + ".zip", archive.Make()), "--wait", "--json", .. archive.Password is null ? Array.Empty<string>() : ["--password", archive.Password]]);
+
+    private async Task UploadOthersAsync()
+    {
+        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        foreach (var (blob, content) in BadInputTests.Uploads)
+        {
+            if (blob.EndsWith(".json", StringComparison.Ordinal))
+                await account.Blobs.WriteSmallAsync(blob, content, CancellationToken.None);
+            else
+                await account.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
+        }
+    }
+}

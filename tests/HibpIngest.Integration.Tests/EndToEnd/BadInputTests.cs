@@ -1,0 +1,169 @@
+using System.IO.Compression;
+using System.Text;
+using System.Text.Json;
+using CompressionMethod = ICSharpCode.SharpZipLib.Zip.CompressionMethod;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// What an operator sees of an archive that can't be used, by the real command: one line that says what is
+/// wrong, exit code 1, the same reason in the status, and nothing published. What is refused before it is
+/// uploaded, a bad line in a subscriber file and a full disk are in the tests of the command line; stores that
+/// can't be used are in <see cref="BadStoreTests"/>.
+/// </summary>
+public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHost>
+{
+    private static readonly byte[] Text = Encoding.ASCII.GetBytes(PipelineRig.Accounts(0, 100));
+
+    /// <summary>An archive to drop.</summary>
+    /// <param name="Make">Its bytes.</param>
+    /// <param name="Words">What its error says.</param>
+    public sealed record Archive(Func<byte[]> Make, params string[] Words)
+    {
+        /// <summary>Given with <c>--password</c>; null: not given.</summary>
+        public string? Password { get; init; }
+
+        /// <summary>What was copied before the damage was met, and stays known.</summary>
+        public int Accounts { get; init; }
+    }
+
+    /// <summary>By the breach's name.</summary>
+    public static Dictionary<string, Archive> Archives { get; } = new()
+    {
+        ["NotAZip"] = new(() => [.. "PK\x07\x08"u8, .. new byte[2000]], "not a zip: found a file of 2,004 bytes without a zip's end record"),
+        ["NoEntries"] = new(() => ArchiveTesting.Zip(true), "no account in it (0 candidates broke a rule)"),
+        ["NoAccount"] = new(() => PipelineRig.Zip(("a.csv", "nothing\nfoo@localhost\n.x@example.com\n")), "no account in it (2 candidates broke a rule)"),
+        ["Truncated"] = new(() => Whole()[..^100], "truncated", "drop an intact copy"),
+        ["BadCrc"] = new(BadCrc, "entry 2 of 2 '", "its CRC-32 should be", "drop an intact copy") { Accounts = 100 },
+        ["Bomb"] = new(Bomb, "entry 1 of 1 'bomb.txt'", "more than 200 times its size", "MaxInflationRatio"),
+        ["WrongPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "the password does not open it") { Password = "not it" },
+        ["NoPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
+    };
+
+    /// <summary>What another tool than <c>hibp drop</c> uploads, in this order.</summary>
+    public static (string Blob, byte[] Content)[] Uploads { get; } =
+    [
+        ("Described.json", "{ \"Title\": \"somebody@example.com\","u8.ToArray()),
+        ("Described.zip", Whole()),
+        ("Nothing.zip", []),
+        ("Plain.zip", Text),
+    ];
+
+    public static TheoryData<string> Names => [.. Archives.Keys];
+
+    [Theory]
+    [MemberData(nameof(Names))]
+    public async Task A_bad_archive_fails_its_load_with_one_line(string name)
+    {
+        var (archive, dropped) = (Archives[name], host.Drops[name]);
+        Assert.Equal(1, dropped.ExitCode);
+        Assert.DoesNotContain("@", dropped.Error, StringComparison.Ordinal);
+        // Beside it only how the load goes, for who waits.
+        var line = Assert.Single(dropped.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries), line => !line.StartsWith("load ", StringComparison.Ordinal));
+        Assert.StartsWith("error: ", line, StringComparison.Ordinal);
+        Assert.All(archive.Words, word => Assert.Contains(word, line, StringComparison.Ordinal));
+        if (archive.Password is { } password)
+            Assert.DoesNotContain(password, dropped.Error, StringComparison.Ordinal);
+
+        var status = (await host.RunAsync("status", name, "--json")).Succeeded().Json;
+        var load = Assert.Single(status.GetProperty("loads").EnumerateArray());
+        Assert.Equal(("failed", archive.Accounts), (Property(load, "state"), load.GetProperty("accounts").GetInt32()));
+        Assert.EndsWith(Property(load, "error")!, line, StringComparison.Ordinal);
+        Assert.Equal(Property(load, "error"), Property(dropped.Json, "error"));
+        // Nothing was tried again that trying can't mend.
+        Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(0, queue.GetProperty("poison").GetInt32()));
+    }
+
+    [Theory]
+    [InlineData("Described", "the breach's metadata is not JSON (line 1, byte ")]
+    [InlineData("Nothing", "not a zip: the file is empty")]
+    [InlineData("Plain", "not a zip: found a file of ")]
+    public async Task What_another_tool_uploads_is_judged_as_well(string name, string reason)
+    {
+        var load = await FailedLoadAsync(name + ".zip");
+        Assert.StartsWith(reason, Property(load, "error"), StringComparison.Ordinal);
+        Assert.DoesNotContain('@', Property(load, "error")!);
+        Assert.Equal((name, 0), (Property(load, "breach"), load.GetProperty("accounts").GetInt32()));
+    }
+
+    [Fact]
+    public async Task Nothing_of_them_is_published()
+    {
+        foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
+            await FailedLoadAsync(blob);
+        var breaches = (await host.RunAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray().ToList();
+        Assert.All(breaches, breach => Assert.Equal((false, JsonValueKind.Null), (breach.GetProperty("public").GetBoolean(), breach.GetProperty("publishedAt").ValueKind)));
+        // The first account of every whole entry, one that was copied from the archive with a bad CRC.
+        Assert.Empty((await host.RunAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
+        Assert.True(!Directory.Exists(host.MailFolder) || Directory.GetFiles(host.MailFolder).Length == 0);
+    }
+
+    [Fact]
+    public async Task The_host_goes_on_and_says_each_reason_once_and_no_address()
+    {
+        foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
+            await FailedLoadAsync(blob);
+        var said = host.Said;
+        foreach (var (name, archive) in Archives)
+            Assert.Single(said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(archive.Words[0], StringComparison.Ordinal));
+        // It goes into log files.
+        Assert.DoesNotContain("@", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("unexpected", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("stopped", said, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_empty_file_is_not_even_uploaded()
+    {
+        var line = (await host.RunAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
+        Assert.Contains("Empty.zip is no zip archive", line, StringComparison.Ordinal);
+        Assert.Contains("no breach 'Empty'", (await host.RunAsync("status", "Empty")).FailedWithOneLine(), StringComparison.Ordinal);
+    }
+
+    /// <summary>Looks until it has failed; each look is a process of its own, which is pause enough.</summary>
+    private async Task<JsonElement> FailedLoadAsync(string blob)
+    {
+        for (var looks = 0; looks < 100; looks++)
+        {
+            var loads = (await host.RunAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray();
+            if (loads.SingleOrDefault(load => Property(load, "blob") == blob) is { ValueKind: JsonValueKind.Object } load && Property(load, "state") == "failed")
+                return load;
+        }
+        throw new InvalidOperationException($"the load of {blob} has not failed");
+    }
+
+    private static string? Property(JsonElement element, string name) => element.GetProperty(name).GetString();
+
+    private static byte[] Whole() => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100)));
+
+    /// <summary>
+    /// The second entry, stored, differs by one bit from what its checksum was made of; its name holds an
+    /// address.
+    /// </summary>
+    private static byte[] BadCrc()
+    {
+        var zip = RawZip.Of(new RawZip.Entry("a.csv", Text), new RawZip.Entry("b@example.com.csv", "nothing; damaged\n"u8.ToArray()) { Method = 0 });
+        zip[zip.AsSpan().IndexOf("damaged"u8)] ^= 1;
+        return zip;
+    }
+
+    /// <summary>200 MB of one line, which deflate makes some thousandth of.</summary>
+    private static byte[] Bomb()
+    {
+        const int Length = 200_000_000;
+        var line = new byte[1_000_000];
+        line.AsSpan().Fill((byte)'x');
+        line[^1] = (byte)'\n';
+        var bytes = new MemoryStream();
+        using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
+        using (var entry = zip.CreateEntry("bomb.txt", CompressionLevel.SmallestSize).Open())
+        {
+            for (var written = 0; written < Length; written += line.Length)
+                entry.Write(line);
+        }
+        Assert.InRange(bytes.Length, 1, Length / 500);
+        return bytes.ToArray();
+    }
+
+    private static byte[] Encrypted(string password) => ArchiveTesting.Encrypted(password, 256, CompressionMethod.Deflated, ("a.csv", Text));
+}

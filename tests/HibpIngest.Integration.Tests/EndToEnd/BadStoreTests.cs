@@ -1,0 +1,116 @@
+using System.Net;
+using System.Net.Sockets;
+using HibpIngest.AzureStorage;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>Stores that can't be used end a command, <c>hibp run</c> too, with one line and exit code 1.</summary>
+public sealed class BadStoreTests : IAsyncLifetime
+{
+    /// <summary>Far more than the retries take, far less than for ever.</summary>
+    private static readonly TimeSpan Bounded = TimeSpan.FromMinutes(2);
+
+    private readonly TemporaryFolder _folder = new();
+    private string _storage = "";
+
+    public async Task InitializeAsync() => _storage = await AzuriteFixture.NewAccountAsync();
+
+    public Task DisposeAsync()
+    {
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task Storage_that_refuses()
+    {
+        const string Begin = "AccountKey=";
+        var at = _storage.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
+        var key = Convert.ToBase64String(new byte[64]);
+        var wrong = _storage[..at] + key + _storage[_storage.IndexOf(';', at)..];
+        foreach (var command in new string[][] { ["run"], ["drop", Zip()], ["lookup", "user1@example.com"] })
+        {
+            var line = await RefusalAsync(wrong, "hibp.db", command);
+            Assert.Contains("status 403", line, StringComparison.Ordinal);
+            Assert.DoesNotContain(key, line, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Storage_that_is_not_there()
+    {
+        var closed = ClosedPort();
+        var nowhere = string.Join(';', _storage.Split(';')
+            .Select(part => part.Split("Endpoint=") is [var service, var address] ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
+        (await RunAsync(nowhere, "1.db", "database", "upgrade")).Succeeded();
+        var lines = await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"), RefusalAsync(nowhere, "3.db", "drop", Zip())).WaitAsync(Bounded);
+        Assert.All(lines, line => Assert.Contains("no connection (ConnectionRefused)", line, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_database_that_is_none()
+    {
+        var text = _folder.Write("text.db", new string('x', 5000) + "somebody@example.com");
+        foreach (var command in new[] { "run", "status", "breaches" })
+        {
+            var line = await RefusalAsync(_storage, "text.db", command);
+            Assert.Contains("text.db", line, StringComparison.Ordinal);
+            Assert.Contains("not a database", line, StringComparison.Ordinal);
+        }
+        Assert.Equal(new string('x', 5000) + "somebody@example.com", await File.ReadAllTextAsync(text));
+    }
+
+    [Fact]
+    public async Task A_database_of_another_table()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
+        Assert.Contains("the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
+
+        // One that has a table of its own already.
+        await HibpProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
+        Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
+        (await RunAsync(_storage, "own.db", "status")).Succeeded();
+    }
+
+    [Fact]
+    public async Task A_database_file_that_is_replaced_under_a_host()
+    {
+        await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
+        File.Delete(Path.Combine(_folder.Path, "hibp.db"));
+        // As any storage tool does.
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        await using (var zip = File.OpenRead(Zip()))
+            await account.Blobs.UploadAsync("Whole.zip", zip, null, CancellationToken.None);
+        var ended = await host.EndAsync();
+        Assert.Equal(1, ended.ExitCode);
+        var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
+        Assert.StartsWith($"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
+        Assert.False(File.Exists(Path.Combine(_folder.Path, "hibp.db")));
+    }
+
+    private async Task<string> RefusalAsync(string storage, string database, params string[] arguments)
+    {
+        var line = (await RunAsync(storage, database, arguments)).FailedWithOneLine();
+        Assert.DoesNotContain('@', line);
+        return line;
+    }
+
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+
+    private Dictionary<string, string> Variables(string storage, string database) => new()
+    {
+        ["HIBP_STORAGE"] = storage,
+        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
+        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+    };
+
+    private string Zip() => _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
+
+    private static int ClosedPort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+}

@@ -1,0 +1,99 @@
+using HibpIngest.Breaches;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// A process that dies at any call it makes on a store leaves nothing that the next one doesn't make good: same
+/// rows, same accounts, every mail, once. Odd calls die before their effect and even ones after it, or
+/// (HIBP_TEST_CRASH_FLIP=1) the other way round.
+/// </summary>
+public sealed class CrashTests(ITestOutputHelper output)
+{
+    /// <summary>Each has stores of its own, and waits for them most of the time.</summary>
+    private const int AtOnce = 4;
+
+    private static readonly (string Name, string Text)[] Entries = [("a.csv", PipelineRig.Accounts(0, 12)), ("b.csv", PipelineRig.Accounts(6, 14))];
+
+    [Fact]
+    public async Task A_crash_at_any_call_changes_nothing_in_the_result()
+    {
+        var flip = Environment.GetEnvironmentVariable("HIBP_TEST_CRASH_FLIP") == "1";
+        var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));
+        output.WriteLine($"{calls} calls without a crash; {(flip ? "odd" : "even")} ones die after their effect");
+        Assert.True(calls > 50, "the whole pipeline was expected to run");
+        await Parallel.ForAsync(1, calls + 1, new ParallelOptions { MaxDegreeOfParallelism = AtOnce },
+            async (at, _) => await RunAsync(new CrashPoint(at, afterwards: at % 2 == 0 != flip)));
+    }
+
+    private async Task<int> RunAsync(CrashPoint point)
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(
+            options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage, options.MatchRows) = (8, 4, 1, 2, 10), clock);
+        await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
+
+        await DieAsync(rig, point.Wrap(rig.OpenContext()));
+        // The next process finds leases that have run out, and messages old enough to be missed.
+        for (var round = 0; round < 4; round++)
+        {
+            clock.Advance(TimeSpan.FromHours(1));
+            var context = rig.OpenContext();
+            await context.NewSweep().RunAsync(CancellationToken.None);
+            await PipelineRig.RunToEndAsync(context);
+        }
+
+        var where = $"died at call {point.Calls}: {point.Where}";
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.True((LoadState.Done, 20L, 3, 3) == (load.State, load.Accounts, load.Batches, load.Notifications.Sent),
+            $"{where}; state {load.State}, {load.Accounts} accounts, {load.Batches} batches, {load.Notifications}, {load.Slices}, {load.Error}");
+        Assert.True(PipelineRig.Expected(0, 20).Order().SequenceEqual((await rig.TableAsync()).Keys.Order()), where);
+        Assert.True(new[] { "owner@example.net", "user1@d1.example.org", "user3@example.com" }.SequenceEqual(rig.Recipients()), where);
+        Assert.Equal(6, load.Checkpoint.Rejected.Duplicates);
+        Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(CancellationToken.None));
+        return point.Calls;
+    }
+
+    /// <summary>
+    /// Works like a host until the process dies; what it held is visible again, as after the visibility
+    /// timeout.
+    /// </summary>
+    private static async Task DieAsync(PipelineRig rig, PipelineContext dying)
+    {
+        (IMessageQueue Queue, QueuedMessage Message)? held = null;
+        try
+        {
+            var dispatcher = dying.NewDispatcher();
+            await dying.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+            for (var any = true; any;)
+            {
+                any = false;
+                foreach (var name in QueueNames.All)
+                {
+                    var queue = rig.Context.Queues.Get(name);
+                    foreach (var message in await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None))
+                    {
+                        any = true;
+                        held = (queue, message);
+                        await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+                        await dying.Queues.Get(name).DeleteAsync(message, CancellationToken.None);
+                        held = null;
+                    }
+                }
+            }
+        }
+        catch (CrashException) when (held is { } one)
+        {
+            await one.Queue.ExtendAsync(one.Message, TimeSpan.Zero, CancellationToken.None);
+        }
+        catch (CrashException)
+        {
+            // between two messages
+        }
+    }
+}

@@ -1,0 +1,162 @@
+using HibpIngest.Breaches;
+using HibpIngest.Hosting;
+using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// What a host's limits ask of an ingest: a limit on one invocation, one ingest a process, events that come
+/// twice. By a clock that the test moves.
+/// </summary>
+public sealed class InvocationTests
+{
+    private static readonly TimeSpan Limit = TimeSpan.FromMinutes(9.5);
+
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (100, 50);
+
+    private readonly TestClock _time = TestClock.WithTimersByHand();
+    private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)));
+
+    [Fact]
+    public async Task Reading_again_beyond_the_plans_limit_fails_the_load_with_the_way_out()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                (options.TimeBudget, options.PlanLimit) = (TimeSpan.FromTicks(1), Limit);
+            },
+            _time);
+        await rig.DropAsync("Big.zip", _zip);
+        var queues = new ObservedQueues(rig.Context.Queues) { Before = (queue, _) => _time.Advance(queue == QueueNames.Slices ? TimeSpan.FromSeconds(1) : TimeSpan.Zero) };
+        var dispatcher = (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) }).NewDispatcher();
+        await dispatcher.IngestBlobAsync("Big.zip", CancellationToken.None);
+        // Within the limit, so it has copied as much as its budget lets it.
+        Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
+        Assert.InRange((await rig.LoadAsync(1)).LastPosition, 100, 900);
+
+        dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) }).NewDispatcher();
+        var before = (await rig.LoadAsync(1)).LastPosition;
+        await dispatcher.DispatchAsync(QueueNames.Ingest, """{"version":1,"load":1}""", CancellationToken.None);
+        var failed = await rig.LoadAsync(1);
+        Assert.Equal((LoadState.Failed, before), (failed.State, failed.LastPosition));
+        Assert.Contains("00:09:30", failed.Error, StringComparison.Ordinal);
+        Assert.Contains("plan", failed.Error, StringComparison.Ordinal);
+        Assert.Contains("hibp resume 1", failed.Error, StringComparison.Ordinal);
+
+        rig.Options.PlanLimit = TimeSpan.Zero;
+        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, 1_000L), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts));
+        Assert.Equal(PipelineRig.Expected(0, 1_000).Order(), (await rig.TableAsync()).Keys.Order());
+    }
+
+    [Fact]
+    public async Task The_plans_limit_after_a_commit_hands_over()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                options.PlanLimit = Limit;
+            },
+            _time);
+        await rig.DropAsync("Big.zip", _zip);
+        var handedOver = 0;
+        var queues = new ObservedQueues(rig.Context.Queues)
+        {
+            Before = (queue, operation) =>
+            {
+                if ((queue, operation) == (QueueNames.Slices, "send"))
+                    _time.Advance(Limit);
+                if ((queue, operation) == (QueueNames.Ingest, "send"))
+                    handedOver++;
+            },
+        };
+        await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
+        Assert.True(handedOver > 2, $"{handedOver} messages");
+        Assert.Equal((LoadState.Done, 1_000L, 10), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts, (await rig.LoadAsync(1)).Batches));
+        Assert.Equal(PipelineRig.Expected(0, 1_000).Order(), (await rig.TableAsync()).Keys.Order());
+    }
+
+    [Fact]
+    public async Task A_second_ingest_in_a_process_waits_and_then_goes_back_to_its_queue()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        await rig.DropAsync("First.zip", _zip);
+        await rig.DropAsync("Second.zip", _zip);
+        var opened = 0;
+        var open = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var atWork = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var dispatcher = (rig.Context with
+        {
+            Blobs = new HookedBlobs(rig.Context.Blobs, () =>
+            {
+                atWork.TrySetResult();
+                return ++opened == 1 ? open.Task : Task.CompletedTask;
+            }),
+        }).NewDispatcher();
+        var first = dispatcher.IngestBlobAsync("First.zip", CancellationToken.None);
+        await Task.WhenAny(first, atWork.Task);
+        using var stop = new CancellationTokenSource();
+        var stopped = dispatcher.IngestBlobAsync("Second.zip", stop.Token);
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
+
+        var second = dispatcher.IngestBlobAsync("Second.zip", CancellationToken.None);
+        await _time.AdvanceUntilAsync(second, TimeSpan.FromSeconds(10)).WaitAsync(TimeSpan.FromMinutes(2));
+        await second;
+        Assert.Equal(1, opened);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Ingest).PeekAsync(32, CancellationToken.None)); // for later
+
+        open.SetResult();
+        await first;
+        await dispatcher.IngestBlobAsync("Second.zip", CancellationToken.None);
+        Assert.Equal(2, opened);
+        Assert.All(await rig.LoadsAsync(), load => Assert.Equal(1_000, load.LastPosition));
+    }
+
+    [Fact]
+    public async Task An_event_fires_once_for_a_version_whatever_its_folder()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var dispatcher = rig.Context.NewDispatcher();
+        await rig.DropAsync("a/b/X.zip", _zip);
+        for (var i = 0; i < 3; i++)
+            await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, "X"), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Breach));
+        // Gone from everywhere, it doesn't come back by an event that was late.
+        await rig.Context.NewRemoveBreach().RunAsync("X", null, CancellationToken.None);
+        await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+        Assert.Empty(await rig.LoadsAsync());
+        // A new version fires again.
+        await rig.DropAsync("a/b/X.zip", _zip);
+        await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+        Assert.Single(await rig.LoadsAsync());
+        await dispatcher.IngestBlobAsync("a/b/Gone.zip", CancellationToken.None);
+        Assert.Single(await rig.LoadsAsync());
+    }
+
+    [Theory]
+    [InlineData("user@example.com.zip")]
+    [InlineData("user@example.com/X.zip")]
+    public async Task A_name_with_an_address_in_it_is_recorded_as_failed_without_it(string blob)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        await rig.DropAsync(blob, _zip);
+        await rig.Context.NewDispatcher().IngestBlobAsync(blob, CancellationToken.None);
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal((LoadState.Failed, "unnamed"), (load.State, load.Breach));
+        Assert.DoesNotContain("example", load.Error, StringComparison.Ordinal);
+        Assert.Equal(0, load.LastPosition);
+    }
+
+    private Task AdvanceAsync(TimeSpan by)
+    {
+        _time.Advance(by);
+        return Task.CompletedTask;
+    }
+}

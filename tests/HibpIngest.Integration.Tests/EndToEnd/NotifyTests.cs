@@ -1,0 +1,550 @@
+using System.Diagnostics;
+using System.Reflection;
+using HibpIngest.Breaches;
+using HibpIngest.Delivery;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// Matching and mails: nobody waits for somebody else's server, what is to stop stops, and what ends its process each
+/// time is not begun for ever.
+/// </summary>
+public sealed class NotifyTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Theory]
+    [InlineData("RCPT", "450 4.2.1 busy", "450 4.2.1")]
+    [InlineData("DATA", "451 4.3.0 not now", "451 4.3.0")]
+    [InlineData(".", "452 4.2.2 full", "452 4.2.2")]
+    public async Task A_recipient_that_is_put_off_holds_up_nobody_else_and_is_refused_after_three_days(string at, string answer,
+        string codes)
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        var isRefused = false;
+        await using var server = new SmtpTestServer
+        {
+            Script = step =>
+            {
+                if (step.Name == "RCPT")
+                    isRefused = step.Line.Contains("user33@", StringComparison.Ordinal);
+                return isRefused && step.Name == at ? SmtpAnswer.Say(answer) : null;
+            },
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var context = rig.Context with { Sender = sender };
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 100).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
+        await PipelineRig.RunToEndAsync(context);
+
+        Assert.Equal(99, server.Mails.Select(mail => mail.To).Distinct().Count());
+        Assert.Equal(99, server.Mails.Count);
+        Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
+        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+
+        // Each sweep brings back who is due: 5 minutes later at first, then further and further apart, for three days.
+        for (var hours = 0.0; hours < 71; hours += 1)
+        {
+            clock.Advance(TimeSpan.FromHours(1));
+            await context.NewSweep().RunAsync(None);
+            await PipelineRig.RunToEndAsync(context);
+        }
+        Assert.InRange(server.Commands.Count(line => line.Contains("user33@", StringComparison.Ordinal)), 15, 40);
+        Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
+        clock.Advance(TimeSpan.FromHours(6));
+        await context.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal((LoadState.Done, new NotificationCounts(0, 99, 1)), await FindAsync(rig));
+        Assert.Contains(codes, await rig.ErrorOfAsync("user33@example.com"), StringComparison.Ordinal);
+        Assert.Equal(99, server.Mails.Count);
+        Assert.Empty(server.Offences);
+    }
+
+    [Fact]
+    public async Task A_domain_whose_accounts_can_t_be_listed_now_holds_up_nobody_else()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        await rig.ImportAsync(("boss@example.net", "d1.example.org"), ("user1@d1.example.org", null), ("chief@example.net", "example.com"),
+            ("user3@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 20))));
+        var throttled = true;
+        var table = Intercepted.Around(rig.Context.Table, (method, arguments) =>
+        {
+            if (throttled && method == nameof(IAccountTable.ListAliasesAsync) && (string)arguments![0]! == "d1.example.org")
+                throw new StoreUnavailableException("the table throttles");
+        });
+        var context = rig.Context with { Table = table };
+        await PipelineRig.RunToEndAsync(context);
+
+        Assert.Equal(["chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
+        throttled = false;
+        clock.Advance(TimeSpan.FromMinutes(20));
+        await context.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal(["boss@example.net", "chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
+        Assert.Equal(LoadState.Done, (await FindAsync(rig)).State);
+    }
+
+    [Theory]
+    [InlineData("MAIL", "451 4.3.0 not now")]
+    [InlineData("RCPT", "421 4.7.0 slow down")]
+    [InlineData("DATA", null)]
+    public async Task What_is_the_server_s_puts_the_whole_message_off(string at, string? answer)
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await using var server = new SmtpTestServer
+        {
+            Script = step => step.Name != at ? null : answer is null ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer),
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await PipelineRig.RunToEndAsync(rig.Context with { Sender = sender });
+
+        Assert.Single(server.Commands, line => line.StartsWith(at, StringComparison.Ordinal));
+        Assert.Equal(new NotificationCounts(10, 0, 0), (await FindAsync(rig)).Notifications);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Mail]);
+    }
+
+    [Fact]
+    public async Task Hiding_a_breach_stops_its_mails_at_once_and_showing_it_goes_on()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await using var server = new SmtpTestServer();
+        var stopped = 0;
+        server.Script = step =>
+        {
+            if (step.Name == "." && server.Mails.Count == 9 && Interlocked.Exchange(ref stopped, 1) == 0)
+                rig.Context.Database.SetHiddenAsync("X", hidden: true, None).GetAwaiter().GetResult();
+            return null;
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var context = rig.Context with { Sender = sender };
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 30).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))));
+        await PipelineRig.RunToEndAsync(context);
+        await context.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(context);
+
+        Assert.Equal(10, server.Mails.Count);
+        Assert.Equal((LoadState.Notifying, new NotificationCounts(20, 10, 0)), await FindAsync(rig));
+        await rig.Context.Database.SetHiddenAsync("X", hidden: false, None);
+        await context.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal((LoadState.Done, new NotificationCounts(0, 30, 0)), await FindAsync(rig));
+        Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
+        Assert.Equal(30, server.Mails.Count);
+    }
+
+    [Fact]
+    public async Task The_rate_is_that_of_the_whole_system()
+    {
+        const int Each = 25;
+        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerSecond = 20);
+        await using var server = new SmtpTestServer();
+        var times = new System.Collections.Concurrent.ConcurrentQueue<long>();
+        server.Script = step =>
+        {
+            if (step.Name == ".")
+                times.Enqueue(Stopwatch.GetTimestamp());
+            return null;
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var context = rig.Context with { Sender = sender };
+        await rig.ImportAsync([.. PipelineRig.Expected(0, Each).Select(account => (account, (string?)null))]);
+        foreach (var breach in new[] { "One", "Two" })
+            await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Each))), """{"notify":"hold"}""");
+        await PipelineRig.RunToEndAsync(context);
+        foreach (var breach in new[] { "One", "Two" })
+            await context.NewMailOperations().NotifyAsync(breach, None);
+
+        // Two loads, their messages at once, as two workers would have them.
+        var dispatcher = context.NewDispatcher();
+        await Task.WhenAll(((long[])[1, 2]).Select(load => Task.Run(() =>
+            dispatcher.DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = Each }.ToJson(), None))));
+
+        Assert.Equal(2 * Each, server.Mails.Count);
+        var took = Stopwatch.GetElapsedTime(times.Min(), times.Max());
+        // 50 mails at 20 a second: 2.45 s from the first to the last.
+        Assert.True(took > TimeSpan.FromSeconds(2.3), $"{2 * Each} mails went out within {took.TotalSeconds:0.00} s");
+    }
+
+    [Fact]
+    public async Task Mail_messages_that_do_not_fit_into_one_invocation_are_all_sent_in_the_end()
+    {
+        const int Mails = 200;
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 1, clock);
+        await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Mails))));
+        // An invocation that is ended after 40 of them, each time.
+        for (var round = 0; round < 30 && (await rig.LoadsAsync()) is not [{ State: LoadState.Done }]; round++)
+        {
+            var sent = 0;
+            var queues = new LimitedQueues(rig.Context.Queues, () => Interlocked.Increment(ref sent) <= 40);
+            var context = rig.Context with { Queues = queues };
+            try
+            {
+                await context.NewSweep().RunAsync(None);
+            }
+            catch (OperationCanceledException)
+            {
+                // ended
+            }
+            await PumpAsync(context);
+            clock.Advance(TimeSpan.FromHours(1));
+        }
+        Assert.Equal((LoadState.Done, new NotificationCounts(0, Mails, 0)), await FindAsync(rig));
+
+        static async Task PumpAsync(PipelineContext context)
+        {
+            await context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+            var dispatcher = context.NewDispatcher();
+            foreach (var name in QueueNames.All)
+            {
+                var queue = context.Queues.Get(name);
+                while (await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None) is { Count: > 0 } messages)
+                {
+                    foreach (var message in messages)
+                    {
+                        try
+                        {
+                            await dispatcher.DispatchAsync(name, message.Body, None);
+                        }
+                        catch (OperationCanceledException)
+                        {
+                            // ended; the message is lost with it, for the worst case
+                        }
+                        await queue.DeleteAsync(message, None);
+                    }
+                }
+            }
+        }
+    }
+
+    [Fact]
+    public async Task A_match_that_ends_its_process_each_time_fails_with_the_reason()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        await rig.ImportAsync(("user3@example.com", null));
+        var load = await MatchingAsync(rig);
+        for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Matching; tries++)
+        {
+            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(IMatching.MatchRowsAsync));
+            clock.Advance(TimeSpan.FromHours(1));
+        }
+        var failed = await rig.LoadAsync(load);
+        Assert.Equal(LoadState.Failed, failed.State);
+        Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
+        await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
+        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task Mails_that_end_their_process_each_time_fail_the_load_with_the_reason()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        await rig.ImportAsync(("user3@example.com", null));
+        var load = await MatchingAsync(rig);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Queues.Get(QueueNames.Mail).ClearAsync(None);
+        for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Notifying; tries++)
+        {
+            await DispatchAndDieAsync(rig, QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 },
+                nameof(INotificationSender.SendAsync));
+            clock.Advance(TimeSpan.FromHours(1));
+        }
+        var failed = await rig.LoadAsync(load);
+        Assert.Equal(LoadState.Failed, failed.State);
+        Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain('@', failed.Error!);
+        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task A_match_message_that_meets_a_living_lease_comes_again_after_it()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var load = await MatchingAsync(rig);
+        await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
+        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+
+        Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Match]);
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Match).PeekAsync(1, None)); // hidden until the lease has ended
+    }
+
+    [Fact]
+    public async Task A_mail_message_counts_nothing()
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 2);
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
+        var load = await MatchingAsync(rig);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        var calls = new List<string>();
+        var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
+        var message = new MailMessage { Load = load, First = 1, Last = 2 };
+        await (rig.Context with { Database = database }).NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+
+        Assert.Equal(2, rig.Mails().Count);
+        Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
+        Assert.DoesNotContain(nameof(ILoads.ListLoadsAsync), calls);
+    }
+
+    [Fact]
+    public async Task What_was_held_stays_held_when_another_load_takes_it_over()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await rig.ImportAsync(("user3@example.com", null), ("user5@d5.example.org", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 5))), """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Held, (await rig.LoadAsync(1)).State);
+        await rig.Context.Database.FailLoadAsync(1, owner: null, "a fault", superseded: false, None);
+        await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"send"}""");
+        await rig.RunToEndAsync();
+
+        Assert.Empty(rig.Mails());
+        var second = await rig.LoadAsync(2);
+        Assert.Equal((LoadState.Held, new NotificationCounts(2, 0, 0)), (second.State, second.Notifications));
+        Assert.Contains("load 1", second.HeldBecause, StringComparison.Ordinal);
+        Assert.Equal(2, await rig.Context.NewMailOperations().NotifyAsync("X", None));
+        await rig.RunToEndAsync();
+        Assert.Equal(["user3@example.com", "user5@d5.example.org"], rig.Recipients());
+    }
+
+    [Fact]
+    public async Task Hibp_hold_stops_what_is_being_sent_and_holds_what_is_not_matched_yet()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await using var server = new SmtpTestServer();
+        var stopped = 0;
+        server.Script = step =>
+        {
+            if (step.Name == "." && server.Mails.Count == 4 && Interlocked.Exchange(ref stopped, 1) == 0)
+                Assert.Equal(6, rig.Context.NewMailOperations().HoldAsync("x", None).GetAwaiter().GetResult());
+            return null;
+        };
+        await using var sender = NotificationSenders.Create(server.Setting);
+        var context = rig.Context with { Sender = sender };
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await PipelineRig.RunToEndAsync(context);
+
+        // The one that was on its way is told too.
+        Assert.Equal(5, server.Mails.Count);
+        Assert.Equal((LoadState.Held, new NotificationCounts(5, 5, 0)), await FindAsync(rig));
+        Assert.Contains("hibp hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
+        var waiting = 0;
+        await foreach (var notification in context.NewMailOperations().PreviewAsync("X", None))
+            waiting += notification.IsOpen ? 1 : 0;
+        Assert.Equal(5, waiting);
+
+        await rig.ImportAsync(("user11@d11.example.org", null));
+        await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 12))), """{"notify":"send"}""");
+        await context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        var ingest = Assert.Single(await context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
+        await context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
+        await context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, None);
+        Assert.Equal(5, await context.NewMailOperations().HoldAsync("X", None));
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal(LoadState.Held, (await rig.LoadAsync(2)).State);
+        Assert.Equal(5, server.Mails.Count);
+
+        Assert.Equal(6, await context.NewMailOperations().NotifyAsync("X", None));
+        await PipelineRig.RunToEndAsync(context);
+        Assert.Equal(11, server.Mails.Select(mail => mail.To).Distinct().Count());
+        Assert.Equal(11, server.Mails.Count);
+        Assert.All(await rig.LoadsAsync(), load => Assert.Equal((LoadState.Done, (string?)null), (load.State, load.HeldBecause)));
+        await Assert.ThrowsAsync<NotPossibleException>(() => context.NewMailOperations().HoldAsync("X", None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => context.NewMailOperations().HoldAsync("Unknown", None));
+    }
+
+    [Theory]
+    [InlineData("""{"notify":"send"}""")]
+    [InlineData("{}")]
+    public async Task Where_the_operator_s_setting_says_hold_metadata_can_t_ask_for_send(string metadata)
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Notify = NotifyMode.Hold);
+        await rig.ImportAsync(("user3@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), metadata);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Held, new NotificationCounts(1, 0, 0)), await FindAsync(rig));
+        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("X", None));
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task A_time_budget_ends_matching_in_the_same_mails_by_continuations()
+    {
+        static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.MatchRows, options.DedupeCap) = (50,
+            25, 7, 60);
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first step, each time
+        });
+        await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net",
+            "example.com"), ("chief@example.net", "d1.example.org")]);
+        var zip = PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100)), ("b", PipelineRig.Accounts(20, 50)));
+        await rig.DropAsync("X.zip", zip);
+        var matches = 0;
+        var queues = Intercepted.Around(rig.Context.Queues, (_, arguments) => matches += (string)arguments![0]! == QueueNames.Match
+            ? 1 : 0);
+        await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
+
+        var load = await rig.LoadAsync(1);
+        Assert.True(load.LastPosition > 100, "duplicates were expected to pass");
+        Assert.Equal((LoadState.Done, 100L, new NotificationCounts(0, 22, 0)), (load.State, load.Accounts, load.Notifications));
+        Assert.Equal(22, rig.Recipients().Distinct().Count());
+        Assert.True(matches > load.LastPosition / 7, $"{matches} looks at the match queue");
+    }
+
+    [Fact]
+    public async Task Only_so_many_messages_are_ever_ahead_of_the_mails()
+    {
+        const int Mails = 60;
+        await using var rig = await PipelineRig.StartAsync(options => (options.MailsPerMessage, options.MailsPerSecond) = (1, 0.05));
+        await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
+        var load = await MatchingAsync(rig, Mails);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        // 16 at least; 5 minutes' at this rate are 15.
+        Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        // A copy of the match message sends none again.
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
+        var message = new MailMessage { Load = load, First = 1, Last = 1 };
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
+        message = new MailMessage { Load = load, First = 2, Last = 2 };
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
+            (await rig.LoadAsync(load)).Notifications));
+    }
+
+    [Theory]
+    [InlineData(0, 5, 5)]
+    [InlineData(1, 7.5, 10)]
+    [InlineData(3, 30, 40)]
+    [InlineData(6, 180, 240)]
+    [InlineData(1_000_000, 180, 240)]
+    public void A_deferral_grows_from_5_minutes_to_4_hours(int deferrals, double least, double most)
+    {
+        for (var i = 0; i < 100; i++)
+            Assert.InRange(SendNotifications.Deferral(deferrals), TimeSpan.FromMinutes(least), TimeSpan.FromMinutes(most));
+    }
+
+    private static async Task<(LoadState State, NotificationCounts Notifications)> FindAsync(PipelineRig rig)
+    {
+        var load = await rig.LoadAsync(1);
+        return (load.State, load.Notifications);
+    }
+
+    /// <summary>A load in state matching.</summary>
+    private static async Task<long> MatchingAsync(PipelineRig rig, int accounts = 10)
+    {
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.NewDispatcher();
+        foreach (var name in new[] { QueueNames.Ingest, QueueNames.Slices })
+        {
+            var queue = rig.Context.Queues.Get(name);
+            foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
+            {
+                await dispatcher.DispatchAsync(name, message.Body, None);
+                await queue.DeleteAsync(message, None);
+            }
+        }
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal(LoadState.Matching, load.State);
+        return load.Id;
+    }
+
+    /// <summary>The process dies at that call: it makes no other.</summary>
+    private static async Task DispatchAndDieAsync(PipelineRig rig, string queue, PipelineMessage message, string at)
+    {
+        var dead = false;
+        void Die(string method, object?[]? arguments)
+        {
+            dead |= method == at;
+            if (dead)
+                throw new CrashException();
+        }
+        var context = rig.OpenContext();
+        context = context with
+        {
+            Database = Intercepted.Around(context.Database, Die),
+            Queues = Intercepted.Around(context.Queues, Die),
+            Sender = Intercepted.Around(context.Sender, Die),
+        };
+        try
+        {
+            await context.NewDispatcher().DispatchAsync(queue, message.ToJson(), None);
+        }
+        catch (CrashException)
+        {
+            // dead
+        }
+    }
+
+    /// <summary>Queues of an invocation that ends once it has sent so much.</summary>
+    private sealed class LimitedQueues(IMessageQueues queues, Func<bool> maySend) : IMessageQueues
+    {
+        public IMessageQueue Get(string name) => Intercepted.Around(queues.Get(name), (method, _) =>
+        {
+            if (name == QueueNames.Mail && method == nameof(IMessageQueue.SendAsync) && !maySend())
+                throw new OperationCanceledException();
+        });
+    }
+}
+
+/// <summary>A port with something done before each call.</summary>
+public class Intercepted : DispatchProxy
+{
+    private object _port = null!;
+    private Action<string, object?[]?> _before = null!;
+
+    /// <summary>
+    /// The port, as it is, behind <paramref name="before"/>, which is given the method's name and its
+    /// arguments.
+    /// </summary>
+    public static T Around<T>(T port, Action<string, object?[]?> before)
+        where T : class
+    {
+        var proxy = Create<T, Intercepted>();
+        (((Intercepted)(object)proxy)._port, ((Intercepted)(object)proxy)._before) = (port, before);
+        return proxy;
+    }
+
+    protected override object? Invoke(MethodInfo? targetMethod, object?[]? args)
+    {
+        lock (_before)
+            _before(targetMethod!.Name, args);
+        try
+        {
+            return targetMethod.Invoke(_port, args);
+        }
+        catch (TargetInvocationException e)
+        {
+            System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw(e.InnerException!);
+            throw;
+        }
+    }
+}

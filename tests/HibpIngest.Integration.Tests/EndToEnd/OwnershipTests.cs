@@ -1,0 +1,241 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Lookup;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// Who holds a load, what becomes of it when that one dies, and what a loser may not do to it. By a clock that
+/// the test moves.
+/// </summary>
+public sealed class OwnershipTests
+{
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+
+    private readonly TestClock _time = new();
+    private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)));
+
+    [Fact]
+    public async Task A_message_that_meets_a_living_lease_comes_again_when_that_lease_has_ended()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var version = await rig.DropAsync("X.zip", _zip);
+        var load = await StartAsync(rig, version);
+        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.LoadLease, CancellationToken.None));
+
+        // The event of the blob, as the Functions host sends it again after the crash.
+        var (queues, sent) = Observe(rig);
+        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        var again = Assert.Single(sent);
+        Assert.Equal((QueueNames.Ingest, load), (again.Queue, PipelineMessage.Parse<IngestMessage>(again.Body).Load));
+        Assert.InRange(again.Delay, rig.Options.LoadLease - TimeSpan.FromSeconds(20), rig.Options.LoadLease + TimeSpan.FromSeconds(5));
+
+        // And by the message itself: the load idles for no longer than that.
+        _time.Advance(again.Delay);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
+        Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(load)).State);
+    }
+
+    [Fact]
+    public async Task A_load_whose_ingester_died_is_swept_while_other_messages_wait_in_its_queue()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
+        Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.LoadLease, CancellationToken.None));
+        // Another load's, hidden for an hour.
+        await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
+        var (queues, sent) = Observe(rig);
+        var sweep = (rig.Context with { Queues = queues }).NewSweep();
+
+        await sweep.RunAsync(CancellationToken.None);
+        Assert.Empty(sent);
+        _time.Advance(rig.Options.LoadLease);
+        await sweep.RunAsync(CancellationToken.None);
+        Assert.Equal(load, PipelineMessage.Parse<IngestMessage>(Assert.Single(sent).Body).Load);
+        // Not each minute: that message may wait behind another load's ingest.
+        _time.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1));
+        await sweep.RunAsync(CancellationToken.None);
+        Assert.Single(sent);
+        _time.Advance(TimeSpan.FromMinutes(1));
+        await sweep.RunAsync(CancellationToken.None);
+        Assert.Equal(2, sent.Count);
+    }
+
+    [Fact]
+    public async Task A_load_that_ends_its_process_each_time_fails_with_its_reason_and_can_be_resumed()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
+        for (var attempt = 1; attempt <= rig.Options.MaxTries; attempt++)
+        {
+            Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
+            _time.Advance(rig.Options.LoadLease);
+        }
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        var failed = await rig.LoadAsync(load);
+        Assert.Equal(LoadState.Failed, failed.State);
+        Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
+        Assert.Contains($"hibp resume {load}", failed.Error, StringComparison.Ordinal);
+
+        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, 300L), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Accounts));
+    }
+
+    [Fact]
+    public async Task Tries_that_got_on_or_gave_the_load_back_do_not_count()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                options.TimeBudget = TimeSpan.FromTicks(1);
+            },
+            _time);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 3_000))));
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, 15), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Batches));
+
+        var load = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
+        var down = rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down")) };
+        for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
+            await down.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
+    }
+
+    [Fact]
+    public async Task A_loser_that_wakes_up_late_does_not_fail_the_winners_load()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
+        // The first meets a defect, but stands still before it says so: meanwhile its lease runs out, and another takes the load.
+        var loser = rig.Context with
+        {
+            Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
+            {
+                _time.Advance(rig.Options.LoadLease);
+                Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
+                throw new InvalidOperationException("a defect of the loser's");
+            }),
+        };
+        await loser.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        var found = await rig.LoadAsync(load);
+        Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
+        Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                options.DedupeCap = DedupeSet.MostThatFit() + 1;
+            },
+            _time);
+        await rig.DropAsync("X.zip", _zip);
+        await rig.RunToEndAsync();
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal((LoadState.Failed, 0L), (load.State, load.LastPosition));
+        Assert.Contains("memory", load.Error, StringComparison.Ordinal);
+        Assert.Contains($"hibp resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
+
+        rig.Options.DedupeCap = 1_000;
+        var restarted = await rig.Context.NewLoadOperations().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
+    }
+
+    [Fact]
+    public void Owners_name_no_host_and_no_process()
+    {
+        Assert.DoesNotContain(Environment.MachineName, LoadLeases.NewOwner(), StringComparison.OrdinalIgnoreCase);
+        Assert.NotEqual(LoadLeases.NewOwner(), LoadLeases.NewOwner());
+    }
+
+    [Theory]
+    [InlineData("john.doe%40example.com.zip")]
+    [InlineData("john.doe@example.com/dump.zip")]
+    public async Task A_blob_named_by_an_address_is_refused_and_named_in_no_message(string name)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        await rig.DropAsync(name, _zip);
+        var (queues, sent) = Observe(rig);
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
+        await AssertRefusedAsync(load: 1);
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
+
+        // And by its event, while the database is down: the host brings that again, and nothing is sent on.
+        await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
+        var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down")).Wrap(rig.Context) with { Queues = queues };
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.NewDispatcher().IngestBlobAsync(name, CancellationToken.None));
+        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync(name, CancellationToken.None);
+        await AssertRefusedAsync(load: 2);
+        Assert.Empty(sent);
+
+        // Nor is it loaded after all when it is resumed.
+        await rig.Context.NewLoadOperations().ResumeAsync(2, restart: false, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        await AssertRefusedAsync(load: 2);
+        Assert.Empty(await rig.TableAsync());
+
+        async Task AssertRefusedAsync(int load)
+        {
+            var failed = await rig.LoadAsync(load);
+            Assert.Equal((LoadState.Failed, "unnamed"), (failed.State, failed.Breach));
+            Assert.Contains("rename the file or the folder", failed.Error, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task A_superseded_load_stops_its_slices_and_its_version_is_never_gone_on_with()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                options.TimeBudget = TimeSpan.FromTicks(1);
+            },
+            _time);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
+        await rig.Context.NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(1_000, 100))));
+        await rig.RunToEndAsync();
+
+        var loads = await rig.LoadsAsync();
+        Assert.Equal([LoadState.Failed, LoadState.Done], loads.Select(load => load.State));
+        Assert.True(loads[0].Superseded);
+        Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
+        Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
+    }
+
+    private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
+    {
+        var load = await rig.Context.NewLoadStart().RunAsync(version, heldBecause: null, CancellationToken.None);
+        return load.Id;
+    }
+
+    /// <summary>Real queues, and what is sent to them from now on.</summary>
+    private static (IMessageQueues Queues, List<(string Queue, string Body, TimeSpan Delay)> Sent) Observe(PipelineRig rig)
+    {
+        var sent = new List<(string, string, TimeSpan)>();
+        var queues = new ObservedQueues(rig.Context.Queues)
+        {
+            OnSend = (queue, body, delay) =>
+            {
+                lock (sent)
+                    sent.Add((queue, body, delay));
+            },
+        };
+        return (queues, sent);
+    }
+}

@@ -1,0 +1,355 @@
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Lookup;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using ICSharpCode.SharpZipLib.Zip;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>The main job and its repetitions, on real stores.</summary>
+public sealed class PipelineTests
+{
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+
+    [Fact]
+    public async Task A_dropped_zip_becomes_searchable_accounts_and_sent_mails()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("nobody@example.com", null), ("owner@example.net", "example.com"));
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 450)), ("b.txt", PipelineRig.Accounts(400, 150))), """{"Title":"Adobe Systems","IsVerified":true}""");
+
+        await rig.RunToEndAsync();
+
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal((LoadState.Done, 550L, 3, 6, 3), (load.State, load.Accounts, load.Batches, load.Slices.Done, load.Notifications.Sent));
+        Assert.Equal(50, load.Checkpoint.Rejected.Duplicates);
+        var table = await rig.TableAsync();
+        Assert.Equal(PipelineRig.Expected(0, 550).Order(), table.Keys.Order());
+        Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
+        Assert.Equal(["owner@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
+        Assert.Contains(rig.Mails(), mail => mail.Text.Contains("Adobe Systems", StringComparison.Ordinal));
+        Assert.Equal("Adobe", Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("nobody@example.com", CancellationToken.None));
+        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+    }
+
+    [Fact]
+    public async Task Dropping_again_renaming_and_requeueing_change_nothing()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user1@d1.example.org", null), ("owner@example.net", "example.com"));
+        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500)));
+        await rig.DropAsync("Adobe.zip", zip);
+        await rig.RunToEndAsync();
+        var table = await rig.TableAsync();
+        var mails = rig.Mails();
+
+        await rig.DropAsync("Adobe.zip", zip);
+        await rig.RunToEndAsync();
+        await rig.DropAsync("old/adobe.2.zip", zip);
+        await rig.RunToEndAsync();
+        Assert.Equal(15, await rig.Context.NewLoadOperations().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
+        await rig.RunToEndAsync();
+
+        var loads = await rig.LoadsAsync();
+        Assert.Equal(3, loads.Count);
+        Assert.All(loads, load => Assert.Equal((LoadState.Done, 500L, "Adobe"), (load.State, load.Accounts, load.Breach)));
+        Assert.Equal([1, 2, 3], loads.Select(load => load.Mark));
+        Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1", "b2", "b3"], marks));
+        // The second drop took the first one's place; the renamed zip stands beside it.
+        Assert.Equal([2, 3], (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Marks);
+        Assert.Equal(mails, rig.Mails());
+    }
+
+    [Fact]
+    public async Task Two_breaches_mark_exactly_their_accounts()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("First.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300))));
+        await rig.RunToEndAsync();
+        await rig.DropAsync("Second.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(250, 300))));
+        await rig.RunToEndAsync();
+
+        var table = await rig.TableAsync();
+        Assert.Equal(PipelineRig.Expected(0, 550).Order(), table.Keys.Order());
+        Assert.Equal(PipelineRig.Expected(0, 300).Order(), table.Where(one => one.Value.Contains("b1")).Select(one => one.Key).Order());
+        Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Where(one => one.Value.Contains("b2")).Select(one => one.Key).Order());
+
+        Assert.Equal(300, (await rig.Context.NewRemoveBreach().RunAsync("first", null, CancellationToken.None)).Entities);
+        table = await rig.TableAsync();
+        Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Keys.Order());
+        Assert.All(table.Values, breaches => Assert.Equal(["b2"], breaches));
+        await rig.DropAsync("Third.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1))));
+        await rig.RunToEndAsync();
+        Assert.Equal(["b3"], (await rig.TableAsync())["user0@example.com"]);
+    }
+
+    [Theory]
+    [InlineData("", true, true)]
+    [InlineData("IsSensitive", false, true)]
+    [InlineData("IsRetired", false, false)]
+    [InlineData("IsFabricated", true, true)]
+    [InlineData("IsMalware", true, true)]
+    [InlineData("IsStealerLog", true, true)]
+    [InlineData("IsSpamList", true, true)]
+    [InlineData("IsSubscriptionFree", true, true)]
+    public async Task A_flag_decides_lookup_and_mail(string flag, bool found, bool mailed)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), flag.Length > 0 ? $$"""{"{{flag}}":true}""" : "{}");
+        await rig.RunToEndAsync();
+
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Equal(found, (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
+        Assert.Equal(mailed ? 1 : 0, rig.Mails().Count);
+        Assert.Equal(10, (await rig.TableAsync()).Count);
+    }
+
+    [Fact]
+    public async Task A_hidden_breach_is_out_of_every_lookup_until_it_is_shown()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.RunToEndAsync();
+        var lookup = new AccountLookup(rig.Context.Database, rig.Context.Table);
+
+        Assert.True(await rig.Context.Database.SetHiddenAsync("x", hidden: true, CancellationToken.None));
+        Assert.Empty(await lookup.FindAsync("user0@example.com", CancellationToken.None));
+        Assert.True(await rig.Context.Database.SetHiddenAsync("x", hidden: false, CancellationToken.None));
+        Assert.Single(await lookup.FindAsync("user0@example.com", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_held_load_waits_matched_and_counted_until_it_is_released()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null), ("owner@example.net", "example.com"));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+
+        var held = await rig.LoadAsync(1);
+        Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
+        Assert.Empty(rig.Mails());
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        var operations = rig.Context.NewMailOperations();
+        var preview = new List<Notification>();
+        await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
+            preview.Add(notification);
+        Assert.Equal([("owner@example.net", (string?)"example.com", 4L), ("user0@example.com", null, 1L)], preview.Select(one => (one.Email, one.Domain, one.Accounts)).Order());
+
+        Assert.Equal(2, await operations.NotifyAsync("x", CancellationToken.None));
+        await rig.RunToEndAsync();
+        Assert.Equal(["owner@example.net", "user0@example.com"], rig.Recipients());
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.NotifyAsync("x", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Metadata_may_arrive_after_the_zip_and_is_mended_by_resume()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher()); // ingest, upsert, and matching reads the metadata: absent
+        await rig.RunToEndAsync();
+        Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
+
+        await rig.DropAsync("Bad.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), "{ \"Title\": ");
+        await rig.RunToEndAsync();
+        var failed = (await rig.LoadsAsync()).Single(load => load.Breach == "Bad");
+        Assert.Equal(LoadState.Failed, failed.State);
+        Assert.Contains("not JSON", failed.Error, StringComparison.Ordinal);
+
+        await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), CancellationToken.None);
+        await rig.Context.NewLoadOperations().ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id)).State);
+        Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
+    }
+
+    [Fact]
+    public async Task A_second_loads_metadata_changes_only_what_it_says()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"Title":"Adobe Systems","IsSensitive":true}""");
+        await rig.RunToEndAsync();
+        await rig.DropAsync("Adobe.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(5, 10))), """{"Notify":"hold","IsVerified":true}""");
+        await rig.RunToEndAsync();
+
+        var metadata = (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Metadata;
+        Assert.Equal(("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold), (metadata.Title, metadata.Flags, metadata.Notify));
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user6@example.com", CancellationToken.None));
+    }
+
+    [Theory]
+    [InlineData("empty.zip", "no account in it")]
+    [InlineData("text.zip", "zip")]
+    public async Task Bad_input_fails_the_load_with_its_reason_and_publishes_nothing(string blob, string reason)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync(blob, blob == "empty.zip" ? PipelineRig.Zip(("a", "nothing here, not even a@b")) : "user@example.com"u8.ToArray());
+        await rig.RunToEndAsync();
+
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal((LoadState.Failed, 0), (load.State, load.Mark));
+        Assert.Contains(reason, load.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain('@', load.Error!);
+        Assert.DoesNotContain(await rig.Context.Database.ListBreachesAsync(CancellationToken.None), breach => breach.IsPublic);
+        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+    }
+
+    [Fact]
+    public async Task A_truncated_archive_keeps_what_was_copied_and_is_never_done()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)), ("b.csv", PipelineRig.Accounts(1_000, 1_000)));
+        var damaged = zip.ToArray();
+        // The last bytes of the second entry's data lie right before the central directory.
+        var directory = damaged.AsSpan().IndexOf("PK\u0001\u0002"u8);
+        damaged.AsSpan(directory - 40, 30).Clear();
+        await rig.DropAsync("X.zip", damaged);
+        await rig.RunToEndAsync();
+
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal(LoadState.Failed, load.State);
+        Assert.Contains("b.csv", load.Error, StringComparison.Ordinal);
+        Assert.InRange(load.LastPosition, 1_000, 1_999);
+        Assert.Equal(0, load.LastPosition % 200);
+        Assert.Equal(load.LastPosition, (await rig.TableAsync()).Count);
+        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+
+        await rig.DropAsync("X.zip", zip);
+        await rig.RunToEndAsync();
+        Assert.Equal(2_000, (await rig.TableAsync()).Count);
+        Assert.Equal([LoadState.Failed, LoadState.Done], (await rig.LoadsAsync()).Select(one => one.State));
+    }
+
+    [Fact]
+    public async Task A_time_budget_ends_in_the_same_rows_by_continuations()
+    {
+        await using var whole = await PipelineRig.StartAsync(Small);
+        await using var budgeted = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first commit, each time
+        });
+        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 700)), ("b.csv", PipelineRig.Accounts(300, 900)), ("c.csv", PipelineRig.Accounts(0, 5)));
+        await whole.DropAsync("X.zip", zip);
+        await budgeted.DropAsync("X.zip", zip);
+        await whole.RunToEndAsync();
+        await budgeted.RunToEndAsync();
+
+        Assert.Equal(await RowsAsync(whole), await RowsAsync(budgeted));
+        var (one, many) = (await whole.LoadAsync(1), await budgeted.LoadAsync(1));
+        Assert.Equal((LoadState.Done, 1_200L, 6), (many.State, many.Accounts, many.Batches));
+        Assert.Equal(one.Checkpoint.Rejected.Duplicates, many.Checkpoint.Rejected.Duplicates);
+        Assert.Equal(one.Checkpoint.Rejected.ByRule, many.Checkpoint.Rejected.ByRule);
+        Assert.Equal(await whole.TableAsync(), await budgeted.TableAsync());
+    }
+
+    [Fact]
+    public async Task Past_the_dedupe_cap_positions_stay_the_same_and_the_count_is_taken_exactly()
+    {
+        static void Capped(PipelineOptions options) => (options.BatchRows, options.SliceRows, options.DedupeCap) = (100, 50, 150);
+        await using var whole = await PipelineRig.StartAsync(Capped);
+        await using var budgeted = await PipelineRig.StartAsync(options =>
+        {
+            Capped(options);
+            options.TimeBudget = TimeSpan.FromTicks(1);
+        });
+        await whole.ImportAsync(("owner@example.net", "example.com"));
+        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)), ("b.csv", PipelineRig.Accounts(200, 300)), ("c.csv", PipelineRig.Accounts(0, 300)));
+        await whole.DropAsync("X.zip", zip);
+        await budgeted.DropAsync("X.zip", zip);
+        await whole.RunToEndAsync();
+        await budgeted.RunToEndAsync();
+
+        Assert.Equal(await RowsAsync(whole), await RowsAsync(budgeted));
+        var load = await whole.LoadAsync(1);
+        Assert.True(load.LastPosition > 500, "duplicates were expected to pass");
+        Assert.Equal((LoadState.Done, 500L), (load.State, load.Accounts));
+        Assert.Equal(500, (await whole.TableAsync()).Count);
+        Assert.Single(whole.Mails());
+    }
+
+    [Fact]
+    public async Task A_password_given_at_the_drop_or_at_the_resume_opens_the_archive()
+    {
+        var key = Convert.ToBase64String(Enumerable.Range(0, 32).Select(i => (byte)i).ToArray());
+        await using var rig = await PipelineRig.StartAsync(Small, secretKey: key);
+        var bytes = new MemoryStream();
+        using (var zip = new ZipOutputStream(bytes) { IsStreamOwner = false, Password = "correct horse" })
+        {
+            zip.PutNextEntry(new ZipEntry("a.csv") { AESKeySize = 256 });
+            zip.Write(Encoding.UTF8.GetBytes(PipelineRig.Accounts(0, 300)));
+            zip.CloseEntry();
+        }
+        await rig.DropAsync("Locked.zip", bytes.ToArray());
+        await rig.RunToEndAsync();
+        var load = Assert.Single(await rig.LoadsAsync());
+        Assert.Equal(LoadState.Failed, load.State);
+        Assert.Contains("--password", load.Error, StringComparison.Ordinal);
+
+        var operations = rig.Context.NewLoadOperations();
+        await operations.ResumeAsync(load.Id, restart: false, "wrong", CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
+
+        await operations.ResumeAsync(load.Id, restart: false, "correct horse", CancellationToken.None);
+        Assert.NotNull(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
+        await RigWithKeyAsync(rig, key); // another process, with the key
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load.Id)).State);
+        Assert.Equal(300, (await rig.TableAsync()).Count);
+        Assert.Null(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
+
+        static Task RigWithKeyAsync(PipelineRig rig, string key) => PipelineRig.RunToEndAsync(rig.OpenContext(key));
+    }
+
+    [Fact]
+    public async Task A_database_of_another_table_is_refused()
+    {
+        await using var one = await PipelineRig.StartAsync(Small);
+        await using var two = await PipelineRig.StartAsync(Small);
+        var mixed = two.Context with { Register = one.Context.Register, Table = one.Context.Table };
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => mixed.NewStoreSetup().EnsureAsync(CancellationToken.None));
+        Assert.Contains("do not belong together", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_fresh_database_on_an_old_table_and_a_fresh_table_under_an_old_database_are_refused()
+    {
+        await using var used = await PipelineRig.StartAsync(Small);
+        await used.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await used.RunToEndAsync();
+
+        var file = Path.Combine(Directory.CreateTempSubdirectory("hibp-test-").FullName, "fresh.db");
+        await using var fresh = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with { Database = fresh }).NewStoreSetup().EnsureAsync(CancellationToken.None));
+
+        var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with
+        {
+            Register = account.Register,
+            Table = account.Table,
+            Blobs = account.Blobs,
+            Queues = account.Queues,
+        }).NewStoreSetup().EnsureAsync(CancellationToken.None));
+        Directory.Delete(Path.GetDirectoryName(file)!, recursive: true);
+    }
+
+    private static async Task<List<string>> RowsAsync(PipelineRig rig)
+    {
+        var rows = new AccountBatch(100_000);
+        await rig.Context.Database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
+        return [.. Enumerable.Range(0, rows.Count).Select(i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
+    }
+}

@@ -1,0 +1,222 @@
+using System.Collections.Concurrent;
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>A slice under its lease: who works on it, what stops it, and what is kept of what it did.</summary>
+public sealed class SliceTests
+{
+    private const int Accounts = 300;
+    private static readonly Action<PipelineOptions> OneSlice = options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Accounts, Accounts, 1);
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+
+    [Fact]
+    public async Task A_message_that_meets_a_living_lease_comes_again_after_its_end()
+    {
+        await using var rig = await IngestedAsync(OneSlice);
+        Assert.Null((await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!.HeldUntil);
+        var table = new RecordingTable(rig.Context.Table);
+        await DispatchAsync(rig.Context with { Table = table });
+
+        Assert.Empty(table.Written);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, CancellationToken.None)); // hidden
+        Assert.Equal((SliceState.Queued, 1), await SliceAsync(rig));
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task What_was_done_before_a_slice_was_put_off_is_not_done_again(bool throttled)
+    {
+        await using var rig = await IngestedAsync(OneSlice);
+        var table = new RecordingTable(rig.Context.Table);
+        var all = 0;
+        for (var after = 2; (await SliceAsync(rig)).State != SliceState.Done; after += 5)
+        {
+            // Each try gets some transactions further, and is put off.
+            table.Before = number => number <= after ? null
+                : throttled ? new StoreThrottledException("busy") : new StoreUnavailableException("the table is down");
+            await SendAsync(rig);
+            await DispatchAsync(rig.Context with { Table = table });
+            if ((await SliceAsync(rig)).State != SliceState.Done)
+                Assert.Equal(0, (await SliceAsync(rig)).Attempts);
+            Assert.True(all++ < 20, "it never ends");
+        }
+        Assert.True(all > 2, "the fault was expected to be met");
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), table.Written.Order()); // each once
+        Assert.Equal(Accounts, (await rig.TableAsync()).Count);
+    }
+
+    [Fact]
+    public async Task What_was_done_in_another_order_counts_for_nothing()
+    {
+        await using var rig = await IngestedAsync(OneSlice);
+        var done = new byte[64];
+        Array.Fill(done, (byte)0xFF);
+        foreach (var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(SliceBuffers.OrderVersion, done) })
+        {
+            await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
+            await rig.Context.Database.ReturnSliceTryAsync(1, 1, "another", progress, null, CancellationToken.None);
+            var table = new RecordingTable(rig.Context.Table);
+            await SendAsync(rig);
+            await DispatchAsync(rig.Context with { Table = table });
+            Assert.Equal(Accounts, table.Written.Count);
+            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
+        }
+    }
+
+    [Theory]
+    [InlineData("superseded")]
+    [InlineData("requeued")]
+    public async Task A_slice_that_is_stopped_under_way_ends_without_a_failure(string by)
+    {
+        await using var rig = await IngestedAsync(options =>
+        {
+            OneSlice(options);
+            options.SliceLease = TimeSpan.FromSeconds(1.5); // looked at every half second
+        });
+        var table = new WaitingTable();
+        var running = DispatchAsync(rig.Context with { Table = table });
+        await table.Entered.Task.WaitAsync(Patience);
+        if (by == "superseded")
+            Assert.True(await rig.Context.Database.FailLoadAsync(1, owner: null, "replaced", superseded: true, CancellationToken.None));
+        else
+            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
+        await running.WaitAsync(Patience);
+
+        var slice = Assert.Single(await rig.SlicesAsync(1));
+        Assert.Equal((by == "superseded" ? SliceState.Queued : SliceState.Pending, 0, null), (slice.State, slice.Attempts, slice.Error));
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Slices]); // acknowledged
+    }
+
+    [Fact]
+    public async Task A_slice_that_waits_for_the_table_longer_than_half_of_the_plans_limit_is_put_off_and_costs_no_try()
+    {
+        await using var rig = await IngestedAsync(options =>
+        {
+            OneSlice(options);
+            options.PlanLimit = TimeSpan.FromSeconds(2);
+        });
+        var table = new WaitingTable();
+        await DispatchAsync(rig.Context with { Table = table }).WaitAsync(Patience);
+        var slice = Assert.Single(await rig.SlicesAsync(1));
+        Assert.Equal((SliceState.Queued, 0, "waited"), (slice.State, slice.Attempts, slice.Error));
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
+
+        // And without a limit it waits.
+        rig.Options.PlanLimit = TimeSpan.Zero;
+        using var stop = new CancellationTokenSource();
+        table = new WaitingTable();
+        await SendAsync(rig);
+        var waiting = DispatchAsync(rig.Context with { Table = table }, stop.Token);
+        await table.Entered.Task.WaitAsync(Patience);
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting.WaitAsync(Patience));
+        Assert.Equal((SliceState.Queued, 0), await SliceAsync(rig));
+    }
+
+    [Fact]
+    public void Transactions_of_one_domain_lie_evenly_in_the_order_which_is_always_the_same()
+    {
+        var orders = Enumerable.Range(0, 2).Select(_ => Order()).ToArray();
+        Assert.Equal(orders[0], orders[1]);
+        var order = orders[0];
+        Assert.Equal(33 + 67, order.Count);
+        for (var first = 0; first + 16 <= order.Count; first++)
+            Assert.InRange(order.Skip(first).Take(16).Count(domain => domain == "gmail.com"), 3, 8);
+
+        static List<string> Order()
+        {
+            var rows = SliceBuffers.Rent(10_000);
+            for (var i = 0; i < 10_000; i++)
+                rows.Accounts.Add(Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
+            var order = Enumerable.Range(0, rows.GroupByDomain()).Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Domain.Span)).ToList();
+            SliceBuffers.Return(rows);
+            return order;
+        }
+    }
+
+    /// <summary>A load of one slice, its message in the queue.</summary>
+    private static async Task<PipelineRig> IngestedAsync(Action<PipelineOptions> configure)
+    {
+        var rig = await PipelineRig.StartAsync(configure);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Accounts))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var queue = rig.Context.Queues.Get(QueueNames.Ingest);
+        var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await queue.DeleteAsync(message, CancellationToken.None);
+        return rig;
+    }
+
+    private static Task SendAsync(PipelineRig rig) =>
+        rig.Context.Queues.Get(QueueNames.Slices).SendAsync(new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
+
+    /// <summary>Takes the one slice message that is visible, and acknowledges it where its stage returns.</summary>
+    private static async Task DispatchAsync(PipelineContext context, CancellationToken cancellationToken = default)
+    {
+        var queue = context.Queues.Get(QueueNames.Slices);
+        var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
+        await queue.DeleteAsync(message, CancellationToken.None);
+    }
+
+    private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) => Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;
+
+    /// <summary>Keeps what is written, and fails before a transaction where a test says so.</summary>
+    private sealed class RecordingTable(IAccountTable table) : UpsertedTable
+    {
+        private int _number;
+
+        public ConcurrentQueue<string> Written { get; } = [];
+
+        /// <summary>Told the number of the transaction.</summary>
+        public Func<int, Exception?> Before { get; set; } = _ => null;
+
+        public override async Task UpsertAsync(
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+        {
+            if (Before(Interlocked.Increment(ref _number)) is { } fault)
+                throw fault;
+            await table.UpsertAsync(domain, aliases, bytes, mark, inFlight, cancellationToken);
+            foreach (var alias in aliases.ToArray())
+                Written.Enqueue($"{Encoding.ASCII.GetString(bytes.Span[alias])}@{Encoding.ASCII.GetString(domain.Span)}");
+        }
+    }
+
+    /// <summary>Throttles for ever.</summary>
+    private sealed class WaitingTable : UpsertedTable
+    {
+        public TaskCompletionSource Entered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public override async Task UpsertAsync(
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+        {
+            Entered.TrySetResult();
+            await Task.Delay(Timeout.InfiniteTimeSpan, inFlight.Patience).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            throw new StoreThrottledException("waited");
+        }
+    }
+
+    private abstract class UpsertedTable : IAccountTable
+    {
+        public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public abstract Task UpsertAsync(
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken);
+
+        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) => throw new NotSupportedException();
+
+        public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
+
+        public Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw new NotSupportedException();
+
+        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw new NotSupportedException();
+    }
+}

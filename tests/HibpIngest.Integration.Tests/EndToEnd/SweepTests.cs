@@ -1,0 +1,286 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Lookup;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What gets lost between two steps is made good, and what fails is visible and can be mended.</summary>
+public sealed class SweepTests
+{
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
+
+    [Theory]
+    [InlineData(QueueNames.Slices)]
+    [InlineData(QueueNames.Match)]
+    [InlineData(QueueNames.Mail)]
+    public async Task Lost_messages_are_sent_again(string lost)
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var dispatcher = rig.Context.NewDispatcher();
+        foreach (var name in QueueNames.All)
+        {
+            var queue = rig.Context.Queues.Get(name);
+            if (name == lost)
+            {
+                Assert.NotEqual(0, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
+                await queue.ClearAsync(CancellationToken.None);
+                break;
+            }
+            foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None))
+            {
+                await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+                await queue.DeleteAsync(message, CancellationToken.None);
+            }
+        }
+        await rig.RunToEndAsync();
+        Assert.NotEqual(LoadState.Done, (await rig.LoadAsync(1)).State);
+
+        clock.Advance(TimeSpan.FromHours(1));
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Equal(300, (await rig.TableAsync()).Count);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task Nothing_is_sent_again_while_it_may_still_come()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var ingest = rig.Context.Queues.Get(QueueNames.Ingest);
+        var message = Assert.Single(await ingest.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await ingest.DeleteAsync(message, CancellationToken.None);
+
+        var before = await rig.DepthsAsync();
+        Assert.Equal(3, before[QueueNames.Slices]);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        clock.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        Assert.Equal(before, await rig.DepthsAsync());
+        clock.Advance(TimeSpan.FromMinutes(1));
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        Assert.Equal(6, (await rig.DepthsAsync())[QueueNames.Slices]);
+    }
+
+    [Fact]
+    public async Task A_sweep_asks_no_database_while_no_load_is_open_and_starts_zips_without_a_load()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.RunToEndAsync();
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None); // clears the mark of the load that is done
+
+        var asleep = new CrashPoint(1, afterwards: false).Wrap(rig.Context).Database;
+        var sleeping = rig.Context with { Database = asleep };
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+
+        await rig.DropAsync("Y.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Ingest]); // its event may be on the way
+        clock.Advance(TimeSpan.FromMinutes(3));
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
+    }
+
+    [Fact]
+    public async Task A_table_that_is_down_costs_no_try_and_the_message_comes_again_later()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
+        var down = rig.Context with { Table = new DownTable() };
+        await PipelineRig.RunToEndAsync(down);
+
+        var slice = Assert.Single(await rig.SlicesAsync(1));
+        Assert.Equal((SliceState.Queued, 0), (slice.State, slice.Attempts));
+        Assert.Equal("the table is down", slice.Error);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, CancellationToken.None)); // delayed
+    }
+
+    [Theory]
+    [InlineData(0, 30)]
+    [InlineData(1, 60)]
+    [InlineData(3, 240)]
+    [InlineData(4, 300)]
+    [InlineData(int.MaxValue, 300)]
+    public void The_delay_grows_from_30_seconds_to_10_minutes_with_as_much_again_at_random(int deferrals, int seconds)
+    {
+        var delays = Enumerable.Range(0, 100).Select(_ => StageRunner.Delay(deferrals)).ToList();
+        Assert.All(delays, delay => Assert.InRange(delay.TotalSeconds, seconds, 2 * seconds));
+        Assert.True(delays.Distinct().Count() > 50, "what was put off together comes back together");
+    }
+
+    [Fact]
+    public async Task A_slice_that_uses_up_its_tries_fails_the_load_visibly_and_requeueing_repairs_it()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var queue = rig.Context.Queues.Get(QueueNames.Slices);
+        var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
+        await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
+
+        var broken = (rig.Context with { Table = new BrokenTable() }).NewDispatcher();
+        var messages = await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None);
+        var second = messages.Single(message => PipelineMessage.Parse<SliceMessage>(message.Body).Slice == 2);
+        for (var attempt = 1; attempt <= 5; attempt++)
+        {
+            Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(1)).State);
+            await Assert.ThrowsAsync<InvalidOperationException>(() => broken.DispatchAsync(QueueNames.Slices, second.Body, CancellationToken.None));
+        }
+        var load = await rig.LoadAsync(1);
+        Assert.Equal(LoadState.Failed, load.State);
+        Assert.Contains("slice 2", load.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain('@', load.Error!);
+        foreach (var message in messages)
+        {
+            // The other slices of a failed load go on; the failed one's message is where the host put it.
+            if (message != second)
+                await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+            await queue.DeleteAsync(message, CancellationToken.None);
+        }
+        Assert.Equal(LoadState.Failed, (await rig.LoadAsync(1)).State);
+        Assert.Equal(new SliceCounts(0, 0, 2, 1), (await rig.LoadAsync(1)).Slices);
+
+        // By its poisoned message, sent again by hand.
+        await queue.SendAsync(second.Body, TimeSpan.Zero, CancellationToken.None);
+        await rig.RunToEndAsync();
+        load = await rig.LoadAsync(1);
+        Assert.Equal((LoadState.Done, (string?)null), (load.State, load.Error));
+        Assert.Equal(300, (await rig.TableAsync()).Count);
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task Poison_goes_back_to_its_queue()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var poison = rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix);
+        for (var slice = 1; slice <= 40; slice++)
+            await poison.SendAsync(new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, CancellationToken.None);
+        Assert.Equal(40, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
+        Assert.Equal((40, 0), ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
+        await rig.RunToEndAsync(); // of no load: acknowledged
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Slices]);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("not json")]
+    [InlineData("{}")]
+    [InlineData("""{"version":2,"load":1,"slice":1}""")]
+    [InlineData("[1]")]
+    public async Task A_message_of_another_shape_is_thrown_back_without_its_text(string body)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var error = await Assert.ThrowsAsync<UnreadableMessageException>(() => rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
+        Assert.True(body.Length < 3 || !error.Message.Contains(body, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_purged_load_refuses_requeueing_and_acknowledges_late_messages()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.RunToEndAsync();
+        var operations = rig.Context.NewLoadOperations();
+        Assert.Equal(300, await operations.PurgeAsync(1, null, CancellationToken.None));
+
+        var error = await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
+        Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
+        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Two_deliveries_of_one_mail_message_at_once_send_each_mail_once()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(1, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
+
+        await using var sender = new WaitingSender();
+        var dispatcher = (rig.Context with { Sender = sender }).NewDispatcher();
+        var message = new MailMessage { Load = 1, First = 1, Last = 1 }.ToJson();
+        var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
+        await sender.Entered.Task;
+        await dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
+        sender.MayGoOn.SetResult();
+        await first;
+
+        Assert.Equal(1, sender.Calls);
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Mail]); // to look again, should the first have died
+    }
+
+    private sealed class WaitingSender : INotificationSender
+    {
+        private int _calls;
+
+        public TaskCompletionSource Entered { get; } = new();
+
+        public TaskCompletionSource MayGoOn { get; } = new();
+
+        public int Calls => _calls;
+
+        public string DisplayName => "waiting";
+
+        public Task CheckAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
+        {
+            Interlocked.Increment(ref _calls);
+            Entered.TrySetResult();
+            await MayGoOn.Task;
+        }
+
+        public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    }
+
+    private sealed class DownTable : FaultyTable
+    {
+        protected override Exception Fault() => new StoreUnavailableException("the table is down");
+    }
+
+    private sealed class BrokenTable : FaultyTable
+    {
+        protected override Exception Fault() => new InvalidOperationException("somebody@example.com");
+    }
+
+    private abstract class FaultyTable : IAccountTable
+    {
+        protected abstract Exception Fault();
+
+        public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken) =>
+            throw Fault();
+
+        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) => throw Fault();
+
+        public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
+
+        public Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw Fault();
+
+        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw Fault();
+    }
+}

@@ -1,0 +1,117 @@
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Hosting;
+using HibpIngest.Sql.Sqlite;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>
+/// An ingest that is ended by its budget, by its host or by a signal is gone on with, and comes to the rows
+/// that one without an end makes.
+/// </summary>
+public sealed class ContinuationTests(ITestOutputHelper output)
+{
+    // HIBP_TEST_BUDGET=00:00:02 takes ten times the accounts, and minutes.
+    private static readonly string Budget = Environment.GetEnvironmentVariable("HIBP_TEST_BUDGET") ?? "00:00:00.1";
+    private static readonly int Accounts = Budget == "00:00:02" ? 80_000 : 8_000;
+
+    // Batches so small that copying takes many of the budget, and is not over before a test has had its say.
+    private static readonly Dictionary<string, string> Small = new() { ["HIBP_BATCHROWS"] = "50", ["HIBP_SLICEROWS"] = "50" };
+    private static readonly Dictionary<string, string> Slow = new() { ["HIBP_BATCHROWS"] = "20", ["HIBP_SLICEROWS"] = "20" };
+
+    [Fact]
+    public async Task A_small_budget_ends_in_the_same_rows_by_continuations()
+    {
+        var zip = Zip();
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>(Small) { ["HIBP_TIMEBUDGET"] = Budget });
+        var began = TimeProvider.System.GetTimestamp();
+        (await host.IngestAsync("Big.zip", zip)).AssertDone();
+        output.WriteLine($"first invocation: {TimeProvider.System.GetElapsedTime(began)}");
+        var counts = await host.PumpAsync();
+        output.WriteLine($"all: {TimeProvider.System.GetElapsedTime(began)}, {counts["ResumeIngest"].Calls} continuations");
+
+        Assert.True(counts["ResumeIngest"].Calls >= 2, $"{counts["ResumeIngest"].Calls} continuations");
+        Assert.All(counts.Values, count => Assert.Equal(0, count.Failed));
+        var expected = Expected();
+        Assert.Equal(expected, await RowsAsync(host.DatabaseFile));
+        Assert.Equal(expected, await OneGoAsync(zip));
+        Assert.Equal(expected.Order(), (await RawTable.ReadAccountsAsync(host.Storage, "accounts", expected)).Keys.Order());
+    }
+
+    [Fact]
+    public async Task A_signal_in_mid_ingest_leaves_a_load_that_the_next_process_ends()
+    {
+        var zip = Zip();
+        await using var host = await FunctionsHost.StartAsync(Slow);
+        var call = host.IngestAsync("Big.zip", zip);
+        await Eventually.IsSoAsync(async () => (await LoadAsync(host))?.LastPosition > 0, call);
+        await host.StopHandlerAsync();
+
+        Assert.Contains("stopped", (await call).AssertFailed(), StringComparison.Ordinal);
+        var stopped = (await LoadAsync(host))!;
+        Assert.Equal((LoadState.Ingesting, null), (stopped.State, stopped.LeaseExpiresAt));
+        Assert.InRange(stopped.LastPosition, 1, Accounts - 1);
+
+        await host.StartHandlerAsync();
+        // The host tries the event again.
+        (await host.PostBlobAsync("Big.zip")).AssertDone();
+        Assert.Equal(LoadState.Upserting, (await LoadAsync(host))!.State);
+        Assert.Equal(Expected(), await RowsAsync(host.DatabaseFile));
+    }
+
+    [Fact]
+    public async Task A_connection_closed_by_the_host_ends_the_ingest_and_a_sweep_has_it_gone_on_with()
+    {
+        var zip = Zip();
+        await using var host = await FunctionsHost.StartAsync(Slow);
+        await host.DropAsync("Big.zip", zip);
+        using var close = new CancellationTokenSource();
+        var call = host.PostBlobAsync("Big.zip", close.Token);
+        await Eventually.IsSoAsync(async () => (await LoadAsync(host))?.LastPosition > 0, call);
+        await close.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
+        await Eventually.IsSoAsync(async () => (await LoadAsync(host))!.LeaseExpiresAt is null);
+        Assert.InRange((await LoadAsync(host))!.LastPosition, 1, Accounts - 1);
+
+        (await host.PostTimerAsync()).AssertDone();
+        Assert.Equal((1, 0), (await host.PumpAsync("ResumeIngest"))["ResumeIngest"]);
+        Assert.Equal(LoadState.Upserting, (await LoadAsync(host))!.State);
+        Assert.Equal(Expected(), await RowsAsync(host.DatabaseFile));
+    }
+
+    private static List<string> Expected() => [.. Enumerable.Range(0, Accounts).Select(i => $"user{i}@example.com")];
+
+    private static async Task<Load?> LoadAsync(FunctionsHost host)
+    {
+        await using var database = SqliteBreachDatabase.Open(host.DatabaseFile, TimeProvider.System);
+        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0 ? null : await database.GetLoadAsync(1, CancellationToken.None);
+    }
+
+    /// <summary>
+    /// Two entries, the second with some of the first's accounts. One domain, so that a slice is one
+    /// transaction.
+    /// </summary>
+    private static byte[] Zip() => PipelineRig.Zip(("a.csv", Text(0, Accounts / 2)), ("b.csv", Text(Accounts / 3, Accounts)));
+
+    private static string Text(int from, int to) => string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));
+
+    /// <summary>The rows that an ingest without an end makes of it, in order.</summary>
+    private static async Task<List<string>> OneGoAsync(byte[] zip)
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await rig.DropAsync("Big.zip", zip);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
+        return await RowsAsync(rig.DatabaseFile);
+    }
+
+    private static async Task<List<string>> RowsAsync(string file)
+    {
+        await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        var rows = new AccountBatch(100_000);
+        await database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
+        return [.. Enumerable.Range(0, rows.Count).Select(i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
+    }
+}

@@ -1,0 +1,72 @@
+using System.Diagnostics;
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.Samples;
+
+namespace HibpIngest.Integration.Tests.Samples;
+
+public sealed class SampleScriptTests
+{
+    [Fact]
+    public async Task An_independent_script_finds_the_same_accounts()
+    {
+        var zip = AddHostileEntries(Make());
+        var file = Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.zip");
+        try
+        {
+            await File.WriteAllBytesAsync(file, zip);
+            var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
+            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"));
+            start.ArgumentList.Add(file);
+            using var node = Process.Start(start)!;
+            var error = node.StandardError.ReadToEndAsync();
+            var output = await node.StandardOutput.ReadToEndAsync();
+            await node.WaitForExitAsync();
+            Assert.Equal(("", 0), (await error, node.ExitCode));
+            Assert.Equal(Read(zip).Distinct().Order(StringComparer.Ordinal), output.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+
+    private static byte[] Make()
+    {
+        using var zip = new MemoryStream();
+        SampleBreach.Write(zip, new SampleOptions { Accounts = 30_000, Seed = 11 }, CancellationToken.None);
+        return zip.ToArray();
+    }
+
+    private static byte[] AddHostileEntries(byte[] zip)
+    {
+        using var stream = new MemoryStream();
+        stream.Write(zip);
+        using (var archive = new ZipArchive(stream, ZipArchiveMode.Update, leaveOpen: true))
+        {
+            foreach (var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode), ("u16be", Encoding.BigEndianUnicode) })
+            {
+                using var entry = archive.CreateEntry(name).Open();
+                entry.Write(encoding.GetPreamble());
+                foreach (var row in AccountCases.All())
+                    entry.Write(encoding.GetBytes($"{name}.{row[0]}\r\n{row[0]}\r\n"));
+            }
+        }
+        return stream.ToArray();
+    }
+
+    /// <summary>All accounts of a zip as the scanner finds them.</summary>
+    private static List<string> Read(byte[] zip)
+    {
+        using var archive = new ZipArchive(new MemoryStream(zip));
+        var accounts = new List<string>();
+        foreach (var entry in archive.Entries)
+        {
+            using var content = new MemoryStream();
+            using (var inflated = entry.Open())
+                inflated.CopyTo(content);
+            accounts.AddRange(CollectingSink.Scan(content.ToArray()).Accounts);
+        }
+        return accounts;
+    }
+}

@@ -1,0 +1,75 @@
+using System.Collections.Concurrent;
+using System.Diagnostics.Metrics;
+using HibpIngest.Accounts;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Telemetry;
+using static HibpIngest.Telemetry.TelemetryNames;
+
+namespace HibpIngest.Integration.Tests.Telemetry;
+
+/// <summary>What the instruments say of a load whose figures are known.</summary>
+[Collection(ListeningAlone.Name)]
+public sealed class LoadInstrumentTests
+{
+    [Fact]
+    public async Task The_figures_of_a_load_are_those_that_went_in()
+    {
+        var seen = new ConcurrentQueue<(string Name, double Value, string Tags)>();
+        using var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, self) =>
+            {
+                if (instrument.Meter == HibpTelemetry.Meter)
+                    self.EnableMeasurementEvents(instrument);
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((instrument, value, tags, _) => seen.Enqueue((instrument.Name, value, Text(tags))));
+        listener.SetMeasurementEventCallback<double>((instrument, value, tags, _) => seen.Enqueue((instrument.Name, value, Text(tags))));
+        listener.Start();
+
+        await using var rig = await PipelineRig.StartAsync(options => (options.BatchRows, options.SliceRows) = (200, 100));
+        await rig.ImportAsync(("user0@example.com", null), ("owner@example.net", "example.com"));
+        var bytes = string.Concat(PipelineRig.Expected(0, 500)).Length - 500; // without their @
+        var text = PipelineRig.Accounts(0, 500) + PipelineRig.Accounts(0, 25) + "..x@example.com\nx@example.nonsense\ny@example.nonsense\n";
+        await rig.DropAsync("Counted.zip", PipelineRig.Zip(("a", text)));
+        await rig.RunToEndAsync();
+        // A message that failed too often, for the gauge of its queue.
+        await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+
+        Assert.Equal(525, Sum(Instruments.Accounts));
+        Assert.Equal(25, Sum(Instruments.Duplicates));
+        Assert.Equal(1, Sum(Instruments.Rejected, $"{Tags.Rule}={AccountRule.AliasPeriod}"));
+        Assert.Equal(2, Sum(Instruments.Rejected, $"{Tags.Rule}={AccountRule.TopLevelDomain}"));
+        Assert.Equal(3, Sum(Instruments.Rejected));
+        Assert.Equal((500, bytes), (Sum(Instruments.Rows), Sum(Instruments.Bytes)));
+        Assert.Equal((3, 5), (Count(Instruments.BatchDuration), Count(Instruments.SliceDuration)));
+        Assert.Equal(500, Sum(Instruments.Entities));
+        Assert.InRange(Sum(Instruments.TableTransactions), 5 * 18, 500);
+        Assert.Equal((2, 0), (Sum(Instruments.Notifications, $"{Tags.Outcome}=sent"), Sum(Instruments.Notifications, $"{Tags.Outcome}=refused")));
+        foreach (var rare in (string[])[Instruments.TableThrottled, Instruments.TableRetries, Instruments.SqlThrottled, Instruments.SqlRetries])
+            Assert.True(Count(rare) > 0 && Sum(rare) == 0, rare);
+        Assert.Equal(1, Sum(Instruments.QueueMessages, $"{Tags.Queue}={QueueNames.Mail}{QueueNames.PoisonSuffix}"));
+        Assert.Equal((8, 1), (Count(Instruments.QueueMessages), Sum(Instruments.QueueMessages)));
+        Assert.Equal(8, Count(Instruments.QueueOldest));
+
+        // With the last slice, after matching, after the last mail, and seen by the sweep.
+        var progress = seen.Where(one => one.Name == Instruments.LoadProgress).ToList();
+        Assert.All(progress, one => Assert.Equal(100, one.Value));
+        Assert.Equal(Enumerable.Repeat($"{Tags.Load}=1 {Tags.Breach}=Counted", 4), progress.Select(one => one.Tags));
+        Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
+        Assert.Equal(Constants.Of(typeof(Instruments)).Order(), seen.Select(one => one.Name).Distinct().Order());
+
+        double Sum(string name, string tag = "") => seen.Where(one => one.Name == name && one.Tags.Contains(tag, StringComparison.Ordinal)).Sum(one => one.Value);
+        int Count(string name) => seen.Count(one => one.Name == name);
+    }
+
+    private static string Text(ReadOnlySpan<KeyValuePair<string, object?>> tags)
+    {
+        var text = new List<string>();
+        foreach (var (name, value) in tags)
+            text.Add($"{name}={value}");
+        return string.Join(' ', text);
+    }
+}

@@ -1,0 +1,165 @@
+using System.Diagnostics;
+using System.Text.Json.Nodes;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Telemetry;
+using static HibpIngest.Telemetry.TelemetryNames;
+
+namespace HibpIngest.Integration.Tests.Telemetry;
+
+/// <summary>One load is one trace, whoever sent its messages; its spans say what an operator asks.</summary>
+[Collection(ListeningAlone.Name)]
+public sealed class LoadTraceTests
+{
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows, options.MatchRows, options.MailsPerMessage) = (200, 100, 150, 1);
+
+    [Fact]
+    public void The_trace_of_a_load_is_the_same_in_every_process_and_version() =>
+        // python: hashlib.sha256(uuid.UUID('00112233-4455-6677-8899-aabbccddeeff').bytes + struct.pack('>q', 7)).hexdigest()[:32]
+        Assert.Equal("0aabe02aadcf87fcba018bdc2849a3e5", LoadTrace.Id(new Guid("00112233-4455-6677-8899-aabbccddeeff"), 7).ToHexString());
+
+    [Fact]
+    public async Task A_load_with_continuations_is_one_trace_whose_spans_hang_together()
+    {
+        using var spans = new CollectedSpans();
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.TimeBudget = TimeSpan.FromTicks(1);
+        });
+        await rig.ImportAsync(("user0@example.com", null), ("user3@example.com", null));
+        await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 450))));
+        await rig.RunToEndAsync();
+
+        var trace = await TraceAsync(rig, 1);
+        Assert.All(spans.All, span => Assert.Equal((trace, "1", "Traced"), (span.TraceId, Tag(span, Tags.Load), Tag(span, Tags.Breach))));
+        // Two full batches and the rest. A run may get two of them done: its budget is a tick, and so is the clock's step.
+        var (loads, batches, slices, matches, sends) = (spans.Of(Spans.Load), spans.Of(Spans.Batch), spans.Of(Spans.Slice), spans.Of(Spans.Match), spans.Of(Spans.Send));
+        Assert.InRange(loads.Count, 2, 4);
+        Assert.Equal(["200", "200", "50"], batches.Select(batch => Tag(batch, Tags.Accounts)));
+        Assert.Equal(["1", "2", "3"], batches.Select(batch => Tag(batch, Tags.Batch)));
+        Assert.Equal([("1", "100"), ("2", "100"), ("3", "100"), ("4", "100"), ("5", "50")], slices.Select(slice => (Tag(slice, Tags.Slice), Tag(slice, Tags.Entities))).Order());
+        // Three ranges, each of which uses the budget up, and the end.
+        Assert.Equal(4, matches.Count);
+        Assert.Equal(["1", "1"], sends.Select(send => Tag(send, Tags.Sent)));
+
+        // The first run is the root; what a span sent hangs on it.
+        Assert.Equal(default, loads[0].ParentSpanId);
+        Assert.Equal(loads.SkipLast(1).Select(load => load.SpanId), loads.Skip(1).Select(load => load.ParentSpanId));
+        Assert.All(batches, batch => Assert.Contains(loads, load => load.SpanId == batch.ParentSpanId));
+        Assert.All(slices, slice => Assert.Contains(batches, batch => batch.SpanId == slice.ParentSpanId));
+        Assert.Equal(5, spans.All.Count(span => span.OperationName == Spans.Slice && span.Kind == ActivityKind.Consumer));
+        Assert.All(sends, send => Assert.Equal(matches[^1].SpanId, send.ParentSpanId));
+        Assert.All(spans.All, span => Assert.NotEqual(ActivityStatusCode.Error, span.Status));
+    }
+
+    [Theory]
+    [InlineData("lost")]
+    [InlineData("twice")]
+    [InlineData("by hand")]
+    [InlineData("forged")]
+    [InlineData("requeued")]
+    [InlineData("poison")]
+    public async Task Messages_join_their_loads_trace_however_they_were_sent(string how)
+    {
+        using var spans = new CollectedSpans();
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        await rig.ImportAsync(("user0@example.com", null));
+        await rig.DropAsync("Other.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.RunToEndAsync();
+        await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.RunToEndAsync();
+        var before = spans.All.Count;
+        var (slices, operations, dispatcher) = (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.NewLoadOperations(), rig.Context.NewDispatcher());
+
+        // What each load has by now is one trace, and not the other's.
+        var trace = await TraceAsync(rig, 2);
+        Assert.NotEqual(trace, await TraceAsync(rig, 1));
+        Assert.NotEqual(0, before);
+        Assert.All(spans.All, span => Assert.Equal(Tag(span, Tags.Breach) == "Traced", span.TraceId == trace));
+
+        await operations.RequeueSlicesAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
+        var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // there is no span in an operator's command
+        switch (how)
+        {
+            case "lost":
+                await slices.DeleteAsync(message, CancellationToken.None);
+                clock.Advance(TimeSpan.FromHours(1));
+                await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+                Assert.Equal(1, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
+                await rig.RunToEndAsync();
+                break;
+            case "twice":
+                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                break;
+            case "by hand":
+                await dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":2,"slice":2}""", CancellationToken.None);
+                break;
+            case "forged":
+                await dispatcher.DispatchAsync(
+                    QueueNames.Slices, """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""", CancellationToken.None);
+                break;
+            case "requeued":
+                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                break;
+            case "poison":
+                await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(message.Body, TimeSpan.Zero, CancellationToken.None);
+                Assert.Equal(1, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
+                await rig.RunToEndAsync();
+                break;
+        }
+        var after = spans.All.Skip(before).ToList();
+        Assert.NotEmpty(after);
+        Assert.All(after, span => Assert.Equal((trace, "2"), (span.TraceId, Tag(span, Tags.Load))));
+        Assert.All(after.Where(span => span.OperationName == Spans.Slice), span => Assert.Equal("2", Tag(span, Tags.Slice)));
+    }
+
+    [Fact]
+    public async Task A_resumed_load_goes_on_in_its_trace_and_a_failed_one_says_why()
+    {
+        using var spans = new CollectedSpans();
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var zip = PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300)));
+        await rig.DropAsync("Broken.zip", zip[..^20]);
+        await rig.RunToEndAsync();
+        var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
+        Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
+
+        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, password: null, CancellationToken.None);
+        await rig.RunToEndAsync();
+        var resumed = spans.Of(Spans.Load);
+        Assert.Equal(2, resumed.Count);
+        Assert.Equal(failed.TraceId, resumed[1].TraceId);
+    }
+
+    [Fact]
+    public async Task A_failed_slice_says_which_and_why()
+    {
+        using var spans = new CollectedSpans();
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.MaxTries = 1;
+        });
+        await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        var dispatcher = rig.Context.NewDispatcher();
+        await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
+        RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
+
+        var error = await Assert.ThrowsAsync<RowsMissingException>(() => dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":1,"slice":2}""", CancellationToken.None));
+        var span = Assert.Single(spans.Of(Spans.Slice));
+        Assert.Equal((ActivityStatusCode.Error, error.Message), (span.Status, span.StatusDescription));
+        Assert.Equal(("1", "Failing", "2", "1"), (Tag(span, Tags.Load), Tag(span, Tags.Breach), Tag(span, Tags.Slice), Tag(span, Tags.Attempt)));
+        Assert.Equal(await TraceAsync(rig, 1), span.TraceId);
+    }
+
+    private static async Task<ActivityTraceId> TraceAsync(PipelineRig rig, long load) =>
+        LoadTrace.Id((await rig.Context.Database.GetIdentityAsync(CancellationToken.None))!.Id, load);
+
+    private static string Tag(Activity span, string name) => $"{span.GetTagItem(name)}";
+}

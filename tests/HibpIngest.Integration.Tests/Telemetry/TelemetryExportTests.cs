@@ -1,0 +1,174 @@
+using System.Text;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Telemetry;
+using static HibpIngest.Telemetry.TelemetryNames;
+
+namespace HibpIngest.Integration.Tests.Telemetry;
+
+/// <summary>
+/// What arrives in Application Insights and at an OTLP collector, from real processes; and that no person is in
+/// it.
+/// </summary>
+public sealed class TelemetryExportTests : IDisposable
+{
+    private static readonly string[] SpanNames = [.. Constants.Of(typeof(Spans)).Order()];
+    private static readonly string[] InstrumentNames = [.. Constants.Of(typeof(Instruments)).Order()];
+
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task A_demo_arrives_whole_in_both_as_one_trace_and_without_a_person()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        var variables = new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
+            [TelemetryExport.OtlpVariable] = endpoint.Address,
+        };
+        var demo = (await HibpProcess.RunAsync(_folder.Path, variables, "demo", "--json")).Succeeded().Json;
+
+        // Application Insights.
+        var items = endpoint.Items;
+        Assert.Equal(SpanNames, items.Where(item => item.IsSpan).Select(item => item.Name).Distinct().Order());
+        Assert.Equal(InstrumentNames, items.Where(item => item.Kind == "MetricData").Select(item => item.Name).Distinct().Order());
+        var trace = Assert.Single(items.Where(item => item.IsSpan).Select(item => item.Operation).Distinct());
+        Assert.All(items.Where(item => item.IsSpan), item => Assert.Equal(("1", "Contoso", true), (item[Tags.Load], item[Tags.Breach], item.Success)));
+        var ids = items.Where(item => item.IsSpan).Select(item => item.Id).ToHashSet();
+        Assert.Single(items, item => item.IsSpan && item.Parent.Length == 0);
+        Assert.All(items.Where(item => item.IsSpan && item.Parent.Length > 0), item => Assert.Contains(item.Parent, ids));
+        Assert.Equal(demo.GetProperty("accounts").GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Rows).Value);
+        Assert.Equal(demo.GetProperty("entities").GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Entities).Value);
+        Assert.Equal(demo.GetProperty("rejected").GetDouble(), items.Where(item => item.Kind == "MetricData" && item.Name == Instruments.Rejected).Sum(item => item.Value));
+
+        // What the load's own lines say, within its trace.
+        var seen = items.Where(item => item.Kind == "MessageData" && item[Logs.EventId] == $"{Logs.LoadSeen}").ToList();
+        Assert.Equal(("1", "Contoso", "done", "100", trace), (seen[^1][Logs.Load], seen[^1][Logs.Breach], seen[^1][Logs.State], seen[^1][Logs.Progress], seen[^1].Operation));
+        foreach (var line in (string[])["1000", "1006", "1200", "1300", "1302"])
+            Assert.Equal(trace, Assert.Single(items, item => item.Kind == "MessageData" && item[Logs.EventId] == line).Operation);
+
+        // OTLP: ExportTraceServiceRequest.resource_spans.scope_spans.spans{trace_id, name};
+        // .resource_metrics.scope_metrics.metrics.name;
+        // .resource_logs.scope_logs.log_records.body.string_value.
+        var spans = endpoint.Bodies("/v1/traces").SelectMany(body => ProtobufFields.At(body, 1, 2, 2)).ToList();
+        Assert.Equal(SpanNames, spans.SelectMany(span => ProtobufFields.At(span, 5)).Select(Encoding.UTF8.GetString).Distinct().Order());
+        Assert.All(spans, span => Assert.Equal(trace, Convert.ToHexStringLower(Assert.Single(ProtobufFields.At(span, 1)))));
+        var metrics = endpoint.Bodies("/v1/metrics").SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 1)).Select(Encoding.UTF8.GetString);
+        Assert.Equal(InstrumentNames, metrics.Distinct().Order());
+        var lines = endpoint.Bodies("/v1/logs").SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 5, 1)).Select(Encoding.UTF8.GetString).ToList();
+        Assert.Contains("load 1 of Contoso is done", lines);
+
+        var people = await PeopleAsync();
+        Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), people));
+        // The search does find: in a mail there is its reader.
+        var mail = Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").First();
+        Assert.NotEmpty(AddressSearch.Find([await File.ReadAllBytesAsync(mail)], people));
+    }
+
+    [Fact]
+    public async Task A_failed_slice_says_which_and_why_and_its_rerun_mends_the_load()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
+        {
+            ["HIBP_BATCHROWS"] = "200",
+            ["HIBP_SLICEROWS"] = "100",
+            [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
+        });
+        (await host.IngestAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 450))))).AssertDone();
+        (await host.PostTimerAsync()).AssertDone();
+        RowsFault.Lose(host.DatabaseFile, load: 1, position: 250);
+        Assert.Equal(5, (await host.PumpAsync())["UpsertSlice"].Failed);
+        RowsFault.PutBack(host.DatabaseFile);
+        (await host.HibpAsync("requeue", "Failing", "--slice", "3")).Succeeded();
+        await host.PumpAsync();
+        (await host.PostTimerAsync()).AssertDone();
+        await host.Handler.TerminateAsync();
+        Assert.Equal(0, await host.Handler.EndAsync());
+
+        var items = endpoint.Items;
+        var tries = items.Where(item => item is { IsSpan: true, Name: Spans.Slice } && item[Tags.Slice] == "3").ToList();
+        Assert.Equal([false, false, false, false, false, true], tries.Select(item => item.Success));
+        Assert.Equal(["1", "2", "3", "4", "5", "1"], tries.Select(item => item[Tags.Attempt]));
+        Assert.All(tries.Take(5), item => Assert.Equal(("1", "Failing"), (item[Tags.Load], item[Tags.Breach])));
+        Assert.All(tries.Take(5), item => Assert.Contains("99", item[Tags.Error], StringComparison.Ordinal)); // rows of 100
+        Assert.Single(items.Where(item => item.IsSpan).Select(item => item.Operation).Distinct());
+        var failures = items.Where(item => item[Logs.EventId] == "1102").ToList();
+        Assert.Equal(5, failures.Count);
+        Assert.All(failures, item => Assert.Equal(("Error", "1", "3", tries[0][Tags.Error]), (item.Severity, item[Logs.Load], item["Slice"], item["Reason"])));
+        var gaveUp = Assert.Single(items, item => item[Logs.EventId] == "1103");
+        Assert.EndsWith("hibp requeue Failing --slice 3", gaveUp.Message, StringComparison.Ordinal);
+        Assert.Equal(["done", "failed", "matching", "upserting"], items.Where(item => item[Logs.EventId] == $"{Logs.LoadSeen}").Select(item => item[Logs.State]).Distinct().Order());
+        Assert.Equal(1, items.Last(item => item is { Kind: "MetricData", Name: Instruments.QueueMessages } && item[Tags.Queue] == "breach-slices-poison").Value);
+        Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [.. PipelineRig.Expected(0, 450)]));
+    }
+
+    [Fact]
+    public async Task It_signs_in_as_the_apps_identity_where_it_is_told_to()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
+            ["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"] = "ClientId=the-app;Authorization=AAD",
+            ["IDENTITY_ENDPOINT"] = endpoint.Identity.Address,
+            ["IDENTITY_HEADER"] = endpoint.Identity.Header,
+        });
+        (await host.PostTimerAsync()).AssertDone();
+        await host.Handler.TerminateAsync();
+        Assert.Equal(0, await host.Handler.EndAsync());
+        Assert.NotEmpty(endpoint.Items);
+        Assert.All(endpoint.Authorizations, one => Assert.StartsWith("Bearer token-of-the-app-for-https://monitor.azure.com", one, StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("APPLICATIONINSIGHTS_AUTHENTICATION_STRING", "by post")]
+    [InlineData(TelemetryExport.ApplicationInsightsVariable, "whatever")]
+    [InlineData(TelemetryExport.ApplicationInsightsVariable, "IngestionEndpoint=http://127.0.0.1:1/")]
+    [InlineData(TelemetryExport.ApplicationInsightsVariable, "InstrumentationKey=secret;IngestionEndpoint=::")]
+    [InlineData(TelemetryExport.OtlpVariable, "localhost:4317")]
+    [InlineData("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier pigeon")]
+    public async Task A_setting_that_can_not_be_is_told_in_one_line(string variable, string value)
+    {
+        var variables = new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f",
+            [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
+            [variable] = value,
+        };
+        var line = (await HibpProcess.RunAsync(_folder.Path, variables, "run")).FailedWithOneLine();
+        Assert.StartsWith($"error: {variable} is expected to be ", line, StringComparison.Ordinal);
+        Assert.DoesNotContain(value, line, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_endpoint_that_nobody_is_at_stops_nothing()
+    {
+        var variables = new Dictionary<string, string>
+        {
+            [TelemetryExport.ApplicationInsightsVariable] = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://127.0.0.1:1/",
+            [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
+        };
+        var demo = (await HibpProcess.RunAsync(_folder.Path, variables, "demo", "--json")).Succeeded();
+        Assert.Equal(demo.Json.GetProperty("notifications").GetInt32(), Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").Length);
+    }
+
+    [Fact]
+    public async Task Wrong_settings_are_told_by_every_answer_of_the_functions_app()
+    {
+        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = "whatever" });
+        var answer = await host.PostTimerAsync();
+        Assert.Equal(500, answer.Status);
+        Assert.Contains(TelemetryExport.ApplicationInsightsVariable, answer.Body, StringComparison.Ordinal);
+    }
+
+    /// <summary>Everybody in the sample: its accounts, found by a script of its own, and its subscribers.</summary>
+    private static async Task<IReadOnlyCollection<string>> PeopleAsync()
+    {
+        var people = (await AcceptanceContract.ExtractAsync(RepositoryFile.Path("samples/Contoso.zip"))).ToHashSet();
+        Assert.Equal(5_000, people.Count);
+        people.UnionWith(File.ReadLines(RepositoryFile.Path("samples/subscribers.csv")).Skip(1).Select(line => line.Split(',')[0].ToLowerInvariant()));
+        return people;
+    }
+}

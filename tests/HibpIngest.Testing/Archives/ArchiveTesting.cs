@@ -1,0 +1,105 @@
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using ICSharpCode.SharpZipLib.Zip;
+
+namespace HibpIngest.Testing;
+
+internal static class ArchiveTesting
+{
+    public sealed record Text(int TopLevel, string Name, string Content);
+
+    public static List<Text> Read(byte[] archive, string? password = null, ArchiveLimits? limits = null) =>
+        Read(archive, default, out _, password, limits);
+
+    public static List<Text> Read(byte[] archive, ArchivePosition start, out ArchivePosition end, string? password = null, ArchiveLimits? limits = null)
+    {
+        using var stream = new MemoryStream(archive, writable: false);
+        using var breach = BreachArchive.Open(stream, password, limits ?? new ArchiveLimits());
+        var texts = new List<Text>();
+        foreach (var text in breach.ReadFrom(start))
+        {
+            using var content = new MemoryStream();
+            text.Content.CopyTo(content, 777); // an odd size, so that reads straddle everything
+            texts.Add(new Text(text.TopLevel.Entry, text.DisplayName, Encoding.Latin1.GetString(content.ToArray())));
+        }
+        end = breach.Position;
+        return texts;
+    }
+
+    public static string Refusal(byte[] archive, string? password = null, ArchiveLimits? limits = null)
+    {
+        string message = Assert.Throws<BadArchiveException>(() => Read(archive, password, limits)).Message;
+        Assert.DoesNotContain('\n', message);
+        return message;
+    }
+
+    public static byte[] Bytes(string text) => Encoding.Latin1.GetBytes(text);
+
+    /// <summary>Lines that deflate like a dump's.</summary>
+    public static string Lines(int count, int seed)
+    {
+        var random = new Random(seed);
+        var text = new StringBuilder();
+        for (int i = 0; i < count; i++)
+            text.Append("user").Append(random.Next(1_000_000)).Append("@example").Append(random.Next(50)).Append(".com:").Append(random.NextInt64()).Append('\n');
+        return text.ToString();
+    }
+
+    public static byte[] Gzip(byte[] data)
+    {
+        var compressed = new MemoryStream();
+        using (var gzip = new GZipStream(compressed, CompressionLevel.Fastest, leaveOpen: true))
+            gzip.Write(data);
+        return compressed.ToArray();
+    }
+
+    /// <summary>By System.IO.Compression; without seeking, sizes follow the data.</summary>
+    public static byte[] Zip(bool seekable, params (string Name, byte[] Data)[] entries)
+    {
+        var zip = new MemoryStream();
+        using (var archive = new ZipArchive(seekable ? zip : new Unseekable(zip), ZipArchiveMode.Create, leaveOpen: true))
+        {
+            foreach (var (name, data) in entries)
+            {
+                using var entry = archive.CreateEntry(name).Open();
+                entry.Write(data);
+            }
+        }
+        return zip.ToArray();
+    }
+
+    /// <summary>By SharpZipLib. <paramref name="aesBits"/>: 0 for ZipCrypto.</summary>
+    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, params (string Name, byte[] Data)[] entries) =>
+        Encrypted(password, aesBits, method, seekable: true, entries);
+
+    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, bool seekable, params (string Name, byte[] Data)[] entries)
+    {
+        var zip = new MemoryStream();
+        using (var output = new ZipOutputStream(seekable ? zip : new Unseekable(zip)) { IsStreamOwner = false, Password = password })
+        {
+            foreach (var (name, data) in entries)
+            {
+                output.PutNextEntry(new ZipEntry(name) { AESKeySize = aesBits, CompressionMethod = method });
+                output.Write(data);
+                output.CloseEntry();
+            }
+        }
+        return zip.ToArray();
+    }
+
+    private sealed class Unseekable(Stream inner) : Stream
+    {
+        public override bool CanRead => false;
+        public override bool CanSeek => false;
+        public override bool CanWrite => true;
+        public override long Length => throw new NotSupportedException();
+        public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
+        public override void Flush() => inner.Flush();
+        public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+        public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+        public override void SetLength(long value) => throw new NotSupportedException();
+        public override void Write(byte[] buffer, int offset, int count) => inner.Write(buffer, offset, count);
+    }
+}

@@ -1,0 +1,211 @@
+using System.Buffers.Binary;
+using System.IO.Compression;
+using System.IO.Hashing;
+using System.Text;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Writes zips byte by byte, so that every field can lie.</summary>
+internal sealed class RawZip
+{
+    private readonly MemoryStream _out = new();
+    private readonly List<byte[]> _records = [];
+
+    /// <summary>An entry with every field of its own; null fields are the true ones.</summary>
+    public sealed record Entry(string Name, byte[] Data)
+    {
+        public ushort Method { get; init; } = 8;
+        public ushort LocalFlags { get; init; }
+        public ushort? CentralFlags { get; init; }
+        public ushort? LocalMethod { get; init; }
+        public uint? LocalCrc { get; init; }
+        public uint? CentralCrc { get; init; }
+        public uint? LocalSize { get; init; }
+        public uint? CentralSize { get; init; }
+        public uint? LocalCompressed { get; init; }
+        public uint? CentralCompressed { get; init; }
+        public uint? Offset { get; init; }
+        public byte[]? Compressed { get; init; }
+        public byte[] RawName { get; init; } = Encoding.UTF8.GetBytes(Name);
+        public byte[] LocalExtra { get; init; } = [];
+        public byte[] CentralExtra { get; init; } = [];
+        public byte[] After { get; init; } = [];
+    }
+
+    public static byte[] Of(params Entry[] entries)
+    {
+        var zip = new RawZip();
+        foreach (var entry in entries)
+            zip.Add(entry);
+        return zip.Finish();
+    }
+
+    public RawZip Add(Entry entry)
+    {
+        byte[] compressed = Compress(entry);
+        uint crc = Crc32.HashToUInt32(entry.Data);
+        long at = _out.Length;
+        byte[] local = new byte[30];
+        BinaryPrimitives.WriteUInt32LittleEndian(local, 0x04034B50);
+        BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(4), 20);
+        BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(6), entry.LocalFlags);
+        BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(8), entry.LocalMethod ?? entry.Method);
+        BinaryPrimitives.WriteUInt32LittleEndian(local.AsSpan(14), entry.LocalCrc ?? crc);
+        BinaryPrimitives.WriteUInt32LittleEndian(local.AsSpan(18), entry.LocalCompressed ?? (uint)compressed.Length);
+        BinaryPrimitives.WriteUInt32LittleEndian(local.AsSpan(22), entry.LocalSize ?? (uint)entry.Data.Length);
+        BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(26), (ushort)entry.RawName.Length);
+        BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(28), (ushort)entry.LocalExtra.Length);
+        _out.Write(local);
+        _out.Write(entry.RawName);
+        _out.Write(entry.LocalExtra);
+        _out.Write(compressed);
+        _out.Write(entry.After);
+
+        return AddRecord(entry, at);
+    }
+
+    /// <summary>Only a central record, that says the entry lies there.</summary>
+    public RawZip AddRecord(Entry entry, long at)
+    {
+        byte[] compressed = Compress(entry);
+        byte[] central = new byte[46];
+        BinaryPrimitives.WriteUInt32LittleEndian(central, 0x02014B50);
+        BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(6), 20);
+        BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(8), entry.CentralFlags ?? entry.LocalFlags);
+        BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(10), entry.Method);
+        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(16), entry.CentralCrc ?? Crc32.HashToUInt32(entry.Data));
+        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(20), entry.CentralCompressed ?? (uint)compressed.Length);
+        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(24), entry.CentralSize ?? (uint)entry.Data.Length);
+        BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(28), (ushort)entry.RawName.Length);
+        BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(30), (ushort)entry.CentralExtra.Length);
+        BinaryPrimitives.WriteUInt32LittleEndian(central.AsSpan(42), entry.Offset ?? (uint)at);
+        _records.Add([.. central, .. entry.RawName, .. entry.CentralExtra]);
+        return this;
+    }
+
+    /// <summary>Bytes that no entry has.</summary>
+    public RawZip Fill(int bytes)
+    {
+        _out.Write(new byte[bytes]);
+        return this;
+    }
+
+    /// <summary>The records in another order than their entries.</summary>
+    public RawZip Shuffle(Random random)
+    {
+        for (int i = _records.Count - 1; i > 0; i--)
+        {
+            int other = random.Next(i + 1);
+            (_records[i], _records[other]) = (_records[other], _records[i]);
+        }
+        return this;
+    }
+
+    /// <summary>The records last to first.</summary>
+    public RawZip Reverse()
+    {
+        _records.Reverse();
+        return this;
+    }
+
+    /// <summary>Only a central record, of data that an earlier entry has (or that nobody has).</summary>
+    public RawZip AddRecord(byte[] record)
+    {
+        _records.Add(record);
+        return this;
+    }
+
+    /// <summary>With a ZIP64 end record; the old one says nothing but "see there".</summary>
+    public byte[] FinishZip64(ulong? entries = null, long? locatorOffset = null)
+    {
+        long start = _out.Length;
+        foreach (byte[] record in _records)
+            _out.Write(record);
+        long end = _out.Length;
+        using (var writer = new BinaryWriter(_out, Encoding.Latin1, leaveOpen: true))
+        {
+            writer.Write(0x06064B50u);
+            writer.Write(44L);
+            writer.Write((ushort)45);
+            writer.Write((ushort)45);
+            writer.Write(0u);
+            writer.Write(0u);
+            writer.Write(entries ?? (ulong)_records.Count);
+            writer.Write(entries ?? (ulong)_records.Count);
+            writer.Write(end - start);
+            writer.Write(start);
+            writer.Write(0x07064B50u);
+            writer.Write(0u);
+            writer.Write(locatorOffset ?? end);
+            writer.Write(1u);
+            writer.Write(0x06054B50u);
+            writer.Write(0u);
+            writer.Write(uint.MaxValue);
+            writer.Write(uint.MaxValue);
+            writer.Write(uint.MaxValue);
+            writer.Write((ushort)0);
+        }
+        return _out.ToArray();
+    }
+
+    public byte[] Finish(int? entries = null, uint? directorySize = null, uint? directoryOffset = null, string comment = "", byte[]? gap = null)
+    {
+        long start = _out.Length;
+        foreach (byte[] record in _records)
+            _out.Write(record);
+        long size = _out.Length - start;
+        _out.Write(gap ?? []);
+        byte[] end = new byte[22];
+        BinaryPrimitives.WriteUInt32LittleEndian(end, 0x06054B50);
+        BinaryPrimitives.WriteUInt16LittleEndian(end.AsSpan(8), (ushort)(entries ?? _records.Count));
+        BinaryPrimitives.WriteUInt16LittleEndian(end.AsSpan(10), (ushort)(entries ?? _records.Count));
+        BinaryPrimitives.WriteUInt32LittleEndian(end.AsSpan(12), directorySize ?? (uint)size);
+        BinaryPrimitives.WriteUInt32LittleEndian(end.AsSpan(16), directoryOffset ?? (uint)start);
+        BinaryPrimitives.WriteUInt16LittleEndian(end.AsSpan(20), (ushort)comment.Length);
+        _out.Write(end);
+        _out.Write(Encoding.Latin1.GetBytes(comment));
+        return _out.ToArray();
+    }
+
+    private static byte[] Compress(Entry entry) => entry.Compressed ?? (entry.Method == 8 ? Deflate(entry.Data) : entry.Data);
+
+    /// <summary>Deflate data of empty blocks, five bytes each: that many bytes, rounded down, which inflate to nothing.</summary>
+    public static byte[] EmptyBlocks(int bytes)
+    {
+        byte[] blocks = new byte[bytes / 5 * 5];
+        for (int at = 0; at < blocks.Length; at += 5)
+            (blocks[at + 3], blocks[at + 4]) = (0xFF, 0xFF);
+        blocks[^5] = 1;
+        return blocks;
+    }
+
+    public static byte[] Deflate(byte[] data)
+    {
+        var compressed = new MemoryStream();
+        using (var deflate = new DeflateStream(compressed, CompressionLevel.Optimal, leaveOpen: true))
+            deflate.Write(data);
+        // DeflateStream writes nothing at all for nothing; a zip's deflate data ends with a final block.
+        return data.Length == 0 ? [3, 0] : compressed.ToArray();
+    }
+
+    /// <summary>With its signature.</summary>
+    public static byte[] Descriptor(uint crc, long compressed, long size, bool signature = true, bool zip64 = false)
+    {
+        var descriptor = new MemoryStream();
+        using var writer = new BinaryWriter(descriptor);
+        if (signature)
+            writer.Write(0x08074B50u);
+        writer.Write(crc);
+        if (zip64)
+        {
+            writer.Write(compressed);
+            writer.Write(size);
+        }
+        else
+        {
+            writer.Write((uint)compressed);
+            writer.Write((uint)size);
+        }
+        return descriptor.ToArray();
+    }
+}

@@ -1,0 +1,209 @@
+using System.IO.Compression;
+using System.Security.Cryptography;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What the breach container does, whoever provides it.</summary>
+public abstract class BreachBlobsContract
+{
+    private const int MiB = 1024 * 1024;
+
+    /// <summary>A container that exists and is empty.</summary>
+    protected abstract Task<IBreachBlobs> NewContainerAsync();
+
+    [Fact]
+    public async Task Zips_are_listed_with_the_version_they_are_opened_by()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.CreateAsync(CancellationToken.None);
+        foreach (var name in (string[])["b.ZIP", "a.json", "a.zip", "dir/c d+e.2.zip", "zip"])
+            await blobs.WriteSmallAsync(name, "content of "u8.ToArray(), CancellationToken.None);
+
+        var listed = await ListAsync(blobs);
+        Assert.Equal(["a.zip", "b.ZIP", "dir/c d+e.2.zip"], listed.Select(blob => blob.Version.Name));
+        foreach (var blob in listed)
+        {
+            Assert.Equal(blob, await blobs.FindAsync(blob.Version.Name, CancellationToken.None));
+            Assert.Equal(11, blob.Length);
+            await using var stream = await blobs.OpenAsync(blob.Version, CancellationToken.None);
+            Assert.Equal("content of "u8.ToArray(), await ReadAllAsync(stream));
+        }
+
+        Assert.Null(await blobs.FindAsync("missing.zip", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Small_blobs_are_written_replaced_and_read_up_to_a_limit()
+    {
+        var blobs = await NewContainerAsync();
+        Assert.Null(await blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+        await blobs.WriteSmallAsync("a.json", "first"u8.ToArray(), CancellationToken.None);
+        await blobs.WriteSmallAsync("a.json", "0123456789"u8.ToArray(), CancellationToken.None);
+        Assert.Equal("0123456789"u8.ToArray(), await blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+        await Assert.ThrowsAsync<BadInputException>(() => blobs.ReadSmallAsync("a.json", 9, CancellationToken.None));
+        await blobs.WriteSmallAsync("empty", ReadOnlyMemory<byte>.Empty, CancellationToken.None);
+        Assert.Empty((await blobs.ReadSmallAsync("empty", 10, CancellationToken.None))!);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(8 * MiB)]
+    [InlineData((21 * MiB) + 17)]
+    public async Task An_upload_comes_back_whole(int bytes)
+    {
+        var content = Random(bytes);
+        var blobs = await NewContainerAsync();
+        var reported = new Reported();
+        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), reported, CancellationToken.None);
+        Assert.Equal(version, (await blobs.FindAsync("a.zip", CancellationToken.None))!.Version);
+        Assert.Equal(bytes, reported.Highest);
+        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        Assert.Equal(bytes, stream.Length);
+        Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
+    }
+
+    [Fact]
+    public async Task Reads_from_anywhere_give_what_is_there()
+    {
+        const int Seed = 4711;
+        var content = Random((13 * MiB) + 5);
+        var blobs = await NewContainerAsync();
+        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
+        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        var random = new Random(Seed);
+        var buffer = new byte[300_000];
+        for (var i = 0; i < 200; i++)
+        {
+            var at = random.Next(content.Length + 1);
+            var length = random.Next(1, i % 10 == 0 ? buffer.Length : 600);
+            if (i % 3 == 0)
+                Assert.Equal(at, stream.Seek(at - stream.Length, SeekOrigin.End));
+            else
+                stream.Position = at;
+            var read = i % 2 == 0 ? stream.ReadAtLeast(buffer.AsSpan(0, length), length, false) : await stream.ReadAtLeastAsync(buffer.AsMemory(0, length), length, false);
+            Assert.True(content.AsSpan(at, Math.Min(length, content.Length - at)).SequenceEqual(buffer.AsSpan(0, read)), $"seed {Seed}, read {i} at {at}");
+        }
+
+        stream.Position = content.Length + 10L;
+        Assert.Equal(0, await stream.ReadAsync(buffer));
+    }
+
+    [Fact]
+    public async Task A_zip_is_read_through_it()
+    {
+        var first = Random(9 * MiB);
+        var second = Random(5 * MiB);
+        using var file = new MemoryStream();
+        using (var zip = new ZipArchive(file, ZipArchiveMode.Create, leaveOpen: true))
+        {
+            foreach (var (name, content) in ((string, byte[])[])[("first", first), ("second", second)])
+            {
+                await using var entry = await zip.CreateEntry(name, CompressionLevel.Fastest).OpenAsync();
+                await entry.WriteAsync(content);
+            }
+        }
+
+        file.Position = 0;
+        var blobs = await NewContainerAsync();
+        var version = await blobs.UploadAsync("a.zip", file, null, CancellationToken.None);
+        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        using var read = new ZipArchive(stream, ZipArchiveMode.Read);
+        foreach (var (name, content) in ((string, byte[])[])[("second", second), ("first", first)])
+        {
+            using var entry = read.GetEntry(name)!.Open();
+            Assert.Equal(SHA256.HashData(content), SHA256.HashData(entry));
+        }
+    }
+
+    [Fact]
+    public async Task A_replaced_or_deleted_version_is_superseded()
+    {
+        var blobs = await NewContainerAsync();
+        var old = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, CancellationToken.None);
+        await using var stream = await blobs.OpenAsync(old, CancellationToken.None);
+        Assert.Equal(1, await stream.ReadAsync(new byte[1]));
+
+        var current = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, CancellationToken.None);
+        Assert.NotEqual(old, current);
+        stream.Position = 6 * MiB;
+        await Assert.ThrowsAsync<BlobSupersededException>(() => stream.ReadExactlyAsync(new byte[1]).AsTask());
+        Assert.Throws<BlobSupersededException>(() => stream.Read(new byte[1], 0, 1));
+        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(old, CancellationToken.None));
+        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(new BlobVersion("missing.zip", old.ETag), CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_broken_off_upload_shows_nothing_and_goes_on_where_it_was()
+    {
+        var content = Random(34 * MiB);
+        var blobs = await NewContainerAsync();
+        var broken = new BreakingStream(content, 25 * MiB);
+        await Assert.ThrowsAsync<IOException>(() => blobs.UploadAsync("a.zip", broken, null, CancellationToken.None));
+        Assert.Null(await blobs.FindAsync("a.zip", CancellationToken.None));
+        Assert.Empty(await ListAsync(blobs));
+
+        var progress = new Reported();
+        await blobs.UploadAsync("a.zip", new MemoryStream(content), progress, CancellationToken.None);
+        Assert.Equal(content.Length, progress.Highest);
+        var found = (await blobs.FindAsync("a.zip", CancellationToken.None))!;
+        await using var stream = await blobs.OpenAsync(found.Version, CancellationToken.None);
+        Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
+    }
+
+    [Fact]
+    public async Task Blocks_of_another_content_are_left_out()
+    {
+        var blobs = await NewContainerAsync();
+        await Assert.ThrowsAsync<IOException>(() => blobs.UploadAsync("a.zip", new BreakingStream(Random(34 * MiB), 25 * MiB), null, CancellationToken.None));
+        var content = Random(20 * MiB);
+        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
+        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
+    }
+
+    protected static byte[] Random(int bytes) => RandomNumberGenerator.GetBytes(bytes);
+
+    protected static async Task<List<BreachBlob>> ListAsync(IBreachBlobs blobs)
+    {
+        var listed = new List<BreachBlob>();
+        await foreach (var blob in blobs.ListZipsAsync(CancellationToken.None))
+            listed.Add(blob);
+        return listed;
+    }
+
+    private static async Task<byte[]> ReadAllAsync(Stream stream)
+    {
+        using var all = new MemoryStream();
+        await stream.CopyToAsync(all);
+        return all.ToArray();
+    }
+
+    protected sealed class Reported : IProgress<long>
+    {
+        private long _highest;
+
+        public long Highest => _highest;
+
+        public void Report(long value)
+        {
+            var seen = Volatile.Read(ref _highest);
+            while (value > seen && Interlocked.CompareExchange(ref _highest, value, seen) != seen)
+                seen = Volatile.Read(ref _highest);
+        }
+    }
+
+    /// <summary>A file whose disk fails after so many bytes.</summary>
+    protected sealed class BreakingStream(byte[] content, int breaksAt) : MemoryStream(content)
+    {
+        public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)
+        {
+            if (Position >= breaksAt)
+                throw new IOException("the disk failed");
+            return await base.ReadAsync(destination[..(int)Math.Min(destination.Length, breaksAt - Position)], cancellationToken);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+using System.Globalization;
+using System.Text;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Testing;
+
+/// <summary>A server on loopback that answers as a test says: for faults that no real part produces on demand.</summary>
+internal sealed class LoopbackServer : IAsyncDisposable
+{
+    public const string Key = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
+
+    private readonly WebApplication _app;
+    private readonly List<string> _requests = [];
+
+    private LoopbackServer(WebApplication app) => _app = app;
+
+    public string ConnectionString { get; private set; } = "";
+
+    /// <summary>Method, path and query, and body, of each request so far.</summary>
+    public IReadOnlyList<string> Requests
+    {
+        get
+        {
+            lock (_requests)
+                return [.. _requests];
+        }
+    }
+
+    /// <param name="answer">Told the request's context, its number (0-based) and its body.</param>
+    public static async Task<LoopbackServer> StartAsync(Func<HttpContext, int, string, Task> answer)
+    {
+        var builder = WebApplication.CreateSlimBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        var app = builder.Build();
+        var server = new LoopbackServer(app);
+        app.Run(async context =>
+        {
+            using var reader = new StreamReader(context.Request.Body, Encoding.UTF8);
+            var body = await reader.ReadToEndAsync();
+            int number;
+            lock (server._requests)
+            {
+                number = server._requests.Count;
+                server._requests.Add($"{context.Request.Method} {context.Request.Path}{context.Request.QueryString}\n{body}");
+            }
+
+            await answer(context, number, body);
+        });
+        await app.StartAsync();
+        var address = app.Urls.First();
+        server.ConnectionString = $"AccountName=loopback;AccountKey={Key};BlobEndpoint={address}/loopback;QueueEndpoint={address}/loopback;TableEndpoint={address}/loopback";
+        return server;
+    }
+
+    /// <summary>Answers a transaction as done.</summary>
+    public static Task AcceptAsync(HttpContext context, string body) =>
+        AnswerTransactionAsync(context, string.Concat(Enumerable.Repeat(Part("HTTP/1.1 204 No Content\r\n\r\n"), Count(body))));
+
+    /// <summary>Answers a transaction as failed in one of its parts.</summary>
+    public static Task FailAsync(HttpContext context, int status, string code, int index, string text = "said the service")
+    {
+        var error = $$$$"""{"odata.error":{"code":"{{{{code}}}}","message":{"lang":"en-US","value":"{{{{index}}}}:{{{{text}}}}\nRequestId:1"}}}""";
+        return AnswerTransactionAsync(context, Part(string.Create(CultureInfo.InvariantCulture, $"HTTP/1.1 {status} Whatever\r\nContent-Type: application/json;odata=minimalmetadata\r\n\r\n{error}\r\n")));
+    }
+
+    public static async Task JsonAsync(HttpContext context, int status, string json)
+    {
+        context.Response.StatusCode = status;
+        context.Response.ContentType = "application/json";
+        await context.Response.WriteAsync(json);
+    }
+
+    public ValueTask DisposeAsync() => _app.DisposeAsync();
+
+    private static int Count(string body) => body.Split("PATCH http").Length - 1;
+
+    private static string Part(string inner) => "--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" + inner + "\r\n";
+
+    private static async Task AnswerTransactionAsync(HttpContext context, string parts)
+    {
+        context.Response.StatusCode = 202;
+        context.Response.ContentType = "multipart/mixed; boundary=batchresponse_1";
+        await context.Response.WriteAsync("--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n" + parts + "--changesetresponse_1--\r\n--batchresponse_1--\r\n");
+    }
+}

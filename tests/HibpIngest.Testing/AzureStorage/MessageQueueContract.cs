@@ -1,0 +1,83 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What a queue does, whoever provides it.</summary>
+public abstract class MessageQueueContract
+{
+    private static readonly TimeSpan Long = TimeSpan.FromMinutes(5);
+
+    /// <summary>A queue that exists and is empty.</summary>
+    protected abstract Task<IMessageQueue> NewQueueAsync();
+
+    [Fact]
+    public async Task A_message_comes_as_it_went_and_goes_when_deleted()
+    {
+        var queue = await NewQueueAsync();
+        await queue.CreateAsync(CancellationToken.None);
+        const string Body = """{"v":1,"text":"<äöü €> & \"quoted\" \n"}""";
+        await queue.SendAsync(Body, TimeSpan.Zero, CancellationToken.None);
+        var message = Assert.Single(await queue.ReceiveAsync(32, Long, CancellationToken.None));
+        Assert.Equal(Body, message.Body);
+        Assert.Equal(1, message.DequeueCount);
+        Assert.Equal(1, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
+        await queue.DeleteAsync(message, CancellationToken.None);
+        await queue.DeleteAsync(message, CancellationToken.None);
+        Assert.Equal(new QueueDepth(0, null), await queue.GetDepthAsync(CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_delayed_message_counts_and_is_not_seen()
+    {
+        var queue = await NewQueueAsync();
+        await queue.SendAsync("{}", TimeSpan.FromDays(6.9), CancellationToken.None);
+        Assert.Empty(await queue.ReceiveAsync(1, Long, CancellationToken.None));
+        Assert.Empty(await queue.PeekAsync(1, CancellationToken.None));
+        Assert.Equal(new QueueDepth(1, null), await queue.GetDepthAsync(CancellationToken.None));
+        await queue.ClearAsync(CancellationToken.None);
+        Assert.Equal(0, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
+    }
+
+    [Fact]
+    public async Task What_is_received_is_hidden_and_what_is_peeked_at_is_not()
+    {
+        var queue = await NewQueueAsync();
+        for (var i = 0; i < 40; i++)
+            await queue.SendAsync($$"""{"n":{{i}}}""", TimeSpan.Zero, CancellationToken.None);
+        var depth = await queue.GetDepthAsync(CancellationToken.None);
+        Assert.Equal(40, depth.Messages);
+        Assert.InRange(depth.Oldest!.Value, TimeSpan.Zero, TimeSpan.FromMinutes(1));
+        var peeked = await queue.PeekAsync(100, CancellationToken.None);
+        Assert.Equal(32, peeked.Count);
+        Assert.All(peeked, message => Assert.Equal("", message.Receipt));
+        var first = await queue.ReceiveAsync(100, Long, CancellationToken.None);
+        var second = await queue.ReceiveAsync(32, Long, CancellationToken.None);
+        Assert.Equal((32, 8), (first.Count, second.Count));
+        Assert.Equal(Enumerable.Range(0, 40).Select(i => $$"""{"n":{{i}}}""").Order(), first.Concat(second).Select(message => message.Body).Order());
+        Assert.Empty(await queue.ReceiveAsync(32, Long, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Extending_gives_a_new_receipt_and_keeps_the_body()
+    {
+        var queue = await NewQueueAsync();
+        await queue.SendAsync("""{"v":1}""", TimeSpan.Zero, CancellationToken.None);
+        var message = Assert.Single(await queue.ReceiveAsync(1, Long, CancellationToken.None));
+        var extended = await queue.ExtendAsync(message, Long, CancellationToken.None);
+        Assert.NotNull(extended);
+        Assert.Equal((message.Id, message.Body), (extended.Id, extended.Body));
+        Assert.NotEqual(message.Receipt, extended.Receipt);
+
+        // The old receipt is worth nothing: not gone, not extended.
+        Assert.Null(await queue.ExtendAsync(message, Long, CancellationToken.None));
+        await queue.DeleteAsync(message, CancellationToken.None);
+        Assert.Equal(1, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
+
+        // Made visible at once, it comes again with its body and a higher count.
+        Assert.NotNull(await queue.ExtendAsync(extended, TimeSpan.Zero, CancellationToken.None));
+        var again = Assert.Single(await queue.ReceiveAsync(1, Long, CancellationToken.None));
+        Assert.Equal(("""{"v":1}""", 2), (again.Body, again.DequeueCount));
+        await queue.DeleteAsync(again, CancellationToken.None);
+        Assert.Null(await queue.ExtendAsync(again, Long, CancellationToken.None));
+    }
+}

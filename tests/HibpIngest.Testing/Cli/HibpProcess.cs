@@ -1,0 +1,155 @@
+using System.Collections;
+using System.Diagnostics;
+using System.Text;
+using System.Text.Json;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs
+/// the tests.
+/// </summary>
+public sealed class HibpProcess : IAsyncDisposable
+{
+    /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
+    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(8);
+
+    private readonly Process _process;
+    private readonly StringBuilder _error = new();
+    private readonly Task<string> _output;
+    private readonly TaskCompletionSource _errorEnded = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource _said = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    private HibpProcess(string folder, IReadOnlyDictionary<string, string> variables, string? waitFor, string? input, string[] arguments)
+    {
+        var start = new ProcessStartInfo("dotnet")
+        {
+            WorkingDirectory = folder,
+            UseShellExecute = false,
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "hibp.dll"));
+        foreach (var argument in arguments)
+            start.ArgumentList.Add(argument);
+        foreach (var name in Environment.GetEnvironmentVariables().Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
+            start.Environment.Remove(name);
+        foreach (var (name, value) in variables)
+            start.Environment[name] = value;
+        _process = new Process { StartInfo = start };
+        _process.ErrorDataReceived += (_, e) =>
+        {
+            if (e.Data is null)
+            {
+                _errorEnded.TrySetResult();
+                return;
+            }
+            lock (_error)
+                _error.AppendLine(e.Data);
+            if (waitFor is not null && e.Data.Contains(waitFor, StringComparison.Ordinal))
+                _said.TrySetResult();
+        };
+        _process.Start();
+        _process.BeginErrorReadLine();
+        _output = _process.StandardOutput.ReadToEndAsync();
+        if (input is not null)
+            _process.StandardInput.Write(input);
+        _process.StandardInput.Close();
+    }
+
+    public int Id => _process.Id;
+
+    /// <summary>Runs it to its end.</summary>
+    public static async Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments)
+    {
+        await using var process = new HibpProcess(folder, variables, waitFor: null, input: null, arguments);
+        return await process.EndAsync();
+    }
+
+    /// <summary>The same, with something on its standard input.</summary>
+    public static async Task<HibpResult> RunWithInputAsync(string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
+    {
+        await using var process = new HibpProcess(folder, variables, waitFor: null, input, arguments);
+        return await process.EndAsync();
+    }
+
+    /// <summary>Starts it, and returns when it has said something on standard error.</summary>
+    public static async Task<HibpProcess> StartAsync(string folder, IReadOnlyDictionary<string, string> variables, string waitFor, params string[] arguments)
+    {
+        var process = new HibpProcess(folder, variables, waitFor, input: null, arguments);
+        if (await Task.WhenAny(process._said.Task, process._process.WaitForExitAsync(), Task.Delay(Patience)) == process._said.Task)
+            return process;
+        await using (process)
+            throw new InvalidOperationException($"it never said '{waitFor}', but: {process.Error}");
+    }
+
+    /// <summary>Has a host set its stores up, and stops it.</summary>
+    public static async Task SetUpAsync(string folder, IReadOnlyDictionary<string, string> variables)
+    {
+        await using var host = await StartAsync(folder, variables, "ready", "run");
+        await host.TerminateAsync();
+    }
+
+    public async Task<HibpResult> EndAsync()
+    {
+        await _process.WaitForExitAsync().WaitAsync(Patience);
+        await _errorEnded.Task.WaitAsync(Patience);
+        return new HibpResult(_process.ExitCode, await _output, Error);
+    }
+
+    /// <summary>As <c>kill -TERM</c> does.</summary>
+    public async Task<HibpResult> TerminateAsync()
+    {
+        using var kill = Process.Start("kill", ["-TERM", Id.ToString(System.Globalization.CultureInfo.InvariantCulture)]);
+        await kill.WaitForExitAsync();
+        return await EndAsync();
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (!_process.HasExited)
+        {
+            _process.Kill(entireProcessTree: true);
+            await _process.WaitForExitAsync();
+        }
+        _process.Dispose();
+    }
+
+    /// <summary>What it has said on standard error so far.</summary>
+    public string Error
+    {
+        get
+        {
+            lock (_error)
+                return _error.ToString();
+        }
+    }
+
+    private static bool IsOurs(string variable) =>
+        (variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR")
+        || variable.StartsWith("OTEL_", StringComparison.Ordinal) || variable.StartsWith("APPLICATIONINSIGHTS_", StringComparison.Ordinal);
+}
+
+/// <summary>How a command ended.</summary>
+public sealed record HibpResult(int ExitCode, string Output, string Error)
+{
+    /// <summary>Its one JSON document; fails where there is anything else on standard output.</summary>
+    public JsonElement Json => JsonDocument.Parse(Output).RootElement;
+
+    /// <summary>Asserts that it was complete, and shows what it said where it wasn't.</summary>
+    public HibpResult Succeeded()
+    {
+        Assert.True(ExitCode == 0, $"exit code {ExitCode}; output: {Output}; error: {Error}");
+        return this;
+    }
+
+    /// <summary>Asserts that it failed with one line, and returns that line.</summary>
+    public string FailedWithOneLine()
+    {
+        Assert.True(ExitCode == 1, $"exit code {ExitCode}; output: {Output}; error: {Error}");
+        var line = Assert.Single(Error.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        Assert.StartsWith("error: ", line, StringComparison.Ordinal);
+        return line;
+    }
+}

@@ -1,0 +1,71 @@
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What the repository says in words: README.md, docs/*.md, and the pages beside the README.</summary>
+internal static partial class DocumentFiles
+{
+    /// <summary>The folder of the README.</summary>
+    public static string Root { get; } = Path.GetDirectoryName(RepositoryFile.Path("README.md"))!;
+
+    /// <summary>Paths below <see cref="Root"/>, with slashes.</summary>
+    public static IReadOnlyList<string> All { get; } =
+    [
+        "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+        .. Directory.GetFiles(Path.Combine(Root, "docs"), "*.md").Select(file => $"docs/{Path.GetFileName(file)}")
+            .Order(StringComparer.Ordinal),
+    ];
+
+    /// <summary>One of <see cref="All"/>.</summary>
+    public static string Read(string document) => File.ReadAllText(Path.Combine(Root, document));
+
+    /// <summary>All of them, behind one another.</summary>
+    public static string ReadAll() => string.Join("\n\n", All.Select(Read));
+
+    /// <summary>The same with one space for each break of a line: where prose wraps means nothing.</summary>
+    public static string ReadAllUnwrapped() => Blanks().Replace(ReadAll(), " ");
+
+    /// <summary>
+    /// A document's lines with their numbers, and the language of the snippet that each stands in; null: in
+    /// none.
+    /// </summary>
+    public static IEnumerable<(int Number, string Line, string? Snippet)> Lines(string document)
+    {
+        string? snippet = null;
+        var number = 0;
+        foreach (var line in Read(document).TrimEnd('\n').Split('\n'))
+        {
+            number++;
+            if (!line.StartsWith("```", StringComparison.Ordinal))
+                yield return (number, line, snippet);
+            else
+                snippet = snippet is null ? line[3..] : null;
+        }
+    }
+
+    /// <summary>A document's snippets of a language.</summary>
+    public static IEnumerable<string> Snippets(string document, string language)
+    {
+        var lines = new List<string>();
+        var last = 0;
+        foreach (var (number, line, _) in Lines(document).Where(line => line.Snippet == language))
+        {
+            if (lines.Count > 0 && number != last + 1)
+            {
+                yield return string.Join('\n', lines);
+                lines.Clear();
+            }
+            lines.Add(line);
+            last = number;
+        }
+        if (lines.Count > 0)
+            yield return string.Join('\n', lines);
+    }
+
+    /// <summary>A document's text without its snippets.</summary>
+    public static string Prose(string document) =>
+        string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
+
+    [GeneratedRegex(@"\s+", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Blanks();
+}

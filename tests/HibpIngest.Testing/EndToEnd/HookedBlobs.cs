@@ -1,0 +1,27 @@
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Real blobs that tell of each zip before it is opened.</summary>
+internal sealed class HookedBlobs(IBreachBlobs real, Func<Task> beforeOpen) : IBreachBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) => real.CreateAsync(cancellationToken);
+
+    public IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken) => real.ListZipsAsync(cancellationToken);
+
+    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => real.FindAsync(name, cancellationToken);
+
+    public async Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken)
+    {
+        await beforeOpen();
+        return await real.OpenAsync(version, cancellationToken);
+    }
+
+    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) => real.ReadSmallAsync(name, maxBytes, cancellationToken);
+
+    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => real.WriteSmallAsync(name, content, cancellationToken);
+
+    public Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
+        real.UploadAsync(name, content, progress, cancellationToken);
+}

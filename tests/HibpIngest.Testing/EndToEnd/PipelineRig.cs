@@ -1,0 +1,199 @@
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+using Microsoft.Data.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// The whole pipeline on a storage account, a database file and a pickup folder of its own; the host's part is
+/// played one message at a time, so that a test decides what runs when. The clock is the test's where one is
+/// given.
+/// </summary>
+internal sealed class PipelineRig : IAsyncDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("hibp-test-").FullName;
+    private readonly List<IBreachDatabase> _databases = [];
+
+    public required string Connection { get; init; }
+
+    public required PipelineOptions Options { get; init; }
+
+    public required TimeProvider Time { get; init; }
+
+    public string DatabaseFile => Path.Combine(_folder, "hibp.db");
+
+    public string MailFolder => Path.Combine(_folder, "mail");
+
+    /// <summary>The first process on these stores.</summary>
+    public PipelineContext Context { get; private set; } = null!;
+
+    public static async Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    {
+        var rig = await NewAsync(configure, time, secretKey);
+        await rig.Context.NewStoreSetup().EnsureAsync(CancellationToken.None);
+        return rig;
+    }
+
+    /// <summary>The same with nothing in its stores.</summary>
+    public static async Task<PipelineRig> NewAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    {
+        var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000 };
+        configure?.Invoke(options);
+        var rig = new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
+        rig.Context = rig.OpenContext(secretKey);
+        return rig;
+    }
+
+    /// <summary>What another process on the same stores would have.</summary>
+    public PipelineContext OpenContext(string? secretKey = null)
+    {
+        var account = StorageAccount.Open(Connection, NullLoggerFactory.Instance);
+        var database = SqliteBreachDatabase.Open(DatabaseFile, Time);
+        _databases.Add(database);
+        return new PipelineContext
+        {
+            Database = database,
+            Table = account.Table,
+            Register = account.Register,
+            Blobs = account.Blobs,
+            Queues = account.Queues,
+            Sender = NotificationSenders.Create($"pickup:{MailFolder}"),
+            Options = Options,
+            Passwords = new ArchivePasswords(database, database, secretKey),
+            Time = Time,
+            Logs = NullLoggerFactory.Instance,
+        };
+    }
+
+    /// <summary>Puts a blob into the container, as any storage tool would.</summary>
+    public async Task<BlobVersion> DropAsync(string blob, byte[] content, string? metadata = null)
+    {
+        if (metadata is not null)
+            await Context.Blobs.WriteSmallAsync(Path.ChangeExtension(blob, ".json"), Encoding.UTF8.GetBytes(metadata), CancellationToken.None);
+        return await Context.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
+    }
+
+    /// <summary>
+    /// Scans for zips, then takes messages until every queue is empty. Failures are left to the caller's eyes:
+    /// the message stays.
+    /// </summary>
+    public Task RunToEndAsync() => RunToEndAsync(Context);
+
+    public static async Task RunToEndAsync(PipelineContext context)
+    {
+        var dispatcher = context.NewDispatcher();
+        await context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        while (await PumpOnceAsync(context, dispatcher))
+        {
+            // until a round finds nothing
+        }
+    }
+
+    public Task ImportAsync(params (string Email, string? Domain)[] subscriptions) =>
+        Context.Database.ImportSubscribersAsync([.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], CancellationToken.None);
+
+    public async Task<Load> LoadAsync(long id) => await Context.Database.GetLoadAsync(id, CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");
+
+    public async Task<IReadOnlyList<Load>> LoadsAsync() => await Context.Database.ListLoadsAsync(null, CancellationToken.None);
+
+    public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) => await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
+
+    /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
+    public Task<Dictionary<string, string[]>> TableAsync() => RawTable.ReadAccountsAsync(Connection, "accounts");
+
+    /// <summary>The mails in the pickup folder: file name and text.</summary>
+    public IReadOnlyList<(string File, string Text)> Mails() => !Directory.Exists(MailFolder) ? []
+        : [.. Directory.GetFiles(MailFolder, "*.eml").Order().Select(file => (Path.GetFileName(file), File.ReadAllText(file)))];
+
+    /// <summary>To whom mails went, sorted.</summary>
+    public IReadOnlyList<string> Recipients() => [.. Mails().Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>')).Order()];
+
+    /// <summary>Why the notification of a subscriber was refused, read by other means than the product's.</summary>
+    public async Task<string> ErrorOfAsync(string email)
+    {
+        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = "SELECT n.error FROM notifications n JOIN subscribers s ON s.id = n.subscriber WHERE s.email = $email";
+        command.Parameters.AddWithValue("$email", email);
+        return await command.ExecuteScalarAsync() as string ?? "";
+    }
+
+    /// <summary>Messages in every queue, poison included.</summary>
+    public async Task<Dictionary<string, int>> DepthsAsync()
+    {
+        var depths = new Dictionary<string, int>();
+        foreach (var queue in QueueNames.All.SelectMany(name => new[] { name, name + QueueNames.PoisonSuffix }))
+            depths[queue] = (await Context.Queues.Get(queue).GetDepthAsync(CancellationToken.None)).Messages;
+        return depths;
+    }
+
+    public static byte[] Zip(params (string Name, string Text)[] entries)
+    {
+        var bytes = new MemoryStream();
+        using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
+        {
+            foreach (var (name, text) in entries)
+            {
+                using var entry = zip.CreateEntry(name).Open();
+                entry.Write(Encoding.UTF8.GetBytes(text));
+            }
+        }
+        return bytes.ToArray();
+    }
+
+    /// <summary>Numbered accounts over a few domains, one a line.</summary>
+    public static string Accounts(int first, int count) =>
+        string.Concat(Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")};x\n"));
+
+    /// <summary>What <see cref="Accounts"/> makes, as the table holds it.</summary>
+    public static IEnumerable<string> Expected(int first, int count) =>
+        Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
+
+    /// <summary>
+    /// Puts the database back to a backup, as an operator would who has stopped every host. What was opened
+    /// before is closed.
+    /// </summary>
+    public async Task RestoreAsync(string backup)
+    {
+        foreach (var database in _databases)
+            await database.DisposeAsync();
+        _databases.Clear();
+        foreach (var file in Directory.GetFiles(_folder, "hibp.db*").Where(file => file != backup))
+            File.Delete(file);
+        File.Copy(backup, DatabaseFile);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var database in _databases)
+            await database.DisposeAsync();
+        Directory.Delete(_folder, recursive: true);
+    }
+
+    /// <summary>One round over the queues; false when nothing was there.</summary>
+    public static async Task<bool> PumpOnceAsync(PipelineContext context, PipelineDispatcher dispatcher)
+    {
+        const int AtOnce = 32;
+        var any = false;
+        foreach (var name in QueueNames.All)
+        {
+            var queue = context.Queues.Get(name);
+            foreach (var message in await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None))
+            {
+                any = true;
+                await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+                await queue.DeleteAsync(message, CancellationToken.None);
+            }
+        }
+        return any;
+    }
+}

@@ -1,0 +1,164 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task Breaches_are_known_by_name_without_regard_to_case()
+    {
+        var all = new BreachMetadata
+        {
+            Name = "Ärger",
+            Title = "Ärger & \"Zorn\"",
+            Domain = "example.de",
+            BreachDate = new DateOnly(2013, 10, 4),
+            Description = "<em>a</em>\nb",
+            DataClasses = ["Email addresses", "Passwords"],
+            Flags = BreachFlags.Verified | BreachFlags.StealerLog,
+            Notify = NotifyMode.Hold,
+        };
+        Assert.Null(await Database.GetBreachAsync("Ärger", None));
+        var first = await Database.StartLoadAsync("Ärger", all, Blob("1.zip"), Settings, null, None);
+        var second = await Database.StartLoadAsync("äRGER", all, Blob("2.zip"), Settings, null, None);
+        await StartAsync("Adobe");
+        Assert.Equal("Ärger", second.Breach);
+        Assert.Equal(["Adobe", "Ärger"], (await Database.ListBreachesAsync(None)).Select(breach => breach.Name));
+        Assert.Equal([first.Id, second.Id], (await Database.ListLoadsAsync("ÄRGER", None)).Select(load => load.Id));
+        Assert.Equal(3, (await Database.ListLoadsAsync(null, None)).Count);
+        var found = (await Database.GetBreachAsync("ärger", None))!;
+        Assert.Equivalent(all, found.Metadata, strict: true);
+        Assert.Equal((false, null), (found.Hidden, found.PublishedAt));
+        Assert.Empty(found.Marks);
+
+        await MergeAsync("ÄRGER", """{"Title":"calm"}""");
+        Assert.Equal("calm", (await Database.GetBreachAsync("Ärger", None))!.Metadata.Title);
+        await RefusedAsync(() => MergeAsync("nothing", "{}"));
+    }
+
+    [Fact]
+    public async Task Documents_merged_at_once_all_count()
+    {
+        await StartAsync();
+        var another = OpenAnother();
+        string[] documents =
+        [
+            """{"Title":"Adobe Systems"}""", """{"Domain":"adobe.com"}""", """{"BreachDate":"2013-10-04"}""", """{"Description":"lost"}""",
+            """{"DataClasses":["Passwords"]}""", """{"IsSensitive":true}""", """{"IsVerified":true}""", """{"IsMalware":true}""",
+        ];
+        await Task.WhenAll(documents.Select((document, i) => Task.Run(() => MergeAsync("Adobe", document, database: i % 2 == 0 ? Database : another))));
+        var metadata = (await Database.GetBreachAsync("Adobe", None))!.Metadata;
+        Assert.Equal(("Adobe Systems", "adobe.com", new DateOnly(2013, 10, 4), "lost"), (metadata.Title, metadata.Domain, metadata.BreachDate!.Value, metadata.Description));
+        Assert.Equal(BreachFlags.Sensitive | BreachFlags.Verified | BreachFlags.Malware, metadata.Flags);
+        Assert.Equal(["Passwords"], metadata.DataClasses);
+    }
+
+    [Fact]
+    public async Task A_document_beside_a_zip_takes_no_flag_back_and_an_operators_does()
+    {
+        await StartAsync();
+        await MergeAsync("Adobe", """{"IsSensitive":true,"Title":"Adobe"}""");
+        await MergeAsync("Adobe", """{"IsSensitive":false,"IsVerified":true}""");
+        await Database.StartLoadAsync("Adobe", new BreachMetadata { Title = "Adobe" }, Blob("Adobe.2.zip"), Settings, null, None);
+        Assert.Equal(BreachFlags.Sensitive | BreachFlags.Verified, (await Database.GetBreachAsync("Adobe", None))!.Metadata.Flags);
+        await MergeAsync("Adobe", """{"IsSensitive":false}""", byOperator: true);
+        Assert.Equal(BreachFlags.Verified, (await Database.GetBreachAsync("Adobe", None))!.Metadata.Flags);
+        var unreadable = await Assert.ThrowsAsync<BadInputException>(() => MergeAsync("Adobe", """{"IsSensitive":"no"}"""));
+        Assert.Contains("issensitive", unreadable.Message, StringComparison.Ordinal);
+    }
+
+    private Task MergeAsync(string breach, string document, bool byOperator = false, IBreachDatabase? database = null) =>
+        (database ?? Database).MergeMetadataAsync(breach, Encoding.UTF8.GetBytes(document), byOperator, None);
+
+    [Fact]
+    public async Task A_breach_is_hidden_and_shown()
+    {
+        await StartAsync();
+        Assert.False(await Database.SetHiddenAsync("Bold", true, None));
+        Assert.True(await Database.SetHiddenAsync("ADOBE", true, None));
+        Assert.True((await Database.GetBreachAsync("Adobe", None))!.Hidden);
+        Assert.True(await Database.SetHiddenAsync("Adobe", false, None));
+        Assert.False((await Database.GetBreachAsync("Adobe", None))!.Hidden);
+    }
+
+    [Fact]
+    public async Task Removing_a_breach_takes_all_that_hangs_on_it_and_nothing_else()
+    {
+        await ImportAsync("user1@example.com", "boss@example.org for example.com");
+        var other = await UpsertAsync(Numbered(4), "Bold");
+        await MatchAsync(other.Id);
+        var kept = await NotificationsAsync(other.Id);
+        Assert.Equal(2, kept.Count);
+
+        var load = await UpsertAsync(Numbered(7));
+        var failed = await Database.StartLoadAsync("Adobe", new BreachMetadata(), Blob("Adobe.2.zip"), Settings, "bad", None);
+        await RefusedAsync(() => Database.RemoveBreachAsync("Adobe", None));
+        Assert.Equal(11, await CountAsync("rows"));
+        await MatchAsync(load.Id, hold: true);
+        Assert.Equal(4, await CountAsync("notifications"));
+        await Database.RemoveBreachAsync("aDOBE", None);
+
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Null(await Database.GetLoadAsync(load.Id, None));
+        Assert.Null(await Database.GetLoadAsync(failed.Id, None));
+        Assert.Null(await Database.BeginSliceAsync(load.Id, 1, MaxTries, None));
+        Assert.Empty(await NotificationsAsync(load.Id));
+        Assert.Equal((4, 2, 1), (await CountAsync("rows"), await CountAsync("slices"), await CountAsync("loads")));
+        Assert.Equal(kept, await NotificationsAsync(other.Id));
+        await RefusedAsync(() => Database.RemoveBreachAsync("Adobe", None));
+
+        // Dropped again it is a new breach, and everybody is told again.
+        var again = await UpsertAsync(Numbered(7));
+        Assert.True(again.Id > failed.Id);
+        Assert.Equal(LoadState.Notifying, await MatchAsync(again.Id));
+        Assert.Equal(2, (await NotificationsAsync(again.Id)).Count);
+    }
+
+    [Fact]
+    public async Task Subscriptions_are_unique_after_trimming_and_lower_casing()
+    {
+        Assert.Equal(3, await Database.ImportSubscribersAsync(
+            [
+                new(" B@Example.com ", null),
+                new("a@example.com", "Example.COM"),
+                new("b@example.com", ""),
+                new("b@example.com", "example.com"),
+                new("B@EXAMPLE.COM", " example.com "),
+            ],
+            None));
+        Assert.Equal(1, await Database.ImportSubscribersAsync([new("b@example.com", null), new("c@example.com", null)], None));
+        Assert.Equal(
+            [new("a@example.com", "example.com"), new("b@example.com", null), new("b@example.com", "example.com"), new("c@example.com", null)],
+            await ListAsync());
+    }
+
+    [Fact]
+    public async Task Many_subscribers_are_listed_in_order()
+    {
+        var subscriptions = Enumerable.Range(0, 2_500).Select(i => new Subscription($"user{i:D4}@example.com", i % 2 == 0 ? null : "example.com")).ToList();
+        Assert.Equal(subscriptions.Count, await Database.ImportSubscribersAsync([.. subscriptions.AsEnumerable().Reverse()], None));
+        Assert.Equal(subscriptions, await ListAsync());
+    }
+
+    [Fact]
+    public async Task An_import_that_fails_in_the_middle_adds_nobody()
+    {
+        await FailInsertsAsync("subscribers");
+        await Assert.ThrowsAnyAsync<Exception>(() => ImportAsync("a@example.com", "b@example.com"));
+        await MendInsertsAsync("subscribers");
+        Assert.Empty(await ListAsync());
+        await ImportAsync("a@example.com");
+        Assert.Single(await ListAsync());
+    }
+
+    private async Task<List<Subscription>> ListAsync()
+    {
+        var subscriptions = new List<Subscription>();
+        await foreach (var subscription in Database.ListSubscribersAsync(None))
+            subscriptions.Add(subscription);
+        return subscriptions;
+    }
+}

@@ -1,0 +1,373 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    private static readonly MatchEnd Send = new(null, Hold: false);
+
+    [Fact]
+    public async Task Matching_ends_in_steps_that_another_process_goes_on_with()
+    {
+        await ImportAsync([.. Numbered(9)]);
+        await ImportAsync([.. Enumerable.Range(1, 6).Select(i => $"boss{i}@example.org for example.com")]);
+        var failed = await UpsertAsync(Numbered(3));
+        await MatchAsync(failed.Id);
+        await Database.FailLoadAsync(failed.Id, "a fault", None);
+        var load = await UpsertAsync([.. Numbered(9), .. Numbered(4)], blob: Blob("Adobe.2.zip"), duplicatesPossible: true);
+        await MatchRowsAsync(load.Id);
+        var steps = 0;
+        LoadState? state;
+        do
+        {
+            state = await OpenAnother().FinishMatchingAsync(load.Id, Send with { StepRows = 4, CountRows = 5 }, None);
+            if (state == LoadState.Matching)
+            {
+                steps++;
+                Assert.Null((await Database.GetLoadAsync(load.Id, None))!.PublishedAt);
+            }
+        }
+        while (state == LoadState.Matching);
+        Assert.Equal(LoadState.Notifying, state);
+        // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions looked at, 15 notifications numbered, 4 at a time.
+        Assert.InRange(steps, 3 + 2 + 3 + 3, 14);
+        var matched = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((9, new NotificationCounts(15, 0, 0)), (matched.Accounts, matched.Notifications));
+        Assert.NotNull(matched.PublishedAt);
+        var notifications = await NotificationsAsync(load.Id);
+        Assert.Equal(Enumerable.Range(1, 15), notifications.Select(notification => notification.Number));
+        Assert.All(notifications.Where(notification => notification.Domain is not null), notification => Assert.Equal(9,
+            notification.Accounts));
+    }
+
+    [Fact]
+    public async Task Exact_counts_are_the_same_in_any_number_of_parts()
+    {
+        var seed = Random.Shared.Next();
+        var random = new Random(seed);
+        await ImportAsync("a@example.org for d1.example", "b@example.org for d2.example", "c@example.org for nowhere.example");
+        var accounts = Enumerable.Range(0, 300).Select(_ =>
+            $"{new string((char)('a' + random.Next(26)), 1 + random.Next(3))}{random.Next(9)}@d{random.Next(4)}.example").ToList();
+        foreach (var (rows, i) in new[] { 1_000L, 100, 37, 1 }.Select((rows, i) => (rows, i)))
+        {
+            var load = await UpsertAsync(accounts, $"Breach{i}", duplicatesPossible: true);
+            await MatchRowsAsync(load.Id);
+            Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send with { CountRows = rows }, None));
+            Assert.True(accounts.Distinct().LongCount() == (await Database.GetLoadAsync(load.Id, None))!.Accounts,
+                $"seed {seed}, parts of {rows}");
+            var told = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification =>
+                notification.Accounts);
+            foreach (var domain in new[] { "d1.example", "d2.example" })
+                Assert.True(accounts.Distinct().LongCount(account => account.EndsWith($"@{domain}",
+                    StringComparison.Ordinal)) == told[domain], $"seed {seed}, parts of {rows}, {domain}");
+        }
+    }
+
+    [Fact]
+    public async Task Two_processes_that_end_one_matching_end_it_once()
+    {
+        await ImportAsync([.. Numbered(30)]);
+        await ImportAsync("boss@example.org for example.com");
+        var load = await UpsertAsync([.. Numbered(30), "user1@example.com"], duplicatesPossible: true);
+        await MatchRowsAsync(load.Id);
+        var another = OpenAnother();
+        var ended = await Task.WhenAll(Enumerable.Range(0, 4).Select(i => Task.Run(() =>
+            (i % 2 == 0 ? Database : another).FinishAllAsync(load.Id, Send with { StepRows = 3, CountRows = 7 }, None))));
+        Assert.Single(ended, state => state == LoadState.Notifying);
+        Assert.Equal(3, ended.Count(state => state is null));
+        Assert.Equal(30, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
+        Assert.Equal(Enumerable.Range(1, 31), (await NotificationsAsync(load.Id)).Select(notification => notification.Number));
+    }
+
+    [Fact]
+    public async Task A_step_of_matching_is_getting_on_and_renews_the_lease()
+    {
+        await ImportAsync([.. Numbered(6)]);
+        var load = await UpsertAsync(Numbered(6));
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Me, Lease, None));
+        Assert.Equal(1, (await Database.GetLoadAsync(load.Id, None))!.Attempts);
+        Time.Advance(Lease * 2);
+        Assert.True(await Database.MatchRowsAsync(load.Id, 0, 6, Lease, None));
+        var found = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((0, Now + Lease), (found.Attempts, found.LeaseExpiresAt));
+        Assert.False(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
+        Time.Advance(Lease * 2);
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
+        Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(load.Id, Send with { StepRows = 2, Lease = Lease / 2 }, None));
+        found = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((0, Now + (Lease / 2)), (found.Attempts, found.LeaseExpiresAt));
+        Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send, None));
+        Assert.Null((await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
+        // Nobody's lease is made by a step.
+        var next = await UpsertAsync(Numbered(6), "Bold");
+        Assert.True(await Database.MatchRowsAsync(next.Id, 0, 6, Lease, None));
+        Assert.Null((await Database.GetLoadAsync(next.Id, None))!.LeaseExpiresAt);
+    }
+
+    [Fact]
+    public async Task The_end_of_matching_merges_publishes_and_decides_in_one()
+    {
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        await MatchRowsAsync(load.Id);
+        await Assert.ThrowsAsync<HibpIngest.Errors.BadInputException>(() => Database.FinishMatchingAsync(load.Id,
+            new MatchEnd(Encoding.UTF8.GetBytes("{"), Hold: false), None));
+        Assert.Equal(LoadState.Matching, await StateAsync(load.Id));
+        Assert.Null((await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
+        Assert.Equal(
+            LoadState.Held, await Database.FinishMatchingAsync(load.Id, new MatchEnd(Encoding.UTF8.GetBytes("""{"Title":"Merged","Notify":"hold","IsSensitive":true}"""), Hold: false), None));
+        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        Assert.Equal(("Merged", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags));
+        Assert.Equal([(int)load.Id], breach.Marks);
+        Assert.Null((await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
+
+        var nothing = await UpsertAsync(["x@nowhere.example"], blob: Blob("Adobe.2.zip"));
+        await MatchRowsAsync(nothing.Id);
+        Assert.Equal(LoadState.Held, await Database.FinishMatchingAsync(nothing.Id, new MatchEnd(null, false, "it is of another breach"),
+            None));
+        Assert.Equal("it is of another breach", (await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
+        Assert.True(await Database.ReleaseLoadNotificationsAsync(nothing.Id, None));
+        Assert.Null((await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
+        Assert.True(await Database.TryFinishLoadAsync(nothing.Id, None));
+    }
+
+    [Fact]
+    public async Task A_load_that_a_newer_one_of_its_name_has_overtaken_is_done_and_never_published()
+    {
+        await ImportAsync([.. Numbered(5)]);
+        var older = await UpsertAsync(Numbered(5));
+        var newer = await UpsertAsync(["user1@example.com"], blob: Blob(etag: "\"0x2\""));
+        var otherName = await UpsertAsync(["user2@example.com"], blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(otherName.Id));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(newer.Id));
+        Assert.Equal(LoadState.Done, await MatchAsync(older.Id));
+        var overtaken = (await Database.GetLoadAsync(older.Id, None))!;
+        Assert.Equal((null, newer.Id, new NotificationCounts(0, 0, 0)), (overtaken.PublishedAt, overtaken.ReplacedBy,
+            overtaken.Notifications));
+        Assert.Equal([(int)newer.Id, (int)otherName.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+
+        // The other way round: published in the older one's place.
+        var newest = await UpsertAsync(Numbered(5), blob: Blob(etag: "\"0x3\""));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(newest.Id));
+        Assert.Equal((null, (long?)newest.Id), await PublishedAsync(newer.Id));
+        Assert.Equal([(int)otherName.Id, (int)newest.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+
+        async Task<(DateTimeOffset?, long?)> PublishedAsync(long load) => (await Database.GetLoadAsync(load, None))! is var found
+            ? (found.PublishedAt, found.ReplacedBy) : default;
+    }
+
+    [Fact]
+    public async Task Whom_an_overtaken_load_had_found_and_the_newer_one_finds_too_the_newer_one_tells()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com", "user3@example.com", "boss@example.org for example.com",
+            "boss@example.org for old.example");
+        var older = await UpsertAsync(["user1@example.com", "user2@example.com", "x@old.example"]);
+        await MatchRowsAsync(older.Id);
+        Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(older.Id, Send with { StepRows = 5 }, None));
+        var newer = await UpsertAsync(["user1@example.com", "user3@example.com"], blob: Blob(etag: "\"0x2\""));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(newer.Id));
+        Assert.Equal(LoadState.Done, await Database.FinishAllAsync(older.Id, Send, None));
+        Assert.Equal(
+            ["boss@example.org for example.com, 2 accounts", "user1@example.com", "user3@example.com"],
+            Show(await NotificationsAsync(newer.Id)).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
+        Assert.Empty(await NotificationsAsync(older.Id));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task What_is_taken_over_from_a_held_load_is_held(bool byReason)
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var held = await UpsertAsync(["user1@example.com"]);
+        if (byReason)
+            await Database.HoldLoadsAsync("adobe", "an operator's", None);
+        Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: !byReason));
+        await Database.FailLoadAsync(held.Id, "a fault", None);
+        var next = await UpsertAsync(["user1@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Held, await MatchAsync(next.Id));
+        Assert.Equal($"what it took over from load {held.Id} was held", (await Database.GetLoadAsync(next.Id, None))!.HeldBecause);
+        // And on, over a third.
+        await Database.FailLoadAsync(next.Id, "a fault", None);
+        var third = await UpsertAsync(["user1@example.com"], blob: Blob("Adobe.3.zip"));
+        Assert.Equal(LoadState.Held, await MatchAsync(third.Id));
+        Assert.Equal(2, (await NotificationsAsync(third.Id)).Count);
+    }
+
+    [Fact]
+    public async Task Holding_takes_notifying_loads_back_and_marks_those_that_are_on_their_way()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var notifying = await UpsertAsync(["user1@example.com"]);
+        await MatchAsync(notifying.Id);
+        var failed = await UpsertAsync(["user2@example.com"], blob: Blob("Adobe.2.zip"));
+        await MatchAsync(failed.Id);
+        await Database.FailLoadAsync(failed.Id, "a fault", None);
+        var ingesting = await StartAsync(blob: Blob("Adobe.3.zip"));
+        var other = await UpsertAsync(["user1@example.com"], "Bold");
+        await MatchAsync(other.Id);
+        Assert.Equal([notifying.Id], await Database.HoldLoadsAsync("ADOBE", "a reason", None));
+        Assert.Equal(LoadState.Notifying, await StateAsync(other.Id));
+        Assert.Empty((await Database.ClaimNotificationsAsync(notifying.Id, 1, 9, Me, Lease, None)).Claimed);
+        Assert.Equal("a reason", (await Database.GetLoadAsync(ingesting.Id, None))!.HeldBecause);
+        Assert.Equal(LoadState.Held, await Database.ResumeLoadAsync(failed.Id, None));
+        await RefusedAsync(() => Database.HoldLoadsAsync("Unknown", "a reason", None));
+    }
+
+    [Fact]
+    public async Task While_a_breach_is_hidden_nothing_is_claimed_and_the_sender_is_told_to_stop()
+    {
+        await ImportAsync([.. Numbered(3)]);
+        var load = await UpsertAsync(Numbered(3));
+        await MatchAsync(load.Id);
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None);
+        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: true), await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
+            None));
+        await Database.MarkMessageSentAsync(load.Id, None);
+        await Database.SetHiddenAsync("Adobe", hidden: true, None);
+        Assert.Equal(new NotificationEnd(Recorded: true, MayGoOn: false), await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
+            None));
+        Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Equal(new MailProgress(false, 0, 3, 3), await Database.GetMailProgressAsync(load.Id, None));
+        Time.Advance(Lease);
+        Assert.False(await Database.TryRestartMailsAsync(load.Id, TimeSpan.Zero, None));
+        await Database.SetHiddenAsync("Adobe", hidden: false, None);
+        Assert.True(await Database.TryRestartMailsAsync(load.Id, TimeSpan.FromDays(1), None));
+        Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+    }
+
+    [Fact]
+    public async Task Mail_messages_are_queued_by_one_and_restarted_by_one()
+    {
+        await ImportAsync([.. Numbered(6)]);
+        var load = await UpsertAsync(Numbered(6));
+        Assert.False(await Database.TryQueueMailsAsync(load.Id, 0, 2, None));
+        Assert.Equal(new MailProgress(false, 0, null, 0), await Database.GetMailProgressAsync(load.Id, None));
+        Assert.Null(await Database.GetMailProgressAsync(9_999_999, None));
+        await MatchAsync(load.Id);
+        Assert.Equal(new MailProgress(true, 0, 1, 6), await Database.GetMailProgressAsync(load.Id, None));
+        var another = OpenAnother();
+        var queued = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
+            ? Database : another).TryQueueMailsAsync(load.Id, 0, 4, None))));
+        Assert.Single(queued, won => won);
+        Assert.False(await Database.TryRestartMailsAsync(load.Id, Lease, None));
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
+        await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
+        Assert.Equal(new MailProgress(true, 4, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
+        Time.Advance(Lease);
+        var restarted = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
+            ? Database : another).TryRestartMailsAsync(load.Id, Lease, None))));
+        Assert.Single(restarted, won => won);
+        Assert.Equal(new MailProgress(true, 0, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
+    }
+
+    [Fact]
+    public async Task The_rate_is_reserved_by_whoever_claims_over_all_loads()
+    {
+        await ImportAsync([.. Numbered(40)]);
+        var one = await UpsertAsync(Numbered(40));
+        var two = await UpsertAsync(Numbered(40), "Bold");
+        await MatchAsync(one.Id);
+        await MatchAsync(two.Id);
+        var order = new ClaimOrder(Me, Lease, Most: 20, PerSecond: 10, Ahead: TimeSpan.FromSeconds(3));
+        var first = await Database.ClaimNotificationsAsync(one.Id, 1, 40, order, None);
+        Assert.Equal((20, TimeSpan.Zero, true), (first.Claimed.Count, first.StartsIn, first.More));
+        var second = await OpenAnother().ClaimNotificationsAsync(two.Id, 1, 15, order with { Owner = Other }, None);
+        Assert.Equal((15, TimeSpan.FromSeconds(2), false), (second.Claimed.Count, second.StartsIn, second.More));
+        // The next time that is free is in 3.5 s, further ahead than anybody waits: nothing is claimed, and no time taken.
+        for (var again = 0; again < 2; again++)
+        {
+            var none = await Database.ClaimNotificationsAsync(two.Id, 16, 40, order, None);
+            Assert.Equal((0, TimeSpan.FromSeconds(3.5)), (none.Claimed.Count, none.NoneBefore));
+        }
+        // Where there is nothing to claim no time is taken either.
+        Assert.Null((await Database.ClaimNotificationsAsync(two.Id, 1, 15, order, None)).NoneBefore);
+        Time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(TimeSpan.FromSeconds(2.5), (await Database.ClaimNotificationsAsync(two.Id, 16, 17, order, None)).StartsIn);
+        // Time that nobody took is gone: a week later nothing comes at once.
+        Time.Advance(TimeSpan.FromDays(7));
+        Assert.Equal(TimeSpan.Zero, (await Database.ClaimNotificationsAsync(two.Id, 18, 19, order, None)).StartsIn);
+        Assert.Equal(TimeSpan.FromSeconds(0.2), (await Database.ClaimNotificationsAsync(two.Id, 20, 21, order, None)).StartsIn);
+        // A clock that was set back doesn't stop the mails.
+        Time.Advance(-TimeSpan.FromHours(2));
+        Assert.Equal(TimeSpan.Zero, (await Database.ClaimNotificationsAsync(two.Id, 22, 23, order, None)).StartsIn);
+    }
+
+    [Fact]
+    public async Task Time_that_many_reserve_at_once_is_reserved_once()
+    {
+        const int Each = 8;
+        await ImportAsync([.. Numbered(Each * 4)]);
+        var load = await UpsertAsync(Numbered(Each * 4));
+        await MatchAsync(load.Id);
+        var another = OpenAnother();
+        var starts = await Task.WhenAll(Enumerable.Range(0, Each * 4).Select(i => Task.Run(async () =>
+            (await (i % 2 == 0 ? Database : another).ClaimNotificationsAsync(
+                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, Ahead: TimeSpan.FromMinutes(5)),
+                    None)).StartsIn)));
+        Assert.Equal(Enumerable.Range(0, Each * 4).Select(i => TimeSpan.FromSeconds(i / 10.0)), starts.Order());
+    }
+
+    [Fact]
+    public async Task A_deferred_notification_comes_back_when_its_time_has_come_and_is_refused_in_the_end()
+    {
+        await ImportAsync([.. Numbered(3)]);
+        var load = await UpsertAsync(Numbered(3));
+        await MatchAsync(load.Id);
+        var pause = TimeSpan.FromMinutes(5);
+        var giveUp = TimeSpan.FromDays(3);
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None);
+        Assert.Equal(new NotificationEnd(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
+            giveUp, None));
+        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause, giveUp,
+            None));
+        await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
+        await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None);
+        Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
+        Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Null((await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
+        Time.Advance(pause - TimeSpan.FromSeconds(1));
+        Assert.Empty(await Database.TakeDueNotificationsAsync(load.Id, 10, None));
+        Time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal([2], await Database.TakeDueNotificationsAsync(load.Id, 10, None));
+        Assert.Empty(await Database.TakeDueNotificationsAsync(load.Id, 10, None));
+        Assert.Equal(2, (await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
+
+        var again = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Equal((1, 1), (again.Deferrals, again.Attempts));
+        Time.Advance(giveUp - pause - TimeSpan.FromSeconds(1));
+        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
+            None));
+        Time.Advance(pause);
+        // Due ones are claimed as well by a message that happens to come.
+        Assert.Equal(2, Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed).Deferrals);
+        Assert.Equal(new NotificationEnd(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause,
+            giveUp, None));
+        Assert.Equal(new NotificationCounts(0, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
+        Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
+    }
+
+    [Fact]
+    public async Task Claims_are_counted_until_they_are_given_back_or_the_load_is_resumed()
+    {
+        await ImportAsync([.. Numbered(2)]);
+        var load = await UpsertAsync(Numbered(2));
+        await MatchAsync(load.Id);
+        for (var attempt = 1; attempt <= 3; attempt++)
+        {
+            Assert.Equal([attempt, attempt], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, $"owner {attempt}", Lease,
+                None)).Claimed.Select(one => one.Attempts));
+            Time.Advance(Lease);
+        }
+        await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
+        await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
+        Assert.Equal([1, 4], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
+            one.Attempts));
+        await Database.FailLoadAsync(load.Id, "a fault", None);
+        await Database.ResumeLoadAsync(load.Id, None);
+        Assert.Equal([1, 1], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
+            one.Attempts));
+    }
+}

@@ -1,0 +1,426 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task Subscribers_are_matched_by_address_and_by_domain()
+    {
+        await ImportAsync(
+            "user2@example.com",
+            "user9@example.com",                    // not in it
+            "user2@example.org",                    // another domain
+            "ser2@example.com",                     // the end of another's alias
+            "user@2example.com",
+            "boss@nowhere.example for example.com",
+            "user2@example.com for example.com",    // told of both, by two mails
+            "boss@nowhere.example for example.net",
+            "boss@nowhere.example for com",
+            "other@nowhere.example for sub.example.com");
+        var load = await UpsertAsync([.. Numbered(5), "x@sub.example.com", "y@example.net", "z@sub.example.com", "w@sub.sub.example.com"]);
+        Time.Advance(Lease);
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        var notifications = await NotificationsAsync(load.Id);
+        Assert.Equal(
+            [
+                "boss@nowhere.example for example.com, 5 accounts",
+                "boss@nowhere.example for example.net, 1 accounts",
+                "other@nowhere.example for sub.example.com, 2 accounts",
+                "user2@example.com",
+                "user2@example.com for example.com, 5 accounts",
+            ],
+            Show(notifications).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
+        Assert.Equal([1, 2, 3, 4, 5], notifications.Select(notification => notification.Number));
+        Assert.Equal(5, notifications.Select(notification => notification.Id).Distinct().Count());
+        Assert.Equal([2, 3], (await Database.ListNotificationsAsync(load.Id, 2, 3, None)).Select(notification => notification.Number));
+        var matched = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((9, new NotificationCounts(5, 0, 0), null), (matched.Accounts, matched.Notifications, matched.FinishedAt));
+        Assert.Equal(Now, (await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
+    }
+
+    [Fact]
+    public async Task Matching_agrees_with_a_plain_join_on_random_data()
+    {
+        var seed = Random.Shared.Next();
+        var random = new Random(seed);
+        string Address() => $"u{random.Next(40)}@d{random.Next(6)}.example";
+        var accounts = Enumerable.Range(0, 120).Select(_ => Address()).Distinct().ToList();
+        var subscriptions = Enumerable.Range(0, 60)
+            .Select(_ => new Subscription(Address(), random.Next(3) == 0 ? $"d{random.Next(8)}.example" : null)).Distinct().ToList();
+        await Database.ImportSubscribersAsync(subscriptions, None);
+        var load = await UpsertAsync(accounts);
+        await MatchAsync(load.Id);
+
+        var expected = subscriptions
+            .Select(s => (s.Email, s.Domain, Accounts: accounts.LongCount(a => s.Domain is null ? a == s.Email : a.EndsWith($"@{s.Domain}", StringComparison.Ordinal))))
+            .Where(s => s.Accounts > 0);
+        Assert.True(
+            expected.ToHashSet().SetEquals((await NotificationsAsync(load.Id)).Select(n => (n.Email, n.Domain, n.Accounts))), $"seed {seed}");
+    }
+
+    [Fact]
+    public async Task A_range_is_matched_once()
+    {
+        await ImportAsync("boss@example.org for example.com", "user1@example.com");
+        var load = await IngestAllAsync(Numbered(6));
+        Assert.False(await Database.MatchRowsAsync(load.Id, 0, 4, None));
+        await CompleteSlicesAsync(load.Id);
+        await Database.TryStartMatchingAsync(load.Id, None);
+        Assert.True(await Database.MatchRowsAsync(load.Id, 0, 4, None));
+        Assert.False(await Database.MatchRowsAsync(load.Id, 0, 4, None));
+        Assert.False(await Database.MatchRowsAsync(load.Id, 5, 6, None));
+        Assert.Null(await Database.FinishMatchingAsync(load.Id, false, false, None));
+        var another = OpenAnother();
+        var matched = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).MatchRowsAsync(load.Id, 4, 6, None))));
+        Assert.Single(matched, won => won);
+        Assert.Equal(6, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Null(await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(load.Id)));
+    }
+
+    [Fact]
+    public async Task A_range_that_fails_in_the_middle_is_matched_again_from_its_start()
+    {
+        await ImportAsync("boss@example.org for example.com", "user1@example.com");
+        var load = await UpsertAsync(Numbered(6));
+        await FailInsertsAsync("notifications");
+        await Assert.ThrowsAnyAsync<Exception>(() => Database.MatchRowsAsync(load.Id, 0, 6, None));
+        await MendInsertsAsync("notifications");
+        await FailInsertsAsync("load_domains");
+        await Assert.ThrowsAnyAsync<Exception>(() => Database.MatchRowsAsync(load.Id, 0, 6, None));
+        await MendInsertsAsync("load_domains");
+        Assert.Equal(0, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(load.Id)));
+    }
+
+    [Fact]
+    public async Task Who_subscribes_while_a_load_is_being_matched_is_not_told_half_of_it()
+    {
+        await ImportAsync("chief@example.org for example.com");
+        var load = await UpsertAsync([.. Numbered(5), "x@other.example"]);
+        Assert.True(await Database.MatchRowsAsync(load.Id, 0, 4, None));
+        await ImportAsync("boss@example.org for example.com", "boss@example.org for other.example", "user5@example.com");
+        Assert.True(await Database.MatchRowsAsync(load.Id, 4, 6, None));
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        Assert.Equal(["1: chief@example.org for example.com, 5 accounts"], Show(await NotificationsAsync(load.Id)));
+        var next = await UpsertAsync(Numbered(6), blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(next.Id));
+        Assert.Equal(2, (await NotificationsAsync(next.Id)).Count);
+    }
+
+    [Fact]
+    public async Task Where_duplicates_were_possible_accounts_are_counted_exactly()
+    {
+        await ImportAsync("boss@example.org for example.com", "user1@example.com", "boss@example.org for other.example");
+        var load = await UpsertAsync(
+            ["user1@example.com", "user2@example.com", "user1@example.com", "user1@other.example", "user1@example.com", "user2@example.com"], duplicatesPossible: true);
+        Assert.Equal(6, load.Accounts);
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        Assert.Equal(3, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
+        Assert.Equal(
+            ["1: user1@example.com", "2: boss@example.org for example.com, 2 accounts", "3: boss@example.org for other.example, 1 accounts"],
+            Show(await NotificationsAsync(load.Id)));
+    }
+
+    [Fact]
+    public async Task A_breach_is_told_once_over_all_its_loads()
+    {
+        await ImportAsync("user1@example.com", "boss@example.org for example.com");
+        var first = await UpsertAsync(Numbered(4));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(first.Id));
+        var publishedAt = Now;
+        Time.Advance(Lease);
+        await ImportAsync("user2@example.com");
+        var second = await UpsertAsync(Numbered(5), blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(second.Id));
+        Assert.Equal(["1: user2@example.com"], Show(await NotificationsAsync(second.Id)));
+        Assert.Equal(publishedAt, (await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
+        var third = await UpsertAsync(Numbered(5), blob: Blob("Adobe.3.zip"));
+        Assert.Equal(LoadState.Done, await MatchAsync(third.Id, hold: true));
+        Assert.Equal(Now, (await Database.GetLoadAsync(third.Id, None))!.FinishedAt);
+        var bold = await UpsertAsync(Numbered(5), "Bold");
+        await MatchAsync(bold.Id);
+        Assert.Equal(3, (await NotificationsAsync(bold.Id)).Count);
+    }
+
+    [Fact]
+    public async Task Two_loads_of_a_breach_that_are_matched_at_once_tell_everybody_once()
+    {
+        await ImportAsync([.. Numbered(40)]);
+        await ImportAsync("boss@example.org for example.com");
+        var first = await UpsertAsync(Numbered(40));
+        var second = await UpsertAsync([.. Numbered(40).AsEnumerable().Reverse()], blob: Blob("Adobe.2.zip"));
+        var another = OpenAnother();
+        await Task.WhenAll(Task.Run(() => AllAsync(Database, first.Id)), Task.Run(() => AllAsync(another, second.Id)));
+        var told = (await NotificationsAsync(first.Id)).Concat(await NotificationsAsync(second.Id)).ToList();
+        Assert.Equal(41, told.Count);
+        Assert.Equal(41, told.Select(notification => notification.Email).Distinct().Count());
+        foreach (var load in new[] { first, second })
+        {
+            var numbers = (await NotificationsAsync(load.Id)).Select(notification => notification.Number).ToList();
+            Assert.Equal(Enumerable.Range(1, numbers.Count), numbers);
+        }
+
+        static async Task AllAsync(IBreachDatabase database, long load)
+        {
+            for (var after = 0; after < 40; after += 8)
+                Assert.True(await database.MatchRowsAsync(load, after, after + 8, None));
+            Assert.NotNull(await database.FinishMatchingAsync(load, hold: false, suppress: false, None));
+        }
+    }
+
+    [Fact]
+    public async Task What_failed_loads_had_yet_to_send_is_taken_over()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com", "boss@example.org for example.com");
+        var failed = await UpsertAsync(Numbered(4));
+        await MatchAsync(failed.Id);
+        var (claimed, _) = await Database.ClaimNotificationsAsync(failed.Id, 1, 1, Me, Lease, None);
+        await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
+        await Database.FailLoadAsync(failed.Id, "a fault", None);
+        var bold = await UpsertAsync(Numbered(4), "Bold");
+        await MatchRowsAsync(bold.Id);
+        await Database.FailLoadAsync(bold.Id, "another breach", None);
+
+        var next = await UpsertAsync(["user9@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(next.Id));
+        Assert.Equal(["1: user2@example.com", "2: boss@example.org for example.com, 2 accounts"], Show(await NotificationsAsync(next.Id)));
+        Assert.Equal(["1: user1@example.com"], Show(await NotificationsAsync(failed.Id)));
+        Assert.Equal(LoadState.Notifying, await Database.ResumeLoadAsync(failed.Id, None));
+        Assert.True(await Database.TryFinishLoadAsync(failed.Id, None));
+    }
+
+    [Fact]
+    public async Task What_is_left_to_a_failed_load_keeps_its_number_when_it_goes_on()
+    {
+        await ImportAsync([.. Numbered(5)]);
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 4, 4, Me, Lease, None);
+        await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
+        await Database.FailLoadAsync(load.Id, "a fault", None);
+        var next = await UpsertAsync(["x@example.com"], blob: Blob("Adobe.2.zip"));
+        await MatchAsync(next.Id);
+        Assert.Equal([1, 2, 3, 4], (await NotificationsAsync(next.Id)).Select(n => n.Number));
+        await Database.ResumeLoadAsync(load.Id, None);
+        var left = Assert.Single(await NotificationsAsync(load.Id));
+        Assert.Equal((claimed[0].Id, 4), (left.Id, left.Number));
+    }
+
+    [Fact]
+    public async Task Matched_again_a_load_keeps_its_numbers_and_continues_them()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com", "chief@example.org for example.com");
+        var load = await UpsertAsync(Numbered(4));
+        await MatchAsync(load.Id);
+        var before = await NotificationsAsync(load.Id);
+        await ImportAsync("user0@example.com", "user3@example.com", "boss@example.org for example.com");
+        await Database.RequeueSlicesAsync(load.Id, 1, false, None);
+        await CompleteSlicesAsync(load.Id);
+        await Database.TryStartMatchingAsync(load.Id, None);
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
+        var after = await NotificationsAsync(load.Id);
+        Assert.Equal(before, after.Take(3));
+        Assert.Equal(["4: user3@example.com", "5: boss@example.org for example.com, 4 accounts"], Show(after.Skip(3)));
+    }
+
+    [Fact]
+    public async Task What_is_taken_over_later_is_numbered_after_what_was_there()
+    {
+        await ImportAsync("user1@example.com");
+        var older = await UpsertAsync(Numbered(1));
+        await MatchAsync(older.Id);
+        await ImportAsync("user2@example.com");
+        var newer = await UpsertAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(newer.Id);
+        await Database.FailLoadAsync(older.Id, "a fault", None);
+        await Database.RequeueSlicesAsync(newer.Id, null, false, None);
+        await CompleteSlicesAsync(newer.Id);
+        await Database.TryStartMatchingAsync(newer.Id, None);
+        await MatchAsync(newer.Id);
+        Assert.Equal(["1: user2@example.com", "2: user1@example.com"], Show(await NotificationsAsync(newer.Id)));
+    }
+
+    [Fact]
+    public async Task A_retired_breach_sends_nothing()
+    {
+        await ImportAsync("user1@example.com", "boss@example.org for example.com");
+        var load = await UpsertAsync(Numbered(4));
+        Assert.Equal(LoadState.Done, await MatchAsync(load.Id, suppress: true));
+        Assert.Empty(await NotificationsAsync(load.Id));
+        Assert.NotNull((await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
+    }
+
+    [Fact]
+    public async Task A_held_load_waits_for_its_release()
+    {
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        Assert.False(await Database.ReleaseLoadNotificationsAsync(load.Id, None));
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
+        Assert.Single(await NotificationsAsync(load.Id));
+        var (claimed, othersHeld) = await Database.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
+        Assert.Empty(claimed);
+        Assert.False(othersHeld);
+        Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
+        Assert.True(await Database.ReleaseLoadNotificationsAsync(load.Id, None));
+        Assert.False(await Database.ReleaseLoadNotificationsAsync(load.Id, None));
+        Assert.Equal(LoadState.Notifying, await StateAsync(load.Id));
+        Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None)).Claimed);
+    }
+
+    [Fact]
+    public async Task A_notification_is_claimed_by_one_until_the_claim_expires()
+    {
+        await ImportAsync([.. Numbered(5)]);
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        Assert.Equal([1, 2, 3], await ClaimAsync(Me, 1, 3, othersHeld: false));
+        Assert.Equal([4], await ClaimAsync(Other, 2, 4, othersHeld: true));
+        Time.Advance(Lease / 2);
+        Assert.Equal([2, 3], await ClaimAsync(Me, 2, 3, othersHeld: false));
+        Time.Advance(Lease / 2);
+        Assert.Equal([1], await ClaimAsync(Other, 1, 3, othersHeld: true));
+        await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
+        Assert.Equal([1, 2], await ClaimAsync(Other, 1, 3, othersHeld: true));
+        Time.Advance(Lease / 2);
+        Assert.Equal([1, 2, 3], await ClaimAsync(Other, 1, 3, othersHeld: false));
+
+        async Task<List<int>> ClaimAsync(string owner, int first, int last, bool othersHeld)
+        {
+            var claims = await Database.ClaimNotificationsAsync(load.Id, first, last, owner, Lease, None);
+            Assert.Equal(othersHeld, claims.OthersHeld);
+            return [.. claims.Claimed.Select(notification => notification.Number)];
+        }
+    }
+
+    [Fact]
+    public async Task A_notification_is_completed_once_by_who_may()
+    {
+        await ImportAsync([.. Numbered(4)]);
+        var load = await UpsertAsync(Numbered(4));
+        await MatchAsync(load.Id);
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None);
+        var unclaimed = (await Database.ListNotificationsAsync(load.Id, 4, 4, None))[0].Id;
+        Assert.False((await Database.CompleteNotificationAsync(claimed[0].Id, Other, null, None)).Recorded);
+        Assert.True((await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None)).Recorded);
+        Assert.False((await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None)).Recorded);
+        Assert.True((await Database.CompleteNotificationAsync(claimed[1].Id, Me, "550 5.1.1", None)).Recorded);
+        Assert.True((await Database.CompleteNotificationAsync(unclaimed, Other, null, None)).Recorded);
+        Assert.False((await Database.CompleteNotificationAsync(9_999, Me, null, None)).Recorded);
+        Assert.Equal(new NotificationCounts(1, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
+        Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None)).Claimed);
+        Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
+        Time.Advance(Lease);
+        // The claim has run out and nobody has taken it over: the mail was sent, and that is kept.
+        Assert.True((await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None)).Recorded);
+        var another = OpenAnother();
+        var finished = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).TryFinishLoadAsync(load.Id, None))));
+        Assert.Single(finished, won => won);
+        var done = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Done, Now, new NotificationCounts(0, 3, 1)), (done.State, done.FinishedAt, done.Notifications));
+    }
+
+    [Fact]
+    public async Task Two_processes_hammering_one_load_do_each_thing_once()
+    {
+        const int Batches = 12;
+        await ImportAsync([.. Numbered(30)]);
+        await ImportAsync("boss@example.org for example.com");
+        var load = await StartAsync();
+        var another = OpenAnother();
+        var databases = new[] { Database, another };
+        var matchingStarted = 0;
+
+        // Four ingesters, two in each process, take the load from one another; four workers upsert what is committed.
+        var ingested = Enumerable.Range(0, 4).Select(i => Task.Run(() => IngestAsync(databases[i % 2], $"owner {i}"))).ToList();
+        var ended = Task.WhenAll(ingested);
+        await Task.WhenAll([.. ingested, .. Enumerable.Range(0, 4).Select(i => Task.Run(() => WorkAsync(databases[i % 2])))]);
+        if (await Database.TryStartMatchingAsync(load.Id, None))
+            matchingStarted++;
+
+        Assert.Equal(1, matchingStarted);
+        var loaded = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((Batches * 5, Batches, new SliceCounts(0, 0, Batches * 2, 0)), (loaded.LastPosition, loaded.Batches, loaded.Slices));
+        Assert.Equal(Batches * 5, loaded.Entities);
+        var rows = new AccountBatch(Batches * 5);
+        await Database.ReadRowsAsync(load.Id, 1, Batches * 5, rows, None);
+        Assert.Equal(Numbered(Batches * 5), Accounts(rows));
+
+        await Task.WhenAll(databases.Select(database => Task.Run(async () =>
+        {
+            for (var after = 0; after < Batches * 5; after += 20)
+                await database.MatchRowsAsync(load.Id, after, after + 20, None);
+        })));
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        var sent = await Task.WhenAll(databases.Select((database, i) => Task.Run(() => SendAsync(database, $"sender {i}"))));
+        Assert.Equal(Enumerable.Range(1, 31), sent.SelectMany(numbers => numbers).Order());
+
+        async Task IngestAsync(IBreachDatabase database, string owner)
+        {
+            while (await database.GetLoadAsync(load.Id, None) is { State: LoadState.Ingesting } found)
+            {
+                if (!await database.TryTakeLoadAsync(load.Id, owner, Lease, None))
+                {
+                    await Task.Yield();
+                    continue;
+                }
+                found = (await database.GetLoadAsync(load.Id, None))!;
+                if (found.State != LoadState.Ingesting)
+                {
+                    await database.ReleaseLoadAsync(load.Id, owner, None);
+                    return;
+                }
+                if (found.LastPosition == Batches * 5)
+                {
+                    await database.FinishIngestAsync(load.Id, owner, new LoadCheckpoint(), None);
+                    return;
+                }
+                var first = (int)found.LastPosition + 1;
+                await database.CommitBatchAsync(
+                    load.Id, owner, Batch(first, [.. Numbered(first + 4).Skip(first - 1)]), SliceRows, new LoadCheckpoint(), false, Lease, None);
+                await database.ReleaseLoadAsync(load.Id, owner, None);
+            }
+        }
+
+        async Task WorkAsync(IBreachDatabase database)
+        {
+            while (true)
+            {
+                var all = ended.IsCompleted;
+                foreach (var slice in await database.ListSlicesAsync(load.Id, false, None))
+                {
+                    if (slice.State == SliceState.Done || await database.BeginSliceAsync(load.Id, slice.Number, 1_000, None) is not { } work)
+                        continue;
+                    var read = new AccountBatch(SliceRows);
+                    await database.ReadRowsAsync(load.Id, slice.First, slice.Last, read, None);
+                    Assert.Equal(work.Slice.Count, read.Count);
+                    await database.CompleteSliceAsync(load.Id, slice.Number, read.Count, None);
+                    if (await database.TryStartMatchingAsync(load.Id, None))
+                        Interlocked.Increment(ref matchingStarted);
+                }
+                if (all)
+                    return;
+            }
+        }
+
+        async Task<List<int>> SendAsync(IBreachDatabase database, string owner)
+        {
+            var numbers = new List<int>();
+            for (var first = 1; first <= 31; first += 5)
+            {
+                foreach (var notification in (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
+                {
+                    if ((await database.CompleteNotificationAsync(notification.Id, owner, null, None)).Recorded)
+                        numbers.Add(notification.Number);
+                }
+            }
+            return numbers;
+        }
+    }
+}

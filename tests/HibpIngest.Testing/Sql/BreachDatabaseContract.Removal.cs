@@ -1,0 +1,307 @@
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task Beginning_a_removal_takes_the_breach_from_every_reader_and_every_recipient()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var done = await UpsertAsync(Numbered(1));
+        await MatchAsync(done.Id);
+        await SendAllAsync(done.Id);
+        var held = await UpsertAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
+        Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: true));
+        var failed = await IngestAsync(Numbered(3), blob: Blob("Adobe.3.zip"));
+        await Database.FailLoadAsync(failed.Id, "bad", None);
+        Assert.Equal([(int)done.Id, (int)held.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        var version = await CatalogueVersionAsync();
+
+        var listed = await Database.BeginRemovalAsync("aDOBE", None);
+        Assert.Equal([Whole(done, 1), Whole(held, 2), Whole(failed, 3)], listed);
+        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        Assert.Empty(breach.Marks);
+        Assert.False(breach.IsPublic);
+        Assert.Equal(version + 1, await CatalogueVersionAsync());
+        Assert.All(
+            await Database.ListLoadsAsync("Adobe", None),
+            load => Assert.True(load is { Removing: true, PublishedAt: null, Notifications.Total: 0 }));
+        Assert.True((await Database.GetLoadHeadAsync(done.Id, None))!.Stopped);
+
+        // Again it is the same, and nothing is told anew.
+        Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
+        Assert.Equal(version + 1, await CatalogueVersionAsync());
+        await RefusedAsync(() => Database.BeginRemovalAsync("Bold", None));
+    }
+
+    [Fact]
+    public async Task An_open_load_refuses_the_removal_and_is_named()
+    {
+        var done = await UpsertAsync(Numbered(1));
+        await MatchAsync(done.Id);
+        var open = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
+        for (var step = 0; step < 3; step++)
+        {
+            var refused = await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None));
+            Assert.Contains($"load {open.Id} ", refused.Message, StringComparison.Ordinal);
+            Assert.Single((await Database.GetBreachAsync("Adobe", None))!.Marks);
+            if (step == 0)
+                await Database.FinishIngestAsync(open.Id, Me, new LoadCheckpoint(), None);
+            await CompleteSlicesAsync(open.Id);
+            await Database.TryStartMatchingAsync(open.Id, None);
+        }
+        await MatchAsync(open.Id);
+        Assert.Equal(2, (await Database.BeginRemovalAsync("Adobe", None)).Count);
+    }
+
+    [Fact]
+    public async Task A_load_that_is_being_removed_takes_part_in_nothing_any_more()
+    {
+        await ImportAsync("user1@example.com");
+        var held = await UpsertAsync(Numbered(4));
+        await MatchAsync(held.Id, hold: true);
+        var failed = await IngestAllAsync(Numbered(7), blob: Blob("Adobe.2.zip"));
+        Assert.NotNull(await Database.BeginSliceAsync(failed.Id, 1, MaxTries, None));
+        await Database.CompleteSliceAsync(failed.Id, 2, 3, None);
+        await Database.CompleteSliceAsync(failed.Id, 3, 1, None);
+        await Database.FailSliceAsync(failed.Id, 1, "bad", exhausted: true, None);
+        Assert.Equal(2, (await Database.BeginRemovalAsync("Adobe", None)).Count);
+
+        Assert.Null(await Database.BeginSliceAsync(failed.Id, 1, MaxTries, None));
+        Assert.Null(await Database.BeginSliceAsync(held.Id, 1, MaxTries, None));
+        Assert.False(await Database.ReleaseLoadNotificationsAsync(held.Id, None));
+        Assert.Empty((await Database.ClaimNotificationsAsync(held.Id, 1, 10, Me, Lease, None)).Claimed);
+        foreach (var load in (long[])[held.Id, failed.Id])
+        {
+            await RefusedAsync(() => Database.RequeueSlicesAsync(load, null, failedOnly: false, None));
+            await RefusedAsync(() => Database.RequeueSlicesAsync(load, 1, failedOnly: false, None));
+            await RefusedAsync(() => Database.RestartLoadAsync(load, Settings, None));
+            await RefusedAsync(() => Database.PurgeRowsAsync(load, 100, None));
+        }
+        await RefusedAsync(() => Database.ResumeLoadAsync(failed.Id, None));
+        // The last failed slice, begun before, ends: its load stays where it is.
+        await Database.CompleteSliceAsync(failed.Id, 1, 3, None);
+        Assert.Equal((LoadState.Held, LoadState.Failed), (await StateAsync(held.Id), await StateAsync(failed.Id)));
+        Assert.Equal(11, await CountAsync("rows"));
+    }
+
+    [Fact]
+    public async Task A_drop_that_comes_after_the_listing_is_untouched_and_keeps_the_breach()
+    {
+        await ImportAsync("user1@example.com", "boss@example.org for example.com");
+        var old = await UpsertAsync(Numbered(4));
+        await Database.MergeMetadataAsync("Adobe", """{"Title":"Adobe Systems","IsSensitive":true}"""u8.ToArray(), byOperator: true, None);
+        await MatchAsync(old.Id);
+        await SendAllAsync(old.Id);
+        var listed = await Database.BeginRemovalAsync("Adobe", None);
+
+        // It has got into its match when the rest of the old one goes.
+        var fresh = await Database.StartLoadAsync(new NewLoad(DatabaseSteps.DrawId(), "Adobe", Blob("Adobe.2.zip"), Settings), None);
+        Assert.True(await Database.TryTakeLoadAsync(fresh.Id, Me, Lease, None));
+        await Database.CommitBatchAsync(fresh.Id, Me, Batch(1, Numbered(6)), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
+        await Database.FinishIngestAsync(fresh.Id, Me, new LoadCheckpoint(), None);
+        await CompleteSlicesAsync(fresh.Id);
+        Assert.True(await Database.TryStartMatchingAsync(fresh.Id, None));
+        Assert.True(await Database.MatchRowsAsync(fresh.Id, 0, 4, None));
+        await Database.DeleteRowsUpToAsync(old.Id, 4, None);
+        await Database.FinishRemovalAsync(old.Id, None);
+        Assert.True(await Database.MatchRowsAsync(fresh.Id, 4, 6, None));
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(fresh.Id, hold: false, suppress: false, None));
+
+        var left = Assert.Single(await Database.ListLoadsAsync(null, None));
+        Assert.True(left is { LastPosition: 6, Slices.Done: 2, Removing: false, PublishedAt: not null });
+        Assert.Equal((6, 2), (await CountAsync("rows"), await CountAsync("slices")));
+        // Whom the old one told is told again, as where it had been gone before the drop.
+        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(fresh.Id)));
+        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        Assert.Equal(("Adobe Systems", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags & BreachFlags.Sensitive));
+        Assert.Equal([(int)fresh.Id], breach.Marks);
+        Assert.NotNull(breach.PublishedAt);
+    }
+
+    [Fact]
+    public async Task A_removal_that_was_broken_off_is_gone_on_with_and_leaves_newer_loads_alone()
+    {
+        var old = await UpsertAsync(Numbered(4));
+        await MatchAsync(old.Id);
+        var listed = await Database.BeginRemovalAsync("Adobe", None);
+        var fresh = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
+        Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
+        await MatchAsync(fresh.Id);
+        Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
+        await Database.FinishRemovalAsync(old.Id, None);
+        await Database.FinishRemovalAsync(old.Id, None);
+        await Database.FinishRemovalAsync(fresh.Id, None); // it isn't listed
+        Assert.Equal([fresh.Id], (await Database.ListLoadsAsync("Adobe", None)).Select(load => load.Id));
+
+        // Now it is the newer one's turn, and the breach goes with it.
+        Assert.Equal([fresh.Id], (await Database.BeginRemovalAsync("Adobe", None)).Select(load => load.Load));
+        await Database.FinishRemovalAsync(fresh.Id, None);
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Equal(0, await CountAsync("rows"));
+    }
+
+    [Fact]
+    public async Task A_living_lease_of_a_slice_is_seen_until_it_ends()
+    {
+        var load = await IngestAllAsync(Numbered(7));
+        var other = await IngestAllAsync(Numbered(3), "Bold");
+        await LeaseSliceAsync(load.Id, 2, Now + Lease);
+        Assert.True(await Database.HasLivingSlicesAsync([other.Id, load.Id], None));
+        Assert.False(await Database.HasLivingSlicesAsync([other.Id], None));
+        Assert.False(await Database.HasLivingSlicesAsync([], None));
+        Time.Advance(Lease - TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.HasLivingSlicesAsync([load.Id], None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.False(await Database.HasLivingSlicesAsync([load.Id], None));
+    }
+
+    [Fact]
+    public async Task Rows_that_are_done_go_and_the_next_run_begins_behind_them()
+    {
+        var load = await UpsertAsync(Numbered(7));
+        await MatchAsync(load.Id);
+        Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 7, None)); // it isn't listed
+        var other = await UpsertAsync(Numbered(5), "Bold");
+        await Database.BeginRemovalAsync("Adobe", None);
+        Assert.Equal(3, await Database.DeleteRowsUpToAsync(load.Id, 3, None));
+        Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 3, None));
+        Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 2, None));
+        Assert.Equal(Whole(load, 7) with { First = 4 }, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
+        Assert.Equal(4, await Database.DeleteRowsUpToAsync(load.Id, 7, None));
+        Assert.Equal(8, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)).First);
+        Assert.Equal(5, await CountAsync("rows"));
+        Assert.Equal(0, await Database.DeleteRowsUpToAsync(other.Id, 5, None));
+    }
+
+    [Theory]
+    [InlineData(3, 4)]
+    [InlineData(7, 8)]
+    public async Task Rows_that_were_purged_are_told_and_how_far_the_table_was_walked_is_kept(int purged, long first)
+    {
+        var load = await UpsertAsync(Numbered(7));
+        await MatchAsync(load.Id);
+        await Database.SetRemovalTokenAsync(load.Id, "too early", None);
+        Assert.Equal(purged, await Database.PurgeRowsAsync(load.Id, purged, None));
+        var listed = Assert.Single(await Database.BeginRemovalAsync("Adobe", None));
+        Assert.Equal(new LoadRemoval(load.Id, (int)load.Id, false, first, 7, true, null), listed);
+        var token = $"""["&NextPartitionKey=1!8!ü'{new string('x', 5_000)}",null]""";
+        await Database.SetRemovalTokenAsync(load.Id, token, None);
+        Assert.Equal(listed with { Token = token }, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
+        await Database.FinishRemovalAsync(load.Id, None);
+        Assert.Equal((0, 0, 0), (await CountAsync("rows"), await CountAsync("loads"), await CountAsync("breaches")));
+    }
+
+    [Fact]
+    public async Task A_mark_that_a_load_which_stays_has_too_is_told()
+    {
+        // As in a store that was upgraded from schema 1, where one mark is all loads' of a breach.
+        var first = await MarkedAsync("Adobe", "Adobe.zip", 900);
+        var second = await MarkedAsync("Adobe", "Adobe.2.zip", 900);
+        var third = await MarkedAsync("Adobe", "Adobe.3.zip", 901);
+        var other = await MarkedAsync("Bold", "Bold.zip", 901);
+        var adobe = await Database.BeginRemovalAsync("Adobe", None);
+        Assert.Equal([(first, false), (second, false), (third, true)], adobe.Select(load => (load.Load, load.SharesMark)));
+        var bold = await Database.BeginRemovalAsync("Bold", None);
+        Assert.Equal([(other, false)], bold.Select(load => (load.Load, load.SharesMark)));
+    }
+
+    [Fact]
+    public async Task A_load_without_a_batch_has_nothing_to_walk()
+    {
+        var load = await Database.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, "bad", None);
+        Assert.Equal(new LoadRemoval(load.Id, 0, false, 1, 0, false, null), Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
+        await Database.FinishRemovalAsync(load.Id, None);
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None));
+    }
+
+    [Fact]
+    public async Task A_load_that_was_given_to_another_breach_goes_with_that_one()
+    {
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var bold = await UpsertAsync(Numbered(1), "Bold");
+        await MatchAsync(bold.Id);
+        await SendAllAsync(bold.Id);
+        var given = await UpsertAsync(Numbered(2));
+        await MatchAsync(given.Id);
+        await SendAllAsync(given.Id);
+        await Database.AssignLoadAsync(given.Id, "Bold", null, None);
+        // Somebody was told of both: that stays under the name it was told by, which goes first.
+        Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Equal([(int)bold.Id, (int)given.Id], (await Database.GetBreachAsync("Bold", None))!.Marks);
+
+        Assert.Equal([bold.Id, given.Id], (await Database.BeginRemovalAsync("Bold", None)).Select(load => load.Load));
+        Assert.Equal(0, await CountAsync("notifications"));
+        await RefusedAsync(() => Database.AssignLoadAsync(given.Id, "Adobe", null, None));
+        await Database.RemoveBreachAsync("Bold", None);
+        Assert.Equal((0, 0), (await CountAsync("loads"), await CountAsync("breaches")));
+    }
+
+    [Theory]
+    [InlineData("its metadata says that it is of breach 'Bold'", false)]
+    [InlineData("held by an operator", true)]
+    [InlineData("restored; its metadata says that it is of breach 'Bold'", true)]
+    public async Task A_load_that_is_given_to_another_breach_is_held_on_for_every_other_reason(string because, bool stays)
+    {
+        var load = await UpsertAsync(Numbered(4));
+        await Database.MoveOnAsync(new StoreIds(0, 0), because, None);
+        await Database.FailLoadAsync(load.Id, owner: null, "no password", superseded: false, None);
+        await Database.AssignLoadAsync(load.Id, "Bold", null, None);
+        Assert.Equal(stays ? because : null, (await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
+    }
+
+    [Fact]
+    public async Task What_a_load_leaves_behind_that_is_given_away_meanwhile_goes_too()
+    {
+        await ImportAsync("user1@example.com");
+        var bold = await UpsertAsync(Numbered(1), "Bold");
+        await MatchAsync(bold.Id);
+        await SendAllAsync(bold.Id);
+        var old = await UpsertAsync(Numbered(1));
+        await MatchAsync(old.Id);
+        await SendAllAsync(old.Id);
+        await Database.BeginRemovalAsync("Adobe", None);
+        var fresh = await UpsertAsync(Numbered(1), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(fresh.Id);
+        await SendAllAsync(fresh.Id);
+        await Database.AssignLoadAsync(fresh.Id, "Bold", null, None);
+        await Database.FinishRemovalAsync(old.Id, None);
+        Assert.Null(await Database.GetBreachAsync("Adobe", None));
+        Assert.Equal([bold.Id, fresh.Id], (await Database.ListLoadsAsync(null, None)).Select(load => load.Id));
+    }
+
+    private static LoadRemoval Whole(Load load, long last) =>
+        new(load.Id, (int)load.Id, SharesMark: false, First: 1, last, RowsPurged: false, Token: null);
+
+    private async Task<long> MarkedAsync(string breach, string blob, int mark)
+    {
+        var load = await StartAsync(breach, Blob(blob));
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, mark, SliceRows, Lease), None))
+            await copy.CommitAsync(Batch(1, Numbered(2)), new LoadCheckpoint(), false, None);
+        await Database.FailLoadAsync(load.Id, "bad", None);
+        return load.Id;
+    }
+
+    private async Task SendAllAsync(long load)
+    {
+        foreach (var notification in (await Database.ClaimNotificationsAsync(load, 1, 100, Me, Lease, None)).Claimed)
+            Assert.True((await Database.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);
+        Assert.True(await Database.TryFinishLoadAsync(load, None));
+    }
+
+    /// <summary>How often it was raised.</summary>
+    private async Task<int> CatalogueVersionAsync()
+    {
+        for (var version = 0; ; version++)
+        {
+            if (await CountAsync($"store_counters WHERE catalogue_version = {version}") == 1)
+                return version;
+        }
+    }
+}

@@ -1,0 +1,408 @@
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    private const int MaxTries = 3;
+    private static readonly TimeSpan SliceLease = TimeSpan.FromSeconds(60);
+
+    [Fact]
+    public async Task A_try_is_counted_when_it_begins()
+    {
+        var load = await IngestAsync(Numbered(4));
+        for (var attempt = 1; attempt <= MaxTries; attempt++)
+        {
+            var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
+            Assert.Equal((attempt, 4L, 4L, 1, "Adobe", (int)load.Id), (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.Mark));
+        }
+        Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
+        Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
+        Assert.Equal([0, MaxTries], (await Database.ListSlicesAsync(load.Id, false, None)).Select(slice => slice.Attempts));
+        Assert.Null(await Database.BeginSliceAsync(load.Id, 3, MaxTries, None));
+        Assert.Null(await Database.BeginSliceAsync(999, 1, MaxTries, None));
+    }
+
+    [Fact]
+    public async Task A_done_slice_stays_done()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        Time.Advance(Lease);
+        await Database.CompleteSliceAsync(load.Id, 1, 99, None);
+        await Database.FailSliceAsync(load.Id, 1, "late", exhausted: true, None);
+        await Database.ReturnSliceTryAsync(load.Id, 1, "late", None);
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 1, None);
+        var work = (await Database.BeginSliceAsync(load.Id, 1, MaxTries, None))!;
+        Assert.Equal((SliceState.Done, 1, null, Now - Lease, null), (work.Slice.State, work.Slice.Attempts, work.Slice.Error, work.Slice.DoneAt, work.Slice.QueuedAt));
+        var counted = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((3, new SliceCounts(1, 0, 1, 0), LoadState.Ingesting), (counted.Entities, counted.Slices, counted.State));
+    }
+
+    [Fact]
+    public async Task A_try_that_a_store_spoiled_is_given_back()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.ReturnSliceTryAsync(load.Id, 1, "down", None);
+        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
+        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
+        await Database.ReturnSliceTryAsync(load.Id, 1, "down\nagain", None);
+        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        Assert.Equal((1, "down again", SliceState.Pending), (slice.Attempts, slice.Error, slice.State));
+    }
+
+    [Fact]
+    public async Task A_slice_that_has_used_up_its_tries_fails_its_load()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.FailSliceAsync(load.Id, 2, "once", exhausted: false, None);
+        Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
+        await Database.FailSliceAsync(load.Id, 2, "bad row", exhausted: true, None);
+        await Database.FailSliceAsync(load.Id, 1, "later", exhausted: true, None);
+        var failed = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Failed, "slice 2: bad row", new SliceCounts(0, 0, 0, 2)), (failed.State, failed.Error, failed.Slices));
+        Assert.Equal(Now, failed.FinishedAt);
+        var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
+        Assert.Equal((SliceState.Failed, 0, "bad row"), (work.Slice.State, work.Slice.Attempts, work.Slice.Error));
+        Assert.Equal([1, 2], (await Database.ListSlicesAsync(load.Id, failedOnly: true, None)).Select(slice => slice.Number));
+    }
+
+    [Fact]
+    public async Task The_last_failed_slice_that_completes_after_all_brings_its_load_back()
+    {
+        var load = await IngestAllAsync(Numbered(9));
+        await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
+        await Database.FailSliceAsync(load.Id, 2, "bad", exhausted: true, None);
+        await Database.CompleteSliceAsync(load.Id, 3, 3, None);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
+        var back = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Upserting, null, null), (back.State, back.Error, back.FinishedAt));
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+    }
+
+    [Fact]
+    public async Task Of_the_last_failed_slices_that_complete_together_one_brings_their_load_back()
+    {
+        var another = OpenAnother();
+        for (var round = 0; round < 5; round++)
+        {
+            var load = await IngestAllAsync(Numbered(6), blob: Blob($"Adobe.{round}.zip"));
+            await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
+            await Database.FailSliceAsync(load.Id, 2, "bad", exhausted: true, None);
+            await Task.WhenAll(
+                Task.Run(() => Database.CompleteSliceAsync(load.Id, 1, 3, None)),
+                Task.Run(() => another.CompleteSliceAsync(load.Id, 2, 3, None)));
+            Assert.Equal(LoadState.Upserting, await StateAsync(load.Id));
+        }
+    }
+
+    [Fact]
+    public async Task A_slice_completed_in_a_load_that_failed_in_mid_ingest_leaves_it_failed()
+    {
+        var load = await IngestAsync(Numbered(3));
+        await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+        Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(load.Id, None));
+    }
+
+    [Fact]
+    public async Task Sent_slices_are_queued()
+    {
+        var load = await IngestAsync(Numbered(12));
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
+        Assert.Equal(
+            [(SliceState.Queued, Now), (SliceState.Done, (DateTimeOffset?)null), (SliceState.Queued, Now), (SliceState.Pending, null)],
+            (await Database.ListSlicesAsync(load.Id, false, None)).Select(slice => (slice.State, slice.QueuedAt)));
+        Time.Advance(Lease);
+        await Database.MarkSlicesQueuedAsync(load.Id, 3, 3, None);
+        Assert.Equal(Now, (await Database.ListSlicesAsync(load.Id, false, None))[2].QueuedAt);
+    }
+
+    [Fact]
+    public async Task Pending_slices_are_found_by_age()
+    {
+        var age = TimeSpan.FromMinutes(2);
+        var load = await IngestAsync(Numbered(9));
+        await Database.MarkSlicesQueuedAsync(load.Id, 2, 2, None);
+        Time.Advance(age - TimeSpan.FromMilliseconds(1));
+        Assert.Empty(await Database.ListPendingSlicesAsync(age, 10, None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Equal([1, 3], (await Database.ListPendingSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+        Assert.Equal([1], (await Database.ListPendingSlicesAsync(age, 1, None)).Select(slice => slice.Number));
+        await Database.RequeueSlicesAsync(load.Id, 1, false, None);
+        Assert.Equal([3], (await Database.ListPendingSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+        await Database.FailLoadAsync(load.Id, "no", None);
+        Assert.Equal([3], (await Database.ListPendingSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+    }
+
+    [Fact]
+    public async Task Queued_slices_of_open_loads_are_found_by_age()
+    {
+        var age = TimeSpan.FromMinutes(25);
+        var load = await IngestAsync(Numbered(9));
+        var another = await IngestAsync(Numbered(3), "LinkedIn");
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 2, None);
+        Time.Advance(age - TimeSpan.FromMilliseconds(1));
+        Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load says nothing
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Equal([1, 2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+        Assert.Equal([1], (await Database.ListStaleSlicesAsync(age, 1, None)).Select(slice => slice.Number));
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 1, None);
+        Assert.Equal([2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+        await Database.FailLoadAsync(load.Id, "no", None);
+        Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+    }
+
+    [Fact]
+    public async Task Queued_slices_are_not_stale_while_any_slice_of_their_load_is_worked_on()
+    {
+        var age = TimeSpan.FromMinutes(20);
+        var load = await IngestAsync(Numbered(9));
+        await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
+        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        var signs = new Func<Task>[]
+        {
+            () => Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None),
+            () => Database.ReturnSliceTryAsync(load.Id, 1, Me, null, "down", None),
+            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None),
+            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => Database.CompleteSliceAsync(load.Id, 1, Me, 3, None),
+        };
+        foreach (var sign in signs)
+        {
+            Time.Advance(age - TimeSpan.FromMilliseconds(1));
+            Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+            await sign();
+        }
+        Time.Advance(age - TimeSpan.FromMilliseconds(1));
+        Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Equal([2, 3], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
+    }
+
+    [Fact]
+    public async Task A_slice_is_one_owners_until_its_lease_ends()
+    {
+        var load = await IngestAsync(Numbered(4));
+        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.HeldUntil);
+        var held = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((Now + SliceLease, 1), (held.HeldUntil, held.Slice.Attempts));
+
+        // Nothing that another says of it counts.
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Other, SliceLease, null, None));
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
+        await Database.FailSliceAsync(load.Id, 1, Other, "bad", exhausted: true, None);
+        await Database.ReturnSliceTryAsync(load.Id, 1, Other, null, "down", None);
+        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        Assert.Equal((SliceState.Pending, 1, null), (slice.State, slice.Attempts, slice.Error));
+
+        // Renewed, it lasts from then on; run out, it is kept by whoever asks first.
+        Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
+        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease);
+        var taken = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, 2), (taken.HeldUntil, taken.Slice.Attempts));
+
+        // The one that lost it changes nothing any more, and is told so.
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(1, [1]), None));
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
+        Assert.True(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
+        Assert.Equal(SliceState.Done, (await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Slice.State);
+    }
+
+    [Fact]
+    public async Task A_last_try_that_is_under_way_is_not_taken_for_one_that_ended_without_a_word()
+    {
+        var load = await IngestAsync(Numbered(4));
+        for (var attempt = 1; attempt <= MaxTries; attempt++)
+            await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
+        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+        Time.Advance(SliceLease);
+        var ended = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, MaxTries + 1), (ended.HeldUntil, ended.Slice.Attempts));
+        await Database.FailSliceAsync(load.Id, 1, Other, "no answer", exhausted: true, None);
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+    }
+
+    [Fact]
+    public async Task How_far_a_slice_came_is_kept_until_it_is_requeued()
+    {
+        var load = await IngestAllAsync(Numbered(4));
+        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Progress);
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(7, [0b0101, 0]), None));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Time.Advance(SliceLease); // its process died
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None), 7, 0b0101, 0);
+        await Database.ReturnSliceTryAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+        await Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None);
+        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+
+        // Requeued under its worker's hands: that one has lost it, and what it says comes too late.
+        await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
+        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
+        Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
+        var anew = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Equal((null, null, 1, SliceState.Pending), (anew.Progress, anew.HeldUntil, anew.Slice.Attempts, anew.Slice.State));
+
+        static void Kept(SliceWork? work, int order, params byte[] done)
+        {
+            Assert.Equal(order, work!.Progress!.OrderVersion);
+            Assert.Equal(done, work.Progress.Done);
+        }
+    }
+
+    [Theory]
+    [InlineData("superseded")]
+    [InlineData("restarted")]
+    public async Task A_slice_of_a_load_that_was_stopped_goes_on_no_longer(string by)
+    {
+        var load = await IngestAsync(Numbered(4));
+        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: by == "superseded", None);
+        if (by == "restarted")
+        {
+            Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None)); // those of a failed load go on
+            await Database.RestartLoadAsync(load.Id, Settings, None);
+        }
+        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
+        if (by == "superseded")
+            Assert.All(await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+        Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+    }
+
+    [Fact]
+    public async Task Requeueing_takes_one_or_the_failed_or_all()
+    {
+        var load = await IngestAllAsync(Numbered(9));
+        Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        await Database.MarkSlicesQueuedAsync(load.Id, 2, 3, None);
+        await Database.BeginSliceAsync(load.Id, 2, MaxTries, None);
+        await Database.FailSliceAsync(load.Id, 2, "bad", exhausted: true, None);
+        Time.Advance(Lease);
+        var requeued = Assert.Single(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
+        Assert.Equal((2, SliceState.Pending, 0, null, null), (requeued.Number, requeued.State, requeued.Attempts, requeued.Error, requeued.QueuedAt));
+        var open = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Upserting, null, null), (open.State, open.Error, open.FinishedAt));
+        Assert.Equal([1], (await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: true, None)).Select(slice => slice.Number));
+        Assert.Equal([1, 2, 3], (await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None)).Select(slice => slice.Number));
+        Assert.Equal(new SliceCounts(3, 0, 0, 0), (await Database.GetLoadAsync(load.Id, None))!.Slices);
+        await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 4, false, None));
+        await RefusedAsync(() => Database.RequeueSlicesAsync(999, null, false, None));
+    }
+
+    [Fact]
+    public async Task A_superseded_load_is_not_opened_again_by_requeueing()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: true, None);
+        await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
+        Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+    }
+
+    [Fact]
+    public async Task A_load_whose_slices_are_requeued_while_it_is_held_is_held_again()
+    {
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
+        await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
+        await CompleteSlicesAsync(load.Id);
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.Equal(LoadState.Held, await MatchAsync(load.Id));
+        Assert.True(await Database.ReleaseLoadNotificationsAsync(load.Id, None));
+    }
+
+    [Fact]
+    public async Task Requeueing_while_ingesting_does_not_disturb_the_ingester()
+    {
+        var load = await IngestAsync(Numbered(3));
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
+        Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
+        await Database.CommitBatchAsync(load.Id, Me, Batch(4, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        await Database.FailLoadAsync(load.Id, "bad CRC", None);
+        await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
+        Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
+    }
+
+    [Fact]
+    public async Task Requeueing_a_finished_load_takes_it_through_matching_again_and_changes_nothing()
+    {
+        await ImportAsync("user1@example.com", "boss@example.org for example.com");
+        var load = await UpsertAsync(Numbered(9));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
+        foreach (var notification in claimed)
+            await Database.CompleteNotificationAsync(notification.Id, Me, null, None);
+        Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
+        var before = await NotificationsAsync(load.Id);
+
+        Assert.Equal(3, (await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None)).Count);
+        Assert.Equal(LoadState.Upserting, await StateAsync(load.Id));
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await CompleteSlicesAsync(load.Id);
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.Equal(LoadState.Done, await MatchAsync(load.Id, hold: true));
+        Assert.Equal(before, await NotificationsAsync(load.Id));
+        Assert.Equal(new NotificationCounts(0, 2, 0), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
+    }
+
+    [Fact]
+    public async Task Matching_starts_once_and_only_when_every_slice_is_done()
+    {
+        var load = await IngestAsync(Numbered(6));
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
+        await Database.RequeueSlicesAsync(load.Id, 2, failedOnly: false, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await Database.MarkSlicesQueuedAsync(load.Id, 2, 2, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
+        Time.Advance(Lease);
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        var matching = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Matching, 0, Now), (matching.State, matching.MatchedPosition, matching.UpsertedAt));
+    }
+
+    [Fact]
+    public async Task Of_two_last_slices_that_end_together_one_starts_matching()
+    {
+        var another = OpenAnother();
+        for (var round = 0; round < 20; round++)
+        {
+            var load = await IngestAllAsync(Numbered(6), blob: Blob($"Adobe.{round}.zip"));
+            using var start = new Barrier(2);
+            var started = await Task.WhenAll(
+                Task.Factory.StartNew(() => EndAsync(Database, 1), None, TaskCreationOptions.LongRunning, TaskScheduler.Default).Unwrap(),
+                Task.Factory.StartNew(() => EndAsync(another, 2), None, TaskCreationOptions.LongRunning, TaskScheduler.Default).Unwrap());
+            Assert.Single(started, won => won);
+
+            async Task<bool> EndAsync(IBreachDatabase database, int slice)
+            {
+                start.SignalAndWait();
+                await database.CompleteSliceAsync(load.Id, slice, 3, None);
+                return await database.TryStartMatchingAsync(load.Id, None);
+            }
+        }
+    }
+}

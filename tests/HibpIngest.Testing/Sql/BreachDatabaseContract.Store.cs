@@ -1,0 +1,99 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task Upgrading_again_changes_nothing()
+    {
+        var load = await IngestAsync(Numbered(4));
+        await Database.UpgradeAsync(None);
+        var (found, expected) = await Database.GetSchemaVersionAsync(None);
+        Assert.Equal(expected, found);
+        Assert.True(expected >= 1);
+        Assert.Equal(4, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
+    }
+
+    [Fact]
+    public async Task An_empty_database_is_upgraded_once_by_many_at_once()
+    {
+        for (var round = 0; round < 3; round++)
+        {
+            var databases = Enumerable.Range(0, 4).Select(_ => OpenAnother($"empty {round}")).ToList();
+            Assert.Equal(0, (await databases[0].GetSchemaVersionAsync(None)).Found);
+            await Task.WhenAll(databases.Select(database => Task.Run(() => database.UpgradeAsync(None))));
+            Assert.All(await Task.WhenAll(databases.Select(database => database.GetSchemaVersionAsync(None))), version => Assert.Equal(version.Expected, version.Found));
+            Assert.False(await databases[3].HasLoadsAsync(None));
+        }
+    }
+
+    [Fact]
+    public async Task Without_a_schema_the_operator_is_told()
+    {
+        var refused = await Assert.ThrowsAnyAsync<StoreRefusedException>(() => OpenAnother("no schema").ListLoadsAsync(null, None));
+        Assert.Contains("schema", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_newer_schema_is_refused()
+    {
+        var (_, expected) = await Database.GetSchemaVersionAsync(None);
+        await SetSchemaVersionAsync(expected + 1);
+        var another = OpenAnother();
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => another.UpgradeAsync(None));
+        Assert.Contains($"{expected + 1}", refused.Message, StringComparison.Ordinal);
+        Assert.Equal((expected + 1, expected), await another.GetSchemaVersionAsync(None));
+    }
+
+    [Fact]
+    public async Task The_first_identity_counts()
+    {
+        Assert.Null(await Database.GetIdentityAsync(None));
+        var mine = new StoreIdentity(Guid.Parse("0f0e0d0c-0b0a-0908-0706-050403020100"), 1, 2);
+        Assert.Equal(mine, await Database.AddIdentityAsync(mine, None));
+        var another = OpenAnother();
+        Assert.Equal(mine, await another.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), 3, 4), None));
+        Assert.Equal(mine, await another.GetIdentityAsync(None));
+    }
+
+    [Fact]
+    public async Task That_there_were_loads_is_remembered()
+    {
+        Assert.False(await Database.HasLoadsAsync(None));
+        var load = await StartAsync();
+        Assert.True(await Database.HasLoadsAsync(None));
+        await Database.FailLoadAsync(load.Id, "no", None);
+        await Database.RemoveBreachAsync("Adobe", None);
+        Assert.Empty(await Database.ListLoadsAsync(null, None));
+        Assert.True(await Database.HasLoadsAsync(None));
+    }
+
+    [Fact]
+    public async Task A_lock_has_one_owner_until_it_expires()
+    {
+        Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
+        Assert.True(await Database.TryLockAsync("other", Other, Lease, None));
+        Assert.False(await Database.TryLockAsync("sweep", Other, Lease, None));
+        Time.Advance(Lease / 2);
+        Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
+        Time.Advance(Lease - TimeSpan.FromMilliseconds(1));
+        Assert.False(await Database.TryLockAsync("sweep", Other, Lease, None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.True(await Database.TryLockAsync("sweep", Other, Lease, None));
+        await Database.UnlockAsync("sweep", Me, None);
+        Assert.False(await Database.TryLockAsync("sweep", Me, Lease, None));
+        await Database.UnlockAsync("sweep", Other, None);
+        Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
+    }
+
+    [Fact]
+    public async Task Cancelled_before_it_begins_nothing_is_done()
+    {
+        using var cancelled = new CancellationTokenSource();
+        await cancelled.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => Database.TryLockAsync("sweep", Other, Lease, cancelled.Token));
+        Assert.True(await Database.TryLockAsync("sweep", Me, Lease, None));
+    }
+}

@@ -1,0 +1,171 @@
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// What every provider of <see cref="IBreachDatabase"/> keeps. A provider joins by saying how a database is
+/// opened and how a fault is put into it; each test has a database of its own.
+/// </summary>
+public abstract partial class BreachDatabaseContract : IAsyncLifetime
+{
+    protected const string MainDatabase = "hibp";
+    protected const string Me = "host/1/me";
+    protected const string Other = "host/2/other";
+    protected const int SliceRows = 3;
+    protected static readonly TimeSpan Lease = TimeSpan.FromMinutes(2);
+    protected static readonly CancellationToken None = CancellationToken.None;
+
+    private readonly List<IBreachDatabase> _opened = [];
+
+    /// <summary>The clock of the databases.</summary>
+    protected TestClock Time { get; } = TestClock.Standing();
+
+    /// <summary>The test's database, upgraded.</summary>
+    protected IBreachDatabase Database { get; private set; } = null!;
+
+    protected DateTimeOffset Now => Time.GetUtcNow();
+
+    /// <summary>
+    /// A new object on one of the test's databases, as another process would have it. A database that wasn't
+    /// opened before is empty, without a schema.
+    /// </summary>
+    protected abstract IBreachDatabase Open(string database, TimeProvider time);
+
+    /// <summary>Makes every insert into a table fail from now on.</summary>
+    protected abstract Task FailInsertsAsync(string table);
+
+    /// <summary>Undoes <see cref="FailInsertsAsync"/>.</summary>
+    protected abstract Task MendInsertsAsync(string table);
+
+    /// <summary>Records a schema version, as a newer program would have left it.</summary>
+    protected abstract Task SetSchemaVersionAsync(int version);
+
+    /// <summary>Has somebody at work on a slice, with a lease until then.</summary>
+    protected abstract Task LeaseSliceAsync(long load, int slice, DateTimeOffset until);
+
+    /// <summary>Rows of a table, counted without the provider's help.</summary>
+    protected abstract Task<long> CountAsync(string table);
+
+    public virtual async Task InitializeAsync()
+    {
+        Database = OpenAnother();
+        await Database.UpgradeAsync(None);
+    }
+
+    public virtual async Task DisposeAsync()
+    {
+        foreach (var database in _opened)
+            await database.DisposeAsync();
+    }
+
+    /// <summary>Another object on the test's database, or on another database.</summary>
+    protected IBreachDatabase OpenAnother(string database = MainDatabase)
+    {
+        var opened = Open(database, Time);
+        _opened.Add(opened);
+        return opened;
+    }
+
+    protected static LoadSettings Settings { get; } = new()
+    {
+        ExtractorVersion = 1,
+        TopLevelDomains = "cafe",
+        Limits = new ArchiveLimits { MaxEntries = 12 },
+        DedupeCap = 1_000,
+        BatchRows = 6,
+        SliceRows = SliceRows,
+    };
+
+    protected static BlobVersion Blob(string name = "Adobe.zip", string etag = "\"0x1\"") => new(name, etag);
+
+    protected static AccountBatch Batch(long first, params IReadOnlyCollection<string> accounts)
+    {
+        var batch = new AccountBatch(Math.Max(accounts.Count, 1)) { FirstPosition = first };
+        foreach (var account in accounts)
+        {
+            var at = account.IndexOf('@', StringComparison.Ordinal);
+            batch.Add(Encoding.ASCII.GetBytes(account[..at]), Encoding.ASCII.GetBytes(account[(at + 1)..]));
+        }
+        return batch;
+    }
+
+    protected static List<string> Accounts(AccountBatch batch) =>
+        [.. Enumerable.Range(0, batch.Count).Select(i => $"{Encoding.ASCII.GetString(batch.Alias(i))}@{Encoding.ASCII.GetString(batch.Domain(i))}")];
+
+    protected static List<string> Numbered(int count, string domain = "example.com") => [.. Enumerable.Range(1, count).Select(i => $"user{i}@{domain}")];
+
+    protected Task<Load> StartAsync(string breach = "Adobe", BlobVersion? blob = null) =>
+        Database.StartLoadAsync(breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
+
+    /// <summary>A load with these accounts committed in one batch, its lease still held by <see cref="Me"/>.</summary>
+    protected async Task<Load> IngestAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    {
+        var load = await StartAsync(breach, blob);
+        Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
+        await Database.CommitBatchAsync(load.Id, Me, Batch(1, accounts), SliceRows, new LoadCheckpoint(), duplicatesPossible, Lease, None);
+        return (await Database.GetLoadAsync(load.Id, None))!;
+    }
+
+    /// <summary>The same with its ingest finished.</summary>
+    protected async Task<Load> IngestAllAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    {
+        var load = await IngestAsync(accounts, breach, blob, duplicatesPossible);
+        await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
+        return (await Database.GetLoadAsync(load.Id, None))!;
+    }
+
+    protected async Task CompleteSlicesAsync(long load)
+    {
+        foreach (var slice in await Database.ListSlicesAsync(load, failedOnly: false, None))
+            await Database.CompleteSliceAsync(load, slice.Number, slice.Count, None);
+    }
+
+    /// <summary>A load with its slices done and in state matching.</summary>
+    protected async Task<Load> UpsertAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    {
+        var load = await IngestAllAsync(accounts, breach, blob, duplicatesPossible);
+        await CompleteSlicesAsync(load.Id);
+        Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
+        return (await Database.GetLoadAsync(load.Id, None))!;
+    }
+
+    /// <summary>Matches all rows in ranges of four and ends matching.</summary>
+    protected async Task<LoadState?> MatchAsync(long load, bool hold = false, bool suppress = false)
+    {
+        await MatchRowsAsync(load);
+        return await Database.FinishMatchingAsync(load, hold, suppress, None);
+    }
+
+    protected async Task MatchRowsAsync(long load)
+    {
+        const int RangeRows = 4;
+        var last = (await Database.GetLoadAsync(load, None))!.LastPosition;
+        for (var after = 0L; after < last; after += RangeRows)
+            Assert.True(await Database.MatchRowsAsync(load, after, Math.Min(after + RangeRows, last), None));
+    }
+
+    protected async Task<LoadState> StateAsync(long load) => (await Database.GetLoadAsync(load, None))!.State;
+
+    protected Task<IReadOnlyList<Notification>> NotificationsAsync(long load) => Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
+
+    protected async Task ImportAsync(params string[] subscriptions) =>
+        await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], None);
+
+    /// <summary>"email" or "email for domain".</summary>
+    private static Subscription Parse(string subscription)
+    {
+        var parts = subscription.Split(" for ");
+        return new Subscription(parts[0], parts.Length > 1 ? parts[1] : null);
+    }
+
+    /// <summary>What somebody sees of notifications: "2: email", "3: email for domain, 5 accounts".</summary>
+    protected static List<string> Show(IEnumerable<Notification> notifications) =>
+        [.. notifications.Select(n => n.Domain is null && n.Accounts == 1 ? $"{n.Number}: {n.Email}" : $"{n.Number}: {n.Email} for {n.Domain}, {n.Accounts} accounts")];
+
+    protected static async Task<NotPossibleException> RefusedAsync(Func<Task> request) => await Assert.ThrowsAsync<NotPossibleException>(request);
+}

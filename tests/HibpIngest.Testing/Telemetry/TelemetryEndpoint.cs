@@ -1,0 +1,148 @@
+using System.Collections.Concurrent;
+using System.IO.Compression;
+using System.Text;
+using System.Text.Json;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// Stands in for the ingestion endpoint of Application Insights (/v2/track: lines of JSON, gzipped) and for an
+/// OTLP collector (/v1/...: protobuf), and keeps what it got.
+/// </summary>
+internal sealed class TelemetryEndpoint : IAsyncDisposable
+{
+    private readonly WebApplication _app;
+    private readonly ConcurrentQueue<(string Path, byte[] Body)> _got = new();
+    private readonly ConcurrentQueue<string> _authorizations = new();
+
+    private TelemetryEndpoint(WebApplication app) => _app = app;
+
+    /// <summary>Its base address.</summary>
+    public string Address => _app.Urls.First();
+
+    /// <summary>Names it to the exporter of Application Insights.</summary>
+    public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
+
+    /// <summary>
+    /// Where it gives out tokens, as the platform does to an app with a managed identity; and what it takes to
+    /// get one.
+    /// </summary>
+    public (string Address, string Header) Identity => ($"{Address}/token", "the app's own header");
+
+    /// <summary>How the items' senders signed in.</summary>
+    public IReadOnlyList<string> Authorizations => [.. _authorizations];
+
+    /// <summary>What has arrived, decompressed: path and body.</summary>
+    public IReadOnlyList<(string Path, byte[] Body)> Got => [.. _got];
+
+    /// <summary>The items of Application Insights.</summary>
+    public IReadOnlyList<TelemetryItem> Items =>
+    [
+        .. Got.Where(one => one.Path.EndsWith("/track", StringComparison.Ordinal))
+            .SelectMany(one => Encoding.UTF8.GetString(one.Body).Split('\n', StringSplitOptions.RemoveEmptyEntries))
+            .Select(line => new TelemetryItem(JsonDocument.Parse(line).RootElement)),
+    ];
+
+    public static async Task<TelemetryEndpoint> StartAsync()
+    {
+        var builder = WebApplication.CreateSlimBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        var endpoint = new TelemetryEndpoint(builder.Build());
+        endpoint._app.Run(endpoint.TakeAsync);
+        await endpoint._app.StartAsync();
+        return endpoint;
+    }
+
+    /// <summary>All that came on a path.</summary>
+    public IReadOnlyList<byte[]> Bodies(string path) => [.. Got.Where(one => one.Path == path).Select(one => one.Body)];
+
+    public ValueTask DisposeAsync() => _app.DisposeAsync();
+
+    private async Task TakeAsync(HttpContext context)
+    {
+        if (context.Request.Path == "/token")
+        {
+            await AnswerTokenAsync(context);
+            return;
+        }
+        _authorizations.Enqueue($"{context.Request.Headers.Authorization}");
+        using var body = new MemoryStream();
+        if (context.Request.Headers.ContentEncoding == "gzip")
+        {
+            await using var inflated = new GZipStream(context.Request.Body, CompressionMode.Decompress);
+            await inflated.CopyToAsync(body);
+        }
+        else
+        {
+            await context.Request.Body.CopyToAsync(body);
+        }
+        var path = context.Request.Path.Value!;
+        _got.Enqueue((path, body.ToArray()));
+        if (path.EndsWith("/track", StringComparison.Ordinal))
+        {
+            var items = body.ToArray().AsSpan().Trim((byte)'\n').Count((byte)'\n') + 1;
+            await context.Response.WriteAsJsonAsync(new { itemsReceived = items, itemsAccepted = items, errors = Array.Empty<string>() });
+        }
+    }
+
+    /// <summary>learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference</summary>
+    private Task AnswerTokenAsync(HttpContext context)
+    {
+        if (context.Request.Headers["X-IDENTITY-HEADER"] != Identity.Header)
+        {
+            context.Response.StatusCode = StatusCodes.Status401Unauthorized;
+            return Task.CompletedTask;
+        }
+        var (resource, client) = ($"{context.Request.Query["resource"]}", $"{context.Request.Query["client_id"]}");
+        return context.Response.WriteAsJsonAsync(new Dictionary<string, string>
+        {
+            ["access_token"] = $"token-of-{client}-for-{resource}",
+            ["expires_on"] = "4102444800",
+            ["resource"] = resource,
+            ["token_type"] = "Bearer",
+        });
+    }
+}
+
+/// <summary>One item as Application Insights gets it.</summary>
+internal sealed class TelemetryItem(JsonElement envelope)
+{
+    private JsonElement Data => envelope.GetProperty("data").GetProperty("baseData");
+
+    /// <summary>RequestData, RemoteDependencyData, MetricData, MessageData or ExceptionData.</summary>
+    public string Kind => envelope.GetProperty("data").GetProperty("baseType").GetString()!;
+
+    /// <summary>Of a span or a metric.</summary>
+    public string Name => Kind == "MetricData" ? Metric.GetProperty("name").GetString()! : Text(Data, "name");
+
+    /// <summary>Of a metric.</summary>
+    public double Value => Metric.GetProperty("value").GetDouble();
+
+    /// <summary>Of a log line.</summary>
+    public string Message => Text(Data, "message");
+
+    public string Severity => Text(Data, "severityLevel");
+
+    public bool Success => Data.GetProperty("success").GetBoolean();
+
+    public string Id => Text(Data, "id");
+
+    /// <summary>The trace; empty: none.</summary>
+    public string Operation => Text(envelope.GetProperty("tags"), "ai.operation.id");
+
+    public string Parent => Text(envelope.GetProperty("tags"), "ai.operation.parentId");
+
+    /// <summary>A property; empty: none.</summary>
+    public string this[string property] => Data.TryGetProperty("properties", out var properties) ? Text(properties, property) : "";
+
+    public bool IsSpan => Kind is "RequestData" or "RemoteDependencyData";
+
+    private JsonElement Metric => Data.GetProperty("metrics")[0];
+
+    private static string Text(JsonElement of, string property) => of.TryGetProperty(property, out var value) ? value.GetString() ?? "" : "";
+}

@@ -1,0 +1,122 @@
+using System.Text;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>The documents hang together: links resolve, paths exist, and the README is one screen.</summary>
+public sealed partial class DocumentTests
+{
+    private const int MostLinesOfReadme = 150;
+
+    // Prose wraps at about 110; what can't be broken may go beyond.
+    private const int LongestLine = 120;
+
+    [Fact]
+    public void Relative_links_resolve()
+    {
+        var anchors = DocumentFiles.All.ToDictionary(document => document, Anchors);
+        var checkedLinks = 0;
+        foreach (var document in DocumentFiles.All)
+        {
+            foreach (Match match in Link().Matches(InlineCode().Replace(DocumentFiles.Prose(document), "")))
+            {
+                var target = match.Groups["target"].Value;
+                if (target.Contains("://", StringComparison.Ordinal) || target.StartsWith("mailto:", StringComparison.Ordinal))
+                    continue;
+                checkedLinks++;
+                var parts = target.Split('#', 2);
+                var folder = Path.GetDirectoryName(Path.Combine(DocumentFiles.Root, document))!;
+                var path = Path.GetFullPath(Path.Combine(folder, parts[0].Length == 0 ? Path.GetFileName(document) : parts[0]));
+                Assert.True(File.Exists(path) || Directory.Exists(path), $"{document}: nothing is where the link ({target}) leads");
+                if (parts.Length == 1)
+                    continue;
+                var name = Path.GetRelativePath(DocumentFiles.Root, path).Replace(Path.DirectorySeparatorChar, '/');
+                Assert.True(anchors.TryGetValue(name, out var known), $"{document}: ({target}) has an anchor, and {name} is no document");
+                Assert.True(known.Contains(parts[1]), $"{document}: no heading is ({target}); there are {string.Join(", ", known)}");
+            }
+        }
+        Assert.True(checkedLinks > 30, "the documents were expected to link to one another");
+    }
+
+    [Fact]
+    public void Every_page_can_be_reached_from_the_readme()
+    {
+        var linked = Link().Matches(DocumentFiles.Read("README.md"))
+            .Select(match => match.Groups["target"].Value.Split('#')[0]).ToHashSet();
+        foreach (var document in DocumentFiles.All.Where(document => document != "README.md").Append("LICENSE"))
+            Assert.Contains(document, linked);
+    }
+
+    [Fact]
+    public void The_readme_is_one_screen()
+    {
+        var lines = DocumentFiles.Read("README.md").TrimEnd('\n').Split('\n').Length;
+        Assert.True(lines <= MostLinesOfReadme, $"README.md has {lines} lines, expected {MostLinesOfReadme} at most: move text into docs/");
+    }
+
+    [Fact]
+    public void Files_and_folders_that_are_named_exist()
+    {
+        foreach (var document in DocumentFiles.All)
+        {
+            // What a build makes is not there before.
+            foreach (var path in RepositoryPath().Matches(DocumentFiles.Read(document)).Select(match => match.Value.TrimEnd('.', '/'))
+                .Where(path => !path.Contains('*', StringComparison.Ordinal) && !path.Contains("/bin/", StringComparison.Ordinal)))
+            {
+                var full = Path.Combine(DocumentFiles.Root, path);
+                Assert.True(File.Exists(full) || Directory.Exists(full), $"{document} names {path}, which is not there");
+            }
+        }
+    }
+
+    [Fact]
+    public void Prose_is_wrapped()
+    {
+        foreach (var document in DocumentFiles.All)
+        {
+            // A table's row is one line, and an address can't be broken.
+            foreach (var (number, line, snippet) in DocumentFiles.Lines(document))
+            {
+                if (snippet is not null || line.StartsWith('|') || line.Contains("](http", StringComparison.Ordinal))
+                    continue;
+                Assert.True(line.Length <= LongestLine, $"{document}, line {number}: {line.Length} characters; prose wraps at about 110");
+            }
+        }
+    }
+
+    /// <summary>What GitHub calls the headings of a document.</summary>
+    private static HashSet<string> Anchors(string document)
+    {
+        var anchors = new HashSet<string>();
+        foreach (Match match in Heading().Matches(DocumentFiles.Prose(document)))
+        {
+            var name = new StringBuilder();
+            foreach (var character in LinkText().Replace(match.Groups["heading"].Value.Trim(), "${text}").ToLowerInvariant())
+            {
+                if (char.IsLetterOrDigit(character) || character is '-' or '_')
+                    name.Append(character);
+                else if (character == ' ')
+                    name.Append('-');
+            }
+            var anchor = name.ToString();
+            for (var number = 1; !anchors.Add(anchor); number++)
+                anchor = $"{name}-{number}";
+        }
+        return anchors;
+    }
+
+    [GeneratedRegex(@"\]\((?<target>[^)\s]+)\)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Link();
+
+    [GeneratedRegex("`[^`]*`", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex InlineCode();
+
+    [GeneratedRegex(@"\[(?<text>[^\]]*)\]\([^)]*\)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex LinkText();
+
+    [GeneratedRegex("^#{1,6} (?<heading>.+)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Heading();
+
+    [GeneratedRegex(@"(?<![\w/.-])(?:src|tests|infra|samples|docs|\.ci|\.github)/[\w./*-]+", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex RepositoryPath();
+}

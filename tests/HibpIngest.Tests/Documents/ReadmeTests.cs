@@ -1,0 +1,160 @@
+using System.Collections;
+using System.CommandLine;
+using System.Globalization;
+using System.Text.RegularExpressions;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>
+/// What README.md, docs/*.md and the pages beside them tell people to type is what the program takes, and
+/// docs/settings.md has every setting.
+/// </summary>
+public sealed partial class ReadmeTests
+{
+    private const string Settings = "docs/settings.md";
+
+    [Fact]
+    public void Commands_parse()
+    {
+        var commands = DocumentFiles.All.SelectMany(document => ShellLines(document)
+            .Where(line => line.StartsWith("hibp ", StringComparison.Ordinal)).Select(line => (document, line))).ToList();
+        Assert.True(commands.Count(command => command.document == "README.md") > 4, "the README was expected to show commands");
+        Assert.True(commands.Count > 25, "the documents were expected to show commands");
+        using var folder = new TemporaryFolder();
+        foreach (var (document, command) in commands)
+        {
+            // Files that a command names are there for whoever follows the document.
+            var line = command.Split('#')[0].Trim()["hibp ".Length..];
+            foreach (var file in line.Split(' ').Where(word => Path.HasExtension(word) && !word.Contains('@', StringComparison.Ordinal)))
+                line = line.Replace(file, folder.Write(file, ""), StringComparison.Ordinal);
+            var errors = CommandTree.Create().Parse(line).Errors;
+            Assert.True(errors.Count == 0, $"{document}: {command}: {string.Join("; ", errors.Select(error => error.Message))}");
+        }
+    }
+
+    [Fact]
+    public void Commands_named_in_prose_exist_with_their_options()
+    {
+        var named = DocumentFiles.All.SelectMany(document => InlineCommand().Matches(DocumentFiles.Prose(document))
+            .Select(match => (document, match.Groups["words"].Value))).ToList();
+        Assert.True(named.Count > 40, "the documents were expected to name commands");
+        foreach (var (document, command) in named)
+        {
+            Command at = CommandTree.Create();
+            var options = at.Options.ToList();
+            foreach (var word in command.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries))
+            {
+                if (word.StartsWith('-'))
+                {
+                    var known = options.Any(option => option.Name == word.Split('=')[0] || option.Aliases.Contains(word.Split('=')[0]));
+                    Assert.True(known, $"{document}: hibp {command.Trim()}: there is no option {word}");
+                }
+                else if (at.Subcommands.FirstOrDefault(below => below.Name == word) is { } below)
+                {
+                    at = below;
+                    options.AddRange(below.Options);
+                }
+                else
+                {
+                    Assert.True(at.Subcommands.Count == 0, $"{document}: hibp {command.Trim()}: there is no command {word}");
+                }
+            }
+        }
+    }
+
+    [Fact]
+    public void The_readmes_two_commands_are_the_demo_and_the_tests()
+    {
+        var two = ShellLines("README.md").Where(line => line.StartsWith("dotnet ", StringComparison.Ordinal)).Take(2).ToList();
+        Assert.Equal(["dotnet run --project src/HibpIngest.Cli -c Release -- demo", "dotnet test -c Release"], two);
+    }
+
+    [Fact]
+    public void The_settings_page_has_every_setting_with_its_default()
+    {
+        var text = DocumentFiles.Read(Settings);
+        var options = typeof(PipelineOptions).GetProperties()
+            .Where(property => property.Name is not (nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom)))
+            .Select(property => $"HIBP_{property.Name.ToUpperInvariant()}");
+        var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
+            .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
+        // Each option as the log has it: HIBP_BATCHROWS=20000, ...
+        var defaults = PipelineSettings.Read(null, null, new Hashtable()).Describe().Split(", ")
+            .Select(option => option.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+        foreach (var name in options.Concat(limits))
+            Assert.Contains($"\n| {name} | {Shown(defaults[name])} | ", text, StringComparison.OrdinalIgnoreCase);
+
+        string[] others =
+        [
+            "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
+            TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable,
+        ];
+        Assert.All(others, name => Assert.Contains($"\n| {name} | ", text, StringComparison.Ordinal));
+        Assert.Contains($"| HIBP_STORAGE | `{PipelineSettings.DefaultStorage}` |", text, StringComparison.Ordinal);
+        Assert.Contains($"| HIBP_DATABASE | `{PipelineSettings.DefaultDatabase}` |", text, StringComparison.Ordinal);
+        Assert.Contains($"| HIBP_MAIL_FROM | `{new PipelineOptions().MailFrom}` |", text, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Settings_that_are_named_exist()
+    {
+        var named = DocumentFiles.All.SelectMany(document => Variable().Matches(DocumentFiles.Read(document))
+            .Select(match => (document, match.Value))).Distinct().ToList();
+        Assert.True(named.Count > 30, "the documents were expected to name settings");
+        foreach (var (document, name) in named.Where(one => one.Value is not "HIBP_TEST_SQLSERVER")) // of the tests
+            Assert.True(Exists(name), $"{document}: there is no setting {name}");
+
+        static bool Exists(string name)
+        {
+            try
+            {
+                return PipelineSettings.Read(null, null, new Hashtable { [name] = "1" }).UnknownVariables.Count == 0;
+            }
+            catch (BadInputException)
+            {
+                return true; // known, and no 1
+            }
+        }
+    }
+
+    [Fact]
+    public void The_settings_page_has_what_the_deployment_reads_and_nothing_else()
+    {
+        var script = DocumentFiles.Read("infra/deploy.sh");
+        var usage = script[..script.IndexOf("\nEND\n", StringComparison.Ordinal)];
+        var read = DeployVariable().Matches(usage).Select(match => match.Value).ToHashSet();
+        Assert.NotEmpty(read);
+        Assert.Equal(read.Order(), DeployVariable().Matches(DocumentFiles.Read(Settings)).Select(match => match.Value).Distinct().Order());
+        Assert.Subset(read, DeployVariable().Matches(DocumentFiles.ReadAll()).Select(match => match.Value).ToHashSet());
+    }
+
+    /// <summary>As the page shows a default: sizes in MiB or TiB, everything else as it is set.</summary>
+    private static string Shown(string value)
+    {
+        const long MiB = 1L << 20;
+        const long TiB = 1L << 40;
+        if (!long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number < MiB || number % MiB != 0)
+            return value;
+        return number % TiB == 0 ? $"{number / TiB} TiB" : $"{number / MiB} MiB";
+    }
+
+    /// <summary>The lines of a document's shell snippets.</summary>
+    private static IEnumerable<string> ShellLines(string document) =>
+        DocumentFiles.Lines(document).Where(line => line.Snippet == "sh").Select(line => line.Line);
+
+    [GeneratedRegex(@"`hibp(?<words>\s[^`]+)`", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex InlineCommand();
+
+    [GeneratedRegex(@"\bHIBP_[A-Z_]*[A-Z]\b", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Variable();
+
+    [GeneratedRegex(@"\bDEPLOY_[A-Z_]*[A-Z]\b", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex DeployVariable();
+}

@@ -1,7 +1,0 @@
-namespace HibpIngest.Tests.EndToEnd;
-
-/// <summary>On SQLite.</summary>
-public sealed class AcceptanceTests : AcceptanceContract
-{
-    protected override string Database(string folder) => Path.Combine(folder, "hibp.db");
-}

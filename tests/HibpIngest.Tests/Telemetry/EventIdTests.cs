@@ -1,0 +1,31 @@
+using System.Reflection;
+using HibpIngest.AzureStorage;
+using HibpIngest.Cli.Output;
+using HibpIngest.Delivery;
+using HibpIngest.Functions;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.SqlServer;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Tests.Telemetry;
+
+public sealed class EventIdTests
+{
+    [Fact]
+    public void No_two_lines_share_an_event_id()
+    {
+        Type[] ofAllAssemblies = [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport), typeof(Screen), typeof(HandlerPipeline)];
+        var ids = ofAllAssemblies
+            .SelectMany(type => type.Assembly.GetTypes())
+            .SelectMany(type => type.GetMethods(BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
+            .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)
+            .OfType<int>()
+            .ToList();
+        var written = typeof(EventIds).GetFields().Select(field => (int)field.GetRawConstantValue()!).ToList();
+        Assert.Contains(TelemetryNames.Logs.LoadSeen, ids);
+        Assert.Equal(ids.Distinct().Order(), ids.Order());
+        Assert.Equal(written.Order(), ids.Order());
+    }
+}
