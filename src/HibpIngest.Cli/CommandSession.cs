@@ -65,7 +65,8 @@ internal sealed class CommandSession : IDisposable
     public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
     {
         if (LocalEmulator.IsMeantBy(Settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
-            throw new StoreUnavailableException("the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
+            throw new StoreUnavailableException(
+                "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
         return PipelineFactory.Open(Settings, Time, Logs);
     }
 
@@ -78,8 +79,9 @@ internal sealed class CommandSession : IDisposable
             await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
             if (!await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken))
             {
-                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage {pipeline.Account.DisplayName} are not set up yet: "
-                    + "'hibp run' does that, or name those that are meant by HIBP_DATABASE and HIBP_STORAGE");
+                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage "
+                    + $"{pipeline.Account.DisplayName} are not set up yet: 'hibp run' does that, or name those that are meant by "
+                    + "HIBP_DATABASE and HIBP_STORAGE");
             }
         },
         cancellationToken);
@@ -101,10 +103,12 @@ internal sealed class CommandSession : IDisposable
 
     /// <summary>Opens the database alone, as it is.</summary>
     /// <exception cref="NotPossibleException">It is not there.</exception>
-    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
+    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
 
     /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
-    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
+    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
 
     public void Dispose()
     {
@@ -127,7 +131,8 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    private async Task<IBreachDatabase> OpenDatabaseAsync(Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
+    private async Task<IBreachDatabase> OpenDatabaseAsync(
+        Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
     {
         var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
         try
@@ -146,8 +151,8 @@ internal sealed class CommandSession : IDisposable
     {
         if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by --database or HIBP_DATABASE; "
-                + "'hibp run' sets a new one up");
+            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by "
+                + "--database or HIBP_DATABASE; 'hibp run' sets a new one up");
         }
     }
 }

@@ -91,7 +91,8 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep);
 
-    [LoggerMessage(EventIds.HandlerPipelineWrong, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
+    [LoggerMessage(
+        EventIds.HandlerPipelineWrong, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
     private static partial void LogWrong(ILogger log, string reason);
 
     [LoggerMessage(EventIds.HandlerPipelineUnknown, LogLevel.Warning, "{Variables} means nothing here: look for a misspelt name")]

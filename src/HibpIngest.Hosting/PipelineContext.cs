@@ -60,7 +60,8 @@ public sealed record PipelineContext
         var runner = new StageRunner(messages, new LoadTrace(Database), Options, Logs.CreateLogger<StageRunner>(), setup, OnPutOff);
         var copy = new LoadCopy(Database, Database, Database, Register, Blobs, Passwords, leases, UpsertEnd, messages, Options, Time, log);
         var ingest = new IngestBreach(NewLoadStart(), leases, copy, Database, Register, reports, messages, Time, log);
-        var match = new MatchSubscribers(Database, Database, Blobs, leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
+        var match = new MatchSubscribers(
+            Database, Database, Blobs, leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
         var send = new SendNotifications(
             Database, Database, Database, Table, Sender, mails, reports, messages, Options, Time, Logs.CreateLogger<SendNotifications>());
         return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLoadStart(), Blobs, setup);

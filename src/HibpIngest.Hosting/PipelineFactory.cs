@@ -11,7 +11,8 @@ namespace HibpIngest.Hosting;
 public static partial class PipelineFactory
 {
     /// <summary>Opens everything; calls nothing.</summary>
-    public static OpenPipeline Open(PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
+    public static OpenPipeline Open(
+        PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
     {
         var account = StorageAccount.Open(settings.Storage, logs);
         var database = DatabaseFactory.Open(settings.Database, time, logs);

@@ -10,7 +10,8 @@ internal sealed class HoldCommand : HibpCommand
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
 
     public HoldCommand()
-        : base("hold", "Stop the mails of a breach: what is being sent waits, and so will what is not matched yet, until hibp notify. A mail that is on its way goes out.")
+        : base("hold", "Stop the mails of a breach: what is being sent waits, and so will what is not matched yet, until hibp notify. A "
+            + "mail that is on its way goes out.")
     {
         Add(_breach);
         Examples =

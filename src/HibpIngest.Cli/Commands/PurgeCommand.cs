@@ -10,11 +10,17 @@ namespace HibpIngest.Cli.Commands;
 /// <summary>hibp purge.</summary>
 internal sealed class PurgeCommand : HibpCommand
 {
-    private readonly Argument<long?> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it.", Arity = ArgumentArity.ZeroOrOne };
-    private readonly Option<int?> _olderThan = new("--older-than") { Description = "All loads that were finished so many days ago, or earlier.", HelpName = "DAYS" };
+    private readonly Argument<long?> _load =
+        new("LOAD") { Description = "Number of the load, as hibp status shows it.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<int?> _olderThan = new("--older-than")
+    {
+        Description = "All loads that were finished so many days ago, or earlier.",
+        HelpName = "DAYS"
+    };
 
     public PurgeCommand()
-        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be requeued any more.")
+        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be "
+            + "requeued any more.")
     {
         Add(_load);
         Add(_olderThan);
@@ -38,7 +44,8 @@ internal sealed class PurgeCommand : HibpCommand
         var purged = new List<PurgedLoad>();
         foreach (var load in await ChooseAsync(session, pipeline.Context.Database, cancellationToken))
         {
-            var rows = await Spinner.ShowAsync(session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
+            var rows = await Spinner.ShowAsync(
+                session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are gone.");
@@ -55,9 +62,11 @@ internal sealed class PurgeCommand : HibpCommand
         if (session.Parsed.GetValue(_olderThan) is not { } days)
         {
             var load = session.Parsed.GetValue(_load) ?? 0;
-            return [await loads.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; hibp status lists those there are")];
+            return [await loads.GetLoadAsync(load, cancellationToken)
+                ?? throw new NotPossibleException($"there is no load {load}; hibp status lists those there are")];
         }
         var before = session.Time.GetUtcNow() - TimeSpan.FromDays(days);
-        return [.. (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
+        return [.. (await loads.ListLoadsAsync(null, cancellationToken)).Where(
+            load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
     }
 }

@@ -21,7 +21,8 @@ internal sealed class StatusCommand : HibpCommand
     /// </summary>
     private const int ReaderIsGone = 141;
 
-    private readonly Argument<string?> _breach = new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Argument<string?> _breach =
+        new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
     private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
 
     public StatusCommand()
@@ -68,7 +69,8 @@ internal sealed class StatusCommand : HibpCommand
     }
 
     /// <summary>Until it is stopped or, where it writes into a pipe, nobody reads it any more.</summary>
-    private static async Task<int> WatchAsync(CommandSession session, Func<int?, Task<IRenderable>> look, CancellationToken cancellationToken)
+    private static async Task<int> WatchAsync(
+        CommandSession session, Func<int?, Task<IRenderable>> look, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)

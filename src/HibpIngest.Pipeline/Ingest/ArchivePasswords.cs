@@ -52,7 +52,9 @@ public sealed class ArchivePasswords : IDisposable
         var text = Encoding.UTF8.GetBytes(password);
         var sealedPassword = new byte[NonceBytes + TagBytes + text.Length];
         RandomNumberGenerator.Fill(sealedPassword.AsSpan(0, NonceBytes));
-        _aes.Encrypt(sealedPassword.AsSpan(0, NonceBytes), text, sealedPassword.AsSpan(NonceBytes + TagBytes), sealedPassword.AsSpan(NonceBytes, TagBytes), Context(blob));
+        _aes.Encrypt(
+            sealedPassword.AsSpan(0, NonceBytes), text, sealedPassword.AsSpan(NonceBytes + TagBytes),
+            sealedPassword.AsSpan(NonceBytes, TagBytes), Context(blob));
         await _database.PutPasswordAsync(blob, sealedPassword, cancellationToken);
     }
 
@@ -62,8 +64,8 @@ public sealed class ArchivePasswords : IDisposable
     {
         if (!Durable)
         {
-            throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key with 'openssl rand -base64 32' "
-                + "and set it here and where 'hibp run' runs");
+            throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key "
+                + "with 'openssl rand -base64 32' and set it here and where 'hibp run' runs");
         }
         await PutAsync(blob, password, cancellationToken);
     }
@@ -102,15 +104,19 @@ public sealed class ArchivePasswords : IDisposable
         if (await _database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
             return null;
         if (_aes is null)
-            throw new BadInputException($"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
+            throw new BadInputException(
+                $"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
         var text = new byte[sealedPassword.Length - NonceBytes - TagBytes];
         try
         {
-            _aes.Decrypt(sealedPassword.AsSpan(0, NonceBytes), sealedPassword.AsSpan(NonceBytes + TagBytes), sealedPassword.AsSpan(NonceBytes, TagBytes), text, Context(blob));
+            _aes.Decrypt(
+                sealedPassword.AsSpan(0, NonceBytes), sealedPassword.AsSpan(NonceBytes + TagBytes),
+                sealedPassword.AsSpan(NonceBytes, TagBytes), text, Context(blob));
         }
         catch (CryptographicException e)
         {
-            throw new BadInputException($"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password", e);
+            throw new BadInputException(
+                $"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password", e);
         }
         return Encoding.UTF8.GetString(text);
     }

@@ -86,7 +86,8 @@ public sealed class IngestBreach(
         var load = work.Load;
         var reason = error switch
         {
-            BadArchiveException { NeedsPassword: true } => $"{error.Message}; give the right one with: hibp resume {load.Id} --password-stdin",
+            BadArchiveException { NeedsPassword: true } =>
+                $"{error.Message}; give the right one with: hibp resume {load.Id} --password-stdin",
             BadInputException => error.Message,
             _ => $"unexpected {error.GetType().Name}; see the log, then: hibp resume {load.Id}",
         };
@@ -100,8 +101,9 @@ public sealed class IngestBreach(
 
     /// <inheritdoc/>
     public string UsedUp(LoadLease work) =>
-        $"its ingest was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or meet its plan's time limit? "
-        + $"Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {work.Load.Id} --restart', else: hibp resume {work.Load.Id}";
+        $"its ingest was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
+        + $"meet its plan's time limit? Mend that, or lower HIBP_DEDUPECAP and start it anew with 'hibp resume {work.Load.Id} --restart', "
+        + $"else: hibp resume {work.Load.Id}";
 
     private async Task<LoadLease?> TakeLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
@@ -139,8 +141,9 @@ public sealed class IngestBreach(
         var fits = DedupeSet.MostThatFit();
         if (load.Settings.DedupeCap > fits)
         {
-            throw new BadInputException($"it remembers up to {load.Settings.DedupeCap} accounts, as recorded when it began, and this process has memory for {fits}: "
-                + $"resume it where there is more ('hibp resume {load.Id}'), or start it anew with what fits here: hibp resume {load.Id} --restart");
+            throw new BadInputException($"it remembers up to {load.Settings.DedupeCap} accounts, as recorded when it began, and this "
+                + $"process has memory for {fits}: resume it where there is more ('hibp resume {load.Id}'), or start it anew with what "
+                + $"fits here: hibp resume {load.Id} --restart");
         }
     }
 
@@ -148,8 +151,9 @@ public sealed class IngestBreach(
     {
         if (load.Settings.ExtractorVersion != AccountScanner.Version || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
         {
-            throw new BadInputException($"it began with extractor {load.Settings.ExtractorVersion} and another list of top-level domains or extractor than this program's "
-                + $"({AccountScanner.Version}), which would find other positions; start it anew: hibp resume {load.Id} --restart");
+            throw new BadInputException($"it began with extractor {load.Settings.ExtractorVersion} and another list of top-level domains "
+                + $"or extractor than this program's ({AccountScanner.Version}), which would find other positions; start it anew: hibp "
+                + $"resume {load.Id} --restart");
         }
     }
 }

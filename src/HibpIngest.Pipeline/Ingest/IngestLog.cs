@@ -10,7 +10,8 @@ internal static partial class IngestLog
         "load {Load} of {Breach}: copied {Accounts} accounts, {Rejected} candidates rejected, {Duplicates} duplicates")]
     public static partial void Copied(ILogger log, long load, string breach, long accounts, long rejected, long duplicates);
 
-    [LoggerMessage(EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: time budget used up, continued by a message")]
+    [LoggerMessage(
+        EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: time budget used up, continued by a message")]
     public static partial void HandedOn(ILogger log, long load, string breach);
 
     [LoggerMessage(EventIds.IngestBreachOwnedElsewhere, LogLevel.Information, "load {Load}: another ingester is at it")]

@@ -29,7 +29,8 @@ public sealed class LoadCopy(
         if (load.Mark == 0)
             load = load with { Mark = await ids.DrawMarkAsync(cancellationToken) };
 
-        using var limit = new CancellationTokenSource(options.PlanLimit > TimeSpan.Zero ? options.PlanLimit : Timeout.InfiniteTimeSpan, time);
+        using var limit = new CancellationTokenSource(
+            options.PlanLimit > TimeSpan.Zero ? options.PlanLimit : Timeout.InfiniteTimeSpan, time);
         using var leaseAndLimit = CancellationTokenSource.CreateLinkedTokenSource(lease.Token, limit.Token);
         try
         {
@@ -41,14 +42,17 @@ public sealed class LoadCopy(
         }
         catch (OperationCanceledException) when (limit.IsCancellationRequested && !lease.Token.IsCancellationRequested)
         {
-            throw new BadInputException($"reading up to the first account that is not copied yet takes longer than the {options.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, "
-                + $"kept below the plan's limit): resume it with 'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as several smaller archives");
+            throw new BadInputException("reading up to the first account that is not copied yet takes longer than the "
+                + $"{options.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, kept below the plan's limit): resume it with "
+                + $"'hibp resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries as "
+                + "several smaller archives");
         }
     }
 
     /// <summary>False when the time budget, or the plan's limit after a commit, ended it.</summary>
     /// <param name="reading">Cancels a wait for the next batch: the limit or the lease.</param>
-    private async Task<bool> CopyAsync(Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
+    private async Task<bool> CopyAsync(
+        Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
     {
         var firstCommit = 0L;
         var number = load.Batches;
@@ -60,7 +64,8 @@ public sealed class LoadCopy(
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
             {
                 using var span = HibpTelemetry.Source.StartActivity(TelemetryNames.Spans.Batch)
-                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(TelemetryNames.Tags.Batch, ++number)
+                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach).SetTag(
+                        TelemetryNames.Tags.Batch, ++number)
                     .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
                 // A transaction that has begun is finished: cancellation acts between batches.
                 var began = time.GetTimestamp();
@@ -79,7 +84,8 @@ public sealed class LoadCopy(
                     firstCommit = time.GetTimestamp();
                 lease.Token.ThrowIfCancellationRequested();
                 span?.Stop(); // a continuation hangs on this run, not on its last batch
-                if (limit.IsCancellationRequested || (options.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.TimeBudget))
+                if (limit.IsCancellationRequested
+                    || (options.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.TimeBudget))
                     return await HandOnAsync(lease, sending);
             }
         }
@@ -107,7 +113,8 @@ public sealed class LoadCopy(
     {
         var copied = (await loads.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
         if (copied == 0)
-            throw new BadInputException($"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
+            throw new BadInputException(
+                $"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
         await ingests.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
         await passwords.DeleteAsync(load.Blob, CancellationToken.None);
         await upsert.TryAsync(load.Id, CancellationToken.None);

@@ -21,7 +21,8 @@ public sealed class LoadStart(
     private static readonly TimeSpan OnItsWay = TimeSpan.FromMinutes(10);
 
     /// <summary>Whether a version has been made a load of.</summary>
-    public Task<bool> WasTakenOnAsync(BlobVersion blob, CancellationToken cancellationToken) => register.HasReceiptAsync(blob, cancellationToken);
+    public Task<bool> WasTakenOnAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        register.HasReceiptAsync(blob, cancellationToken);
 
     /// <summary>
     /// Sends a version that is new to the ingest queue. Until its load is recorded the message counts as on its way for
@@ -36,7 +37,10 @@ public sealed class LoadStart(
         return true;
     }
 
-    /// <summary>The load of a version that was taken on, where it is yet to be ingested. Where no load is open the database is not asked.</summary>
+    /// <summary>
+    /// The load of a version that was taken on, where it is yet to be ingested. Where no load is open the
+    /// database is not asked.
+    /// </summary>
     public async Task<LoadHead?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         (await register.ListOpenAsync(cancellationToken)).Count > 0
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;

@@ -68,8 +68,9 @@ public sealed partial class MatchSubscribers(
 
     /// <inheritdoc/>
     public string UsedUp(LoadLease work) =>
-        $"its matching was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or meet its plan's time limit with "
-        + $"one step (of at most {options.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp resume {work.Load.Id}";
+        $"its matching was begun {work.Load.Attempts - 1} times and ended without a word each time: did the process run out of memory, or "
+        + $"meet its plan's time limit with one step (of at most {options.MatchRows} rows, HIBP_MATCHROWS)? Mend that, then: hibp resume "
+        + $"{work.Load.Id}";
 
     /// <summary>The state in which matching has ended the load; null: it hasn't, and goes on elsewhere.</summary>
     private async Task<LoadState?> MatchAsync(LoadLease work)

@@ -49,7 +49,8 @@ public abstract record PipelineMessage
             var message = (T?)JsonSerializer.Deserialize(body, typeof(T), PipelineMessageJson.Default)
                 ?? throw new UnreadableMessageException("the message is empty");
             if (message.Version != CurrentVersion)
-                throw new UnreadableMessageException($"the message has version {message.Version}, expected {CurrentVersion}: it was sent by another version of the program");
+                throw new UnreadableMessageException(
+                    $"the message has version {message.Version}, expected {CurrentVersion}: it was sent by another version of the program");
             return message;
         }
         catch (JsonException)
@@ -127,7 +128,8 @@ public sealed record MailMessage : PipelineMessage
 /// <summary>A queue message that this program can't read; after its tries it is poison.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault)]
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault)]
 [JsonSerializable(typeof(IngestMessage))]
 [JsonSerializable(typeof(SliceMessage))]
 [JsonSerializable(typeof(MatchMessage))]

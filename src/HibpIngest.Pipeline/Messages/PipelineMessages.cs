@@ -35,12 +35,14 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// Sends a message that has met a living lease again, to be seen shortly after that lease's end: whatever
     /// became of its holder, the work is then gone on with within seconds. To be acknowledged only behind this.
     /// </summary>
-    public async Task SendAfterLeaseAsync(PipelineMessage message, DateTimeOffset? expiresAt, TimeSpan lease, CancellationToken cancellationToken)
+    public async Task SendAfterLeaseAsync(
+        PipelineMessage message, DateTimeOffset? expiresAt, TimeSpan lease, CancellationToken cancellationToken)
     {
         // Clocks differ: the rest of a lease is never more than all of it.
         var rest = TimeSpan.FromTicks(Math.Clamp(((expiresAt ?? default) - time.GetUtcNow()).Ticks, 0, lease.Ticks));
         var delay = rest + TimeSpan.FromSeconds(1 + (2 * Random.Shared.NextDouble()));
-        await (message is SliceMessage ? SendAsync(message, delay, cancellationToken) : SendLoadMessageAsync(message, delay, cancellationToken));
+        await (message is SliceMessage
+            ? SendAsync(message, delay, cancellationToken) : SendLoadMessageAsync(message, delay, cancellationToken));
     }
 
     /// <summary>

@@ -41,7 +41,8 @@ public sealed class MailRun : IStageWork
     internal int Settled { get; set; }
 
     /// <summary>Those whose claims are to be given back; null: none.</summary>
-    internal (int First, int Last)? Rest => Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
+    internal (int First, int Last)? Rest =>
+        Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;

@@ -32,7 +32,8 @@ public sealed class MailSchedule(INotifications notifications, PipelineMessages 
         while (await notifications.TakeDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
         {
             foreach (var range in due.GroupBy(number => (number - 1) / options.MailsPerMessage))
-                await messages.SendAsync(new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
+                await messages.SendAsync(
+                    new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
             await messages.MarkSentAsync(load, cancellationToken);
         }
         var lost = await notifications.TryRestartMailsAsync(load, lostAfter, cancellationToken);
@@ -68,8 +69,10 @@ public sealed class MailSchedule(INotifications notifications, PipelineMessages 
                 await Parallel.ForEachAsync(Enumerable.Range(0, (to - from + each - 1) / each), sending, async (i, token) =>
                 {
                     var first = from + 1 + (i * each);
-                    var delay = TimeSpan.FromSeconds(Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.LongestHidden.TotalSeconds));
-                    await messages.SendAsync(new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
+                    var delay = TimeSpan.FromSeconds(
+                        Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.LongestHidden.TotalSeconds));
+                    await messages.SendAsync(
+                        new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
                 });
             }
             catch

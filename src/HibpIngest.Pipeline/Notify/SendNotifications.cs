@@ -78,7 +78,8 @@ public sealed partial class SendNotifications(
     /// and its resume sends what is left.</remarks>
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
-        var (load, reason) = (work.Load, error is TriesUsedUpException ? error.Message : $"its mails can't be sent: {UnexpectedError.Reason(error)}");
+        var (load, reason) = (work.Load, error is TriesUsedUpException ? error.Message : "its mails can't be sent: "
+            + $"{UnexpectedError.Reason(error)}");
         await reports.FailAsync(load.Id, load.Blob, owner: null, reason);
         await ReleaseRestAsync(work);
         LogStopped(load.Id, load.Breach, error is HibpException ? reason : UnexpectedError.Describe(error));
@@ -87,8 +88,8 @@ public sealed partial class SendNotifications(
 
     /// <inheritdoc/>
     public string UsedUp(MailRun work) =>
-        $"notifications {work.Message.First} to {work.Message.Last} were begun {work.Attempts - 1} times and ended without a word each time: did the process run out of memory? "
-        + $"Mend that, then: hibp resume {work.Load.Id}";
+        $"notifications {work.Message.First} to {work.Message.Last} were begun {work.Attempts - 1} times and ended without a word each "
+        + $"time: did the process run out of memory? Mend that, then: hibp resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {
@@ -126,7 +127,8 @@ public sealed partial class SendNotifications(
                 // Half the claim is kept for the send in hand: nobody else may claim what is being sent.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.MailClaim / 2)
-                    throw new StoreUnavailableException("the mail server takes too long: the rest of these notifications is sent by another message");
+                    throw new StoreUnavailableException(
+                        "the mail server takes too long: the rest of these notifications is sent by another message");
                 // From the last one on: what was late doesn't make the next come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
                 var outcome = await SendAsync(notification, work.Breach, cancellationToken);
@@ -192,7 +194,8 @@ public sealed partial class SendNotifications(
             return new Outcome("the breach was retired before this was sent", null);
         try
         {
-            var (accounts, complete) = notification.Domain is { } domain ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
+            var (accounts, complete) = notification.Domain is { } domain
+                ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
             await sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
@@ -214,7 +217,8 @@ public sealed partial class SendNotifications(
     /// </summary>
     /// <exception cref="RecipientDeferredException">The table throttles, or is down: one domain's listing holds
     /// up nobody else.</exception>
-    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
+    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
+        string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
     {
         var accounts = new List<string>();
         try

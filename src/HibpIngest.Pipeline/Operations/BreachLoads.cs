@@ -9,7 +9,8 @@ public sealed class BreachLoads(ICatalogue catalogue, ILoads loads)
 {
     /// <exception cref="NotPossibleException">No such breach.</exception>
     public async Task<Breach> GetBreachAsync(string breach, CancellationToken cancellationToken) =>
-        await catalogue.GetBreachAsync(breach, cancellationToken) ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breaches");
+        await catalogue.GetBreachAsync(breach, cancellationToken)
+        ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breaches");
 
     /// <summary>Its loads, save those that are being removed; one at least.</summary>
     /// <exception cref="NotPossibleException">There is none.</exception>
@@ -20,6 +21,7 @@ public sealed class BreachLoads(ICatalogue catalogue, ILoads loads)
             throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
         // What is being removed is nobody's to work with any more.
         var kept = all.Where(load => !load.Removing).ToList();
-        return kept.Count > 0 ? kept : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to end that");
+        return kept.Count > 0
+            ? kept : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to end that");
     }
 }

@@ -6,7 +6,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can have done to loads.</summary>
 public sealed class LoadOperations(
-    ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs, ArchivePasswords passwords,
+    ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
+    ArchivePasswords passwords,
     UpsertCompletion upsert, MailSchedule mails, PipelineMessages messages, PipelineOptions options)
 {
     // Small enough that a purge never holds a transaction for long.
@@ -34,7 +35,8 @@ public sealed class LoadOperations(
             if (load.State == LoadState.Failed && (await loads.GetLoadAsync(load.Id, CancellationToken.None))?.Slices.Failed > 0)
             {
                 // Others still have to be requeued.
-                await loads.FailLoadAsync(load.Id, owner: null, load.Error ?? "another slice has failed", superseded: false, CancellationToken.None);
+                await loads.FailLoadAsync(
+                    load.Id, owner: null, load.Error ?? "another slice has failed", superseded: false, CancellationToken.None);
             }
             await register.MarkOpenAsync(load.Id, cancellationToken);
             await messages.SendSlicesAsync(requeued, cancellationToken);
@@ -80,7 +82,8 @@ public sealed class LoadOperations(
                 await mails.SendNextAsync(load, cancellationToken);
                 break;
         }
-        var pending = (await slices.ListSlicesAsync(load, failedOnly: false, cancellationToken)).Where(slice => slice.State == SliceState.Pending);
+        var pending = (await slices.ListSlicesAsync(load, failedOnly: false, cancellationToken)).Where(
+            slice => slice.State == SliceState.Pending);
         await messages.SendSlicesAsync([.. pending], cancellationToken);
         if (state == LoadState.Upserting)
             await upsert.TryAsync(load, cancellationToken);

@@ -18,7 +18,8 @@ public sealed class MailOperations(
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
         if (found.Hidden)
-            throw new NotPossibleException($"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
+            throw new NotPossibleException(
+                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
         var sent = 0;
         foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {
@@ -52,12 +53,14 @@ public sealed class MailOperations(
     public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         const int Page = 1_000;
-        foreach (var load in await WaitingAsync(await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
+        foreach (var load in await WaitingAsync(
+            await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
         {
             var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
             for (var first = 1; first <= last; first += Page)
             {
-                foreach (var notification in await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                foreach (
+                    var notification in await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
                 {
                     if (notification.IsOpen)
                         yield return notification;

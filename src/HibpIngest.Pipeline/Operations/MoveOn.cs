@@ -6,7 +6,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>Moves a database on that was restored from a backup.</summary>
 public sealed class MoveOn(
-    IDatabaseSetup database, ILoads loads, IStoreRegister register, IBreachBlobs blobs, StoreSetup setup, LoadStart starts, PipelineMessages messages)
+    IDatabaseSetup database, ILoads loads, IStoreRegister register, IBreachBlobs blobs, StoreSetup setup, LoadStart starts,
+    PipelineMessages messages)
 {
     /// <summary>
     /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup

@@ -40,7 +40,8 @@ public sealed class StoreSetup(
     {
         try
         {
-            return await register.GetIdentityAsync(cancellationToken) is not null && (await register.ListOpenAsync(cancellationToken)).Count == 0;
+            return await register.GetIdentityAsync(cancellationToken) is not null
+                && (await register.ListOpenAsync(cancellationToken)).Count == 0;
         }
         catch (StoreRefusedException)
         {
@@ -91,9 +92,11 @@ public sealed class StoreSetup(
     {
         var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
         if (found > expected)
-            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
         if (found > 0 && found < expected)
-            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
         return found > 0;
     }
 
@@ -117,14 +120,15 @@ public sealed class StoreSetup(
         var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
         if (movingOn)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and moving it on was broken off: "
-                + "stop every host, then run 'hibp database restored' again");
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and moving it on was broken "
+                + "off: stop every host, then run 'hibp database restored' again");
         }
         var highest = await database.GetHighestIdsAsync(cancellationToken);
         if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup: it knows loads up to {highest.Load} and marks up to {highest.Mark}, "
-                + $"the account table has loads up to {confirmed.Load} and marks up to {confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup: it knows loads up to "
+                + $"{highest.Load} and marks up to {highest.Mark}, the account table has loads up to {confirmed.Load} and marks up to "
+                + $"{confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
         }
         return highest;
     }
@@ -136,7 +140,8 @@ public sealed class StoreSetup(
         var inDatabase = await database.GetIdentityAsync(cancellationToken);
         var inTable = await register.GetIdentityAsync(cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
-        inDatabase ??= await database.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        inDatabase ??= await database.AddIdentityAsync(
+            new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
         inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
     }
@@ -158,20 +163,21 @@ public sealed class StoreSetup(
         // The database's identity is written first, so one that only the table has is another database's.
         if (inDatabase is null && inTable is not null)
         {
-            throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: its marks would relabel everyone in the table; "
-                + "use the database it was filled from, or another storage account");
+            throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
+                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account");
         }
         if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {
-            throw new StoreMismatchException($"database {database.DisplayName} has loads whose accounts are in another account table than this, which is fresh: "
-                + "use the storage account it belongs to, or a fresh database");
+            throw new StoreMismatchException($"database {database.DisplayName} has loads whose accounts are in another account table than "
+                + "this, which is fresh: use the storage account it belongs to, or a fresh database");
         }
         if (inTable is not null && inTable != inDatabase)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} (store {inDatabase?.Id}) and the account table (store {inTable.Id}) do not belong together: "
-                + "use the pair that does; property names in the table are the database's marks");
+            throw new StoreMismatchException($"database {database.DisplayName} (store {inDatabase?.Id}) and the account table (store "
+                + $"{inTable.Id}) do not belong together: use the pair that does; property names in the table are the database's marks");
         }
         if (inTable is not (null or { PartitionSpread: 1, StorageAccounts: 1 }))
-            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
+            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program "
+                + "doesn't know: use the program it was made with");
     }
 }

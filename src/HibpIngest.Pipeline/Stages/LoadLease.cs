@@ -62,7 +62,8 @@ public sealed class LoadLease : IStageWork
                 // A database that is down says so to the work as well; the load's row is held by a long step of the
                 // work's own, which renews the lease at its end.
                 var kept = true;
-                await StageRunner.IgnoreUnavailableAsync(async () => kept = await ingests.RenewLoadAsync(Load.Id, Owner, lease, _ends.Token));
+                await StageRunner.IgnoreUnavailableAsync(
+                    async () => kept = await ingests.RenewLoadAsync(Load.Id, Owner, lease, _ends.Token));
                 if (kept)
                     continue;
                 IsLost = true;

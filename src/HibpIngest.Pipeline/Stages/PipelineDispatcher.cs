@@ -20,7 +20,8 @@ public sealed class PipelineDispatcher(
         QueueNames.Slices => runner.RunAsync(PipelineMessage.Parse<SliceMessage>(body), upsert, cancellationToken),
         QueueNames.Match => runner.RunAsync(PipelineMessage.Parse<MatchMessage>(body), match, cancellationToken),
         QueueNames.Mail => runner.RunAsync(PipelineMessage.Parse<MailMessage>(body), send, cancellationToken),
-        _ => throw new ArgumentException($"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}", nameof(queue)),
+        _ => throw new ArgumentException(
+            $"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}", nameof(queue)),
     };
 
     /// <summary>

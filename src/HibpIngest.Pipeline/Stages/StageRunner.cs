@@ -38,7 +38,8 @@ public sealed partial class StageRunner(
             if (setup is not null)
                 await setup.EnsureOnceAsync(cancellationToken);
             if (message.LoadId > 0)
-                span = LoadTrace.Start(message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
+                span = LoadTrace.Start(
+                    message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
             work = await stage.TakeAsync(message, cancellationToken);
             if (work is null)
                 return;

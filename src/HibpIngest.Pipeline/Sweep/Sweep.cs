@@ -55,7 +55,8 @@ public sealed partial class Sweep(
         // What is sent below names marks: they have to be confirmed, and a database that was put back to a
         // backup is not to be gone on with.
         await setup.EnsureIdsAsync(cancellationToken);
-        await SendSlicesAsync(await slices.ListPendingSlicesAsync(options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
+        await SendSlicesAsync(
+            await slices.ListPendingSlicesAsync(options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
         await SendSlicesAsync(await slices.ListStaleSlicesAsync(options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
 
         foreach (var (id, version) in found)
@@ -118,5 +119,6 @@ public sealed partial class Sweep(
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private static bool IsSettled(Load load) =>
-        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0) || load.Purged;
+        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
+        || load.Purged;
 }

@@ -134,7 +134,8 @@ public sealed class SliceRun : IStageWork
         _halt.Token.ThrowIfCancellationRequested();
         _failure?.Throw();
         if (left > 0)
-            throw new StoreThrottledException($"its transactions were not all done within {_timeout}, half of HIBP_PLANLIMIT; those that are done are kept");
+            throw new StoreThrottledException(
+                $"its transactions were not all done within {_timeout}, half of HIBP_PLANLIMIT; those that are done are kept");
     }
 
     private async Task TransactAsync(SliceBuffers rows, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)

@@ -12,7 +12,8 @@ namespace HibpIngest.Pipeline;
 /// the slice done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, IRows rows, IAccountTable table, IOpenLoads open, UpsertCompletion completion, LoadReports reports, PipelineMessages messages,
+    ISlices slices, IRows rows, IAccountTable table, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
+    PipelineMessages messages,
     PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log) : IStage<SliceMessage, SliceRun>
 {
     /// <inheritdoc/>
