@@ -77,7 +77,7 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
-            if (!await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken))
+            if (!await pipeline.Context.NewStoreSetup().CheckAsync(hasSchema: true, cancellationToken))
             {
                 throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage "
                     + $"{pipeline.Account.DisplayName} are not set up yet: 'hibp run' does that, or name those that are meant by "

@@ -76,13 +76,6 @@ internal sealed class LookupCommand : HibpCommand
             yield return "stealer log";
     }
 
-    private static LookupDocument Document(string email, IReadOnlyList<Breach> breaches) => new(
-        Normalise(email),
-        [.. breaches.Select(breach => new LookupBreachDocument(
-            breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate,
-            breach.Metadata.Description, breach.Metadata.DataClasses,
-            breach.Metadata.Flags.HasFlag(BreachFlags.Verified), breach.Metadata.Flags.HasFlag(BreachFlags.Fabricated),
-            breach.Metadata.Flags.HasFlag(BreachFlags.SpamList),
-            breach.Metadata.Flags.HasFlag(BreachFlags.Malware), breach.Metadata.Flags.HasFlag(BreachFlags.StealerLog),
-            breach.Metadata.Flags.HasFlag(BreachFlags.SubscriptionFree)))]);
+    private static LookupDocument Document(string email, IReadOnlyList<Breach> breaches) =>
+        new(Normalise(email), [.. breaches.Select(PublicBreach.Of)]);
 }

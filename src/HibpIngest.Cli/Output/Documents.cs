@@ -1,4 +1,5 @@
 using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
 
 namespace HibpIngest.Cli.Output;
 
@@ -30,12 +31,7 @@ internal sealed record DemoDocument(
 internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);
 
 /// <summary>hibp lookup.</summary>
-internal sealed record LookupDocument(string Account, IReadOnlyList<LookupBreachDocument> Breaches);
-
-/// <summary>A breach as the public may know it, in the words of Have I Been Pwned's breach model.</summary>
-internal sealed record LookupBreachDocument(
-    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
-    bool IsVerified, bool IsFabricated, bool IsSpamList, bool IsMalware, bool IsStealerLog, bool IsSubscriptionFree);
+internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach> Breaches);
 
 /// <summary>hibp breaches.</summary>
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);

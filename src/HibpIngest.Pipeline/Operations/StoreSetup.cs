@@ -75,9 +75,15 @@ public sealed class StoreSetup(
     /// is there. False: neither has been set up yet.
     /// </summary>
     /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
-    public async Task<bool> CheckAsync(CancellationToken cancellationToken)
+    public async Task<bool> CheckAsync(CancellationToken cancellationToken) =>
+        await CheckAsync(await HasSchemaAsync(database, cancellationToken), cancellationToken);
+
+    /// <inheritdoc cref="CheckAsync(CancellationToken)"/>
+    /// <param name="hasSchema">What <see cref="HasSchemaAsync"/> has just told.</param>
+    /// <param name="cancellationToken">Of the calls.</param>
+    public async Task<bool> CheckAsync(bool hasSchema, CancellationToken cancellationToken)
     {
-        var inDatabase = await HasSchemaAsync(database, cancellationToken) ? await database.GetIdentityAsync(cancellationToken) : null;
+        var inDatabase = hasSchema ? await database.GetIdentityAsync(cancellationToken) : null;
         var inTable = await FindIdentityAsync(cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
         if (inTable is null)
