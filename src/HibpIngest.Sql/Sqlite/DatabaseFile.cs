@@ -37,7 +37,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
             {
                 throw new StoreRefusedException($"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
             }
-            _first = new SqliteSession(path, create: true);
+            _first = new SqliteSession(path, TimeProvider.System, create: true);
         }
     }
 
@@ -48,7 +48,7 @@ internal sealed class DatabaseFile(string path) : IDisposable
     {
         lock (_lock)
         {
-            _first ??= new SqliteSession(path);
+            _first ??= new SqliteSession(path, TimeProvider.System);
             if (_first.HasMoved)
             {
                 throw new StoreMismatchException($"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, as it would be lost; "
