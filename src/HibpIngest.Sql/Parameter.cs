@@ -21,10 +21,10 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     public const int AliasLength = 64;
 
     public const int EmailLength = 320;
+    public const int StateLength = 10;
 
     private const int BlobLength = 1024;
     private const int ETagLength = 256;
-    private const int StateLength = 10;
 
     public static Parameter BigInt(string name, long? value) => new(name, SqlDbType.BigInt, 0, value);
 
@@ -39,13 +39,15 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     public static Parameter FromNow(string name, TimeSpan value) => new(name, SqlDbType.DateTime2, 0, value);
 
     /// <summary>nvarchar.</summary>
-    public static Parameter Text(string name, string? value, int length) => new(name, SqlDbType.NVarChar, Fit(name, value?.Length ?? 0, length), value);
+    public static Parameter Text(string name, string? value, int length) =>
+        new(name, SqlDbType.NVarChar, Fit(name, value, length), value);
 
     /// <summary>nvarchar(max).</summary>
     public static Parameter LongText(string name, string? value) => new(name, SqlDbType.NVarChar, -1, value);
 
     /// <summary>varchar, for words of our own.</summary>
-    public static Parameter VarChar(string name, string? value, int length) => new(name, SqlDbType.VarChar, Fit(name, value?.Length ?? 0, length), value);
+    public static Parameter VarChar(string name, string? value, int length) =>
+        new(name, SqlDbType.VarChar, Fit(name, value, length), value);
 
     public static Parameter LongBytes(string name, byte[]? value) => new(name, SqlDbType.VarBinary, -1, value);
 
@@ -57,17 +59,19 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter State(LoadState state) => VarChar("@state", StoredText.ToText(state), StateLength);
 
-    public static Parameter State(bool failed) => VarChar("@state", failed ? "failed" : "sent", StateLength);
-
     /// <summary>As one line; nothing stays nothing.</summary>
     public static Parameter Line(string name, string? value) => LongText(name, value is null ? null : StoredText.OneLine(value));
 
     public static Parameter[] Identity(StoreIdentity identity) =>
     [
-        new("@id", SqlDbType.UniqueIdentifier, 0, identity.Id), Int("@spread", identity.PartitionSpread), Int("@accounts", identity.StorageAccounts),
+        new("@id", SqlDbType.UniqueIdentifier, 0, identity.Id),
+        Int("@spread", identity.PartitionSpread),
+        Int("@accounts", identity.StorageAccounts),
     ];
 
-    /// <summary>Name and ETag of a blob, and the SHA-256 of both, which together are longer than SQL Server's keys may be.</summary>
+    /// <summary>
+    /// Name and ETag of a blob, and the SHA-256 of both, which together are longer than SQL Server's keys may be.
+    /// </summary>
     public static Parameter[] Version(BlobVersion blob) =>
     [
         Text("@blob", blob.Name, BlobLength),
@@ -75,6 +79,8 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
         new("@blob_version", SqlDbType.Binary, 32, SHA256.HashData(Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}"))),
     ];
 
-    private static int Fit(string name, int found, int length) =>
-        found <= length ? length : throw new ArgumentException($"{name} has {found} characters; it may have {length}", name);
+    private static int Fit(string name, string? value, int length) =>
+        value is null || value.Length <= length
+            ? length
+            : throw new ArgumentException($"{name} has {value.Length} characters; it may have {length}", name);
 }

@@ -11,19 +11,25 @@ internal static class SchemaScripts
     {
         var assembly = typeof(SchemaScripts).Assembly;
         var folder = $"HibpIngest.Sql.{provider}.Schema.";
-        var names = assembly.GetManifestResourceNames().Where(name => name.StartsWith(folder, StringComparison.Ordinal)).Order(StringComparer.Ordinal);
+        var names = assembly.GetManifestResourceNames().Where(name => name.StartsWith(folder, StringComparison.Ordinal));
         var scripts = new List<string>();
-        foreach (var name in names)
+        foreach (var name in names.Order(StringComparer.Ordinal))
         {
             if (int.Parse(name.AsSpan(folder.Length, 4)) != scripts.Count + 1)
-                throw new InvalidOperationException($"the schema's scripts are not numbered 1, 2, 3, ...: {name} is number {scripts.Count + 1}");
+            {
+                throw new InvalidOperationException(
+                    $"the schema's scripts are not numbered 1, 2, 3, ...: {name} is number {scripts.Count + 1}");
+            }
             using var reader = new StreamReader(assembly.GetManifestResourceStream(name)!);
             scripts.Add(reader.ReadToEnd());
         }
         return scripts;
     }
 
-    /// <summary>Whether a database is upgraded, and from where on: applies the scripts that it lacks, one after the other.</summary>
+    /// <summary>
+    /// Decides whether a database is upgraded, and from where on: applies the scripts that it lacks, one after
+    /// the other.
+    /// </summary>
     /// <param name="session">A connection to it, under a lock against other upgrades.</param>
     /// <param name="scripts">All there are.</param>
     /// <param name="found">The version it has; 0: it is empty.</param>
@@ -36,7 +42,8 @@ internal static class SchemaScripts
         if (found > scripts.Count)
         {
             throw new StoreMismatchException(
-                $"database {database} has schema version {found}, this program knows up to {scripts.Count}: use the newer program, or another {other}");
+                $"database {database} has schema version {found}, this program knows up to {scripts.Count}: "
+                + $"use the newer program, or another {other}");
         }
         const string OpenLoad = "SELECT MIN(id) FROM dbo.loads WHERE state NOT IN ('done', 'failed', 'held')";
         if (found > 0 && found < scripts.Count && await session.NumberAsync(OpenLoad) is { } open)

@@ -66,9 +66,14 @@ public abstract partial class SqlBreachDatabase
         {
             page = await ReadAsync(
                 session => session.ListAsync(
-                    Most("email, domain FROM dbo.subscribers WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain"),
+                    Most(
+                        """
+                        email, domain FROM dbo.subscribers
+                        WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
+                        """),
                     RowReaders.Subscription,
-                    BigInt("@most", SubscriberPage), Text("@email", last.Email, EmailLength), Text("@domain", last.Domain ?? "", DomainLength)),
+                    BigInt("@most", SubscriberPage), Text("@email", last.Email, EmailLength),
+                    Text("@domain", last.Domain ?? "", DomainLength)),
                 cancellationToken);
             foreach (var subscription in page)
                 yield return subscription;

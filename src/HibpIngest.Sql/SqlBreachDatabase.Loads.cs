@@ -55,7 +55,8 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Has loads' mails wait for an operator: now, when they go on, or once they are matched.</summary>
     private const string HoldLoads =
         """
-        UPDATE dbo.loads SET held_because = COALESCE(held_because, @because), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+        UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
+            state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
             failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
         """;
 
@@ -104,9 +105,10 @@ public abstract partial class SqlBreachDatabase
                     throw Refusals.LoadDone(load);
                 var old = (await ReadLoadAsync(session, load))!;
                 var generation = await session.NumberAsync($"SELECT MAX(generation) FROM dbo.loads WHERE {OfVersion}", Key(old.Blob));
-                var wasHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND 'held' IN (state, failed_in)", OfLoad(load));
-                await AddLoadAsync(
-                    session, id, facts.Breach, old.Blob, settings, (int)generation!.Value + 1, old.HeldBecause ?? (wasHeld ? HeldBefore(load) : null));
+                var wasHeld = await session.AnyAsync(
+                    "SELECT 1 FROM dbo.loads WHERE id = @load AND 'held' IN (state, failed_in)", OfLoad(load));
+                var held = old.HeldBecause ?? (wasHeld ? HeldBefore(load) : null);
+                await AddLoadAsync(session, id, facts.Breach, old.Blob, settings, (int)generation!.Value + 1, held);
                 var reason = $"restarted as load {id}";
                 await FailAsync(session, load, reason);
                 await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), BigInt("@id", id));
@@ -137,7 +139,8 @@ public abstract partial class SqlBreachDatabase
     /// <inheritdoc/>
     public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
-            session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", OfLoad(load)), cancellationToken);
+            session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", OfLoad(load)),
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
@@ -179,7 +182,8 @@ public abstract partial class SqlBreachDatabase
                 if (facts.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
                     throw Refusals.AssignOpen(load);
                 var other = await session.NumberAsync(
-                    "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)", OfLoad(load));
+                    "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)",
+                    OfLoad(load));
                 if (other is not null)
                     throw Refusals.AssignShared(load, other.Value);
                 await AddBreachAsync(session, breach);
@@ -236,7 +240,8 @@ public abstract partial class SqlBreachDatabase
             """,
             [
                 BigInt("@id", id), Int("@breach", breach), .. Version(blob), Int("@generation", generation),
-                LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())), Line("@because", heldBecause),
+                LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())),
+                Line("@because", heldBecause),
             ]);
         await RaiseHighestAsync(session, new StoreIds(id, 0));
     }

@@ -17,9 +17,15 @@ public abstract partial class SqlBreachDatabase
                 // Asked first, so that the many slices that are not the last don't wait for the load's row.
                 // Then again once it is had: whoever sets slices back holds it.
                 const string Ready =
-                    "id = @load AND state = 'upserting' AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')";
-                if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load)) || !await LockLoadRowAsync(session, load))
+                    """
+                    id = @load AND state = 'upserting'
+                        AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state <> 'done')
+                    """;
+                if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
+                    || !await LockLoadRowAsync(session, load))
+                {
                     return false;
+                }
                 var changed = await session.ExecuteAsync(
                     $"""
                     UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
@@ -53,7 +59,8 @@ public abstract partial class SqlBreachDatabase
         return count switch
         {
             null => null,
-            { Wanted: true } when count.Counted < count.Parts => await CountPartAsync(load, count.Counted, count.Parts, end.Lease, cancellationToken),
+            { Wanted: true } when count.Counted < count.Parts =>
+                await CountPartAsync(load, count.Counted, count.Parts, end.Lease, cancellationToken),
             _ => await WriteAsync(session => FinishStepAsync(session, load, end), cancellationToken, isLong: true),
         };
     }
@@ -62,7 +69,8 @@ public abstract partial class SqlBreachDatabase
     /// Counts each account of a part of a load once, by domain; unless somebody else has, adds it. Which part an
     /// account is in, some of its characters say. Null: the load is not matching any more.
     /// </summary>
-    private protected abstract Task<LoadState?> CountPartAsync(long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
+    private protected abstract Task<LoadState?> CountPartAsync(
+        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Notifications of what a load holds of whole domains, for subscriptions from one id to another.</summary>
     private protected abstract Task TellDomainsAsync(ISqlSession session, long load, long first, long last);
@@ -119,7 +127,8 @@ public abstract partial class SqlBreachDatabase
         if (end.HeldBecause is { } because)
         {
             await session.ExecuteAsync(
-                "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load", OfLoad(load), Line("@because", because));
+                "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
+                OfLoad(load), Line("@because", because));
         }
         var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var isOpen = await session.AnyAsync("SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", OfLoad(load));

@@ -49,7 +49,8 @@ public abstract partial class SqlBreachDatabase
                 var key = Int("@breach", await BreachKeyAsync(session, breach));
                 await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
                 return await session.ListAsync(
-                    "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id", row => row.Int64(0), key);
+                    "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
+                    row => row.Int64(0), key);
             },
             cancellationToken);
 
@@ -140,9 +141,11 @@ public abstract partial class SqlBreachDatabase
                     """,
                     [.. range, BigInt("@most", most), FromNow("@until", order.Lease)]);
                 var claimed = await session.ListAsync(
-                    $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number", RowReaders.Notification, range);
+                    $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number",
+                    RowReaders.Notification, range);
                 // Those whose claim has run out since count as held: the message comes again for them.
-                var othersHeld = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
+                var othersHeld = await session.AnyAsync(
+                    $"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
                 return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > most };
             },
             cancellationToken);
@@ -156,7 +159,7 @@ public abstract partial class SqlBreachDatabase
             notification,
             "state = @state, error = @error, completed_at = @now, not_before = NULL",
             cancellationToken,
-            Owner(owner), State(failed: error is not null), Line("@error", error));
+            Owner(owner), VarChar("@state", error is null ? "sent" : "failed", StateLength), Line("@error", error));
 
     /// <inheritdoc/>
     public Task<NotificationEnd> DeferNotificationAsync(
@@ -197,7 +200,8 @@ public abstract partial class SqlBreachDatabase
                     """;
                 return await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {Ready}", OfLoad(load))
                     && await LockLoadRowAsync(session, load)
-                    && await session.ExecuteAsync($"UPDATE dbo.loads SET state = 'done', finished_at = @now WHERE {Ready}", OfLoad(load)) == 1;
+                    && await session.ExecuteAsync(
+                        $"UPDATE dbo.loads SET state = 'done', finished_at = @now WHERE {Ready}", OfLoad(load)) == 1;
             },
             cancellationToken);
 
@@ -235,7 +239,8 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load));
 
     /// <summary>Ends or defers a notification, and looks whether the next may be sent.</summary>
-    private Task<NotificationEnd> EndAsync(long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
+    private Task<NotificationEnd> EndAsync(
+        long notification, string set, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(
             async (session, inDoubt) =>
             {
@@ -248,7 +253,8 @@ public abstract partial class SqlBreachDatabase
                     [id, .. parameters]);
                 var after = await session.FirstAsync(
                     """
-                    SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END, CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END
+                    SELECT CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END,
+                        CASE WHEN l.state = 'notifying' AND b.hidden = 0 THEN 1 ELSE 0 END
                     FROM dbo.notifications n JOIN dbo.loads l ON l.id = n.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                     WHERE n.id = @notification
                     """,

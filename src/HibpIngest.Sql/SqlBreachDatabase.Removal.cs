@@ -79,7 +79,8 @@ public abstract partial class SqlBreachDatabase
                 foreach (var table in (string[])["notifications", "load_domains", "slices"])
                     await session.ExecuteAsync($"DELETE FROM dbo.{table} WHERE load_id = @load", OfLoad(load));
                 await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", OfLoad(load));
-                // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the breach gone.
+                // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the
+                // breach gone.
                 await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE breach_key = @breach", breach);
                 if (await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE breach = @breach", breach))
                     return 0;

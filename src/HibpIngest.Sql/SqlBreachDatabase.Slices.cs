@@ -22,25 +22,28 @@ public abstract partial class SqlBreachDatabase
         "done_transactions = COALESCE(@done, done_transactions), order_version = COALESCE(@order, order_version)";
 
     /// <inheritdoc/>
-    public Task<SliceWork?> BeginSliceAsync(long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
+    public Task<SliceWork?> BeginSliceAsync(
+        long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
                 var begun = await UpdateSliceAsync(
                     session,
                     """
-                    attempts = CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN slices.attempts ELSE slices.attempts + 1 END,
+                    attempts = slices.attempts + CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN 0 ELSE 1 END,
                         owner = @owner, lease_expires_at = @until, active_at = @now
                     """,
                     $"""
-                    load_id = @load AND number = @slice AND state <> 'done' AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                    load_id = @load AND number = @slice AND state <> 'done'
+                        AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                         AND {WrittenLoad}
                     """,
                     [.. OfSlice(load, slice, owner), Int("@most", maxTries), FromNow("@until", lease)]);
                 var work = await session.FirstAsync(
                     $"""
                     SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name,
-                        CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END, s.order_version, s.done_transactions
+                        CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END,
+                        s.order_version, s.done_transactions
                     FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                     WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
                     """,
@@ -170,7 +173,8 @@ public abstract partial class SqlBreachDatabase
                         """
                         UPDATE dbo.loads SET state = CASE WHEN ingest_complete = 1 THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL,
                             error = NULL, upserted_at = NULL, finished_at = NULL,
-                            held_because = CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, @because) ELSE held_because END
+                            held_because =
+                                CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, @because) ELSE held_because END
                         WHERE id = @load
                         """,
                         OfLoad(load), LongText("@because", HeldBeforeRequeue));
@@ -205,7 +209,8 @@ public abstract partial class SqlBreachDatabase
             age, most, cancellationToken);
 
     /// <summary>Changes the one slice that meets a condition; what it was before, or null: none does.</summary>
-    private protected abstract Task<SliceBefore?> UpdateSliceAsync(ISqlSession session, string set, string condition, Parameter[] parameters);
+    private protected abstract Task<SliceBefore?> UpdateSliceAsync(
+        ISqlSession session, string set, string condition, Parameter[] parameters);
 
     /// <summary>An UPDATE that returns columns, of <c>s</c>, of the rows it has changed.</summary>
     private protected abstract string Changed(string update, string columns, string where);
@@ -216,7 +221,8 @@ public abstract partial class SqlBreachDatabase
 
     private static Parameter[] Range(long load, int first, int last) => [OfLoad(load), Int("@first", first), Int("@last", last)];
 
-    private static Parameter[] Progress(SliceProgress? progress) => [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion)];
+    private static Parameter[] Progress(SliceProgress? progress) =>
+        [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion)];
 
     private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Slice>>(

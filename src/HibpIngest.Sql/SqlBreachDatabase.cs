@@ -96,7 +96,10 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
             {
                 Parameter[] parameters = [VarChar("@name", name, 100), Owner(owner), FromNow("@until", lease)];
                 var taken = await session.ExecuteAsync(
-                    "UPDATE dbo.locks SET owner = @owner, expires_at = @until WHERE name = @name AND (owner = @owner OR expires_at <= @now)",
+                    """
+                    UPDATE dbo.locks SET owner = @owner, expires_at = @until
+                    WHERE name = @name AND (owner = @owner OR expires_at <= @now)
+                    """,
                     parameters) == 1;
                 // Of two that insert the second meets the key, and then finds the first's.
                 return taken || await session.ExecuteAsync(
@@ -125,13 +128,15 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     /// <param name="work">What is done in the transaction.</param>
     /// <param name="cancellationToken">Rolls back.</param>
     /// <param name="isLong">Its statements may be over many rows.</param>
-    private protected abstract Task<T> WriteAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
+    private protected abstract Task<T> WriteAsync<T>(
+        Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
 
     /// <summary>
     /// The same, long, and even where the answer to a commit can be lost: the work is then run again, told that
     /// the try before is in doubt, and finds out.
     /// </summary>
-    private protected abstract Task<T> WriteWithCommitCheckAsync<T>(Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
+    private protected abstract Task<T> WriteWithCommitCheckAsync<T>(
+        Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
 
     /// <summary>A query without its SELECT, of which so many rows are taken.</summary>
     private protected abstract string Most(string query, string most = "@most");

@@ -71,7 +71,8 @@ internal static class StoredText
         for (; first <= last; first += sliceRows)
         {
             var end = Math.Min(first + sliceRows - 1, last);
-            slices.Add(new Slice { Load = load, Number = ++after, First = first, Last = end, Count = (int)(end - first + 1), State = SliceState.Pending });
+            var count = (int)(end - first + 1);
+            slices.Add(new Slice { Load = load, Number = ++after, First = first, Last = end, Count = count, State = SliceState.Pending });
         }
         return slices;
     }

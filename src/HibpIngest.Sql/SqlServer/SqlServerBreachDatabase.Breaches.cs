@@ -17,7 +17,8 @@ public sealed partial class SqlServerBreachDatabase
     {
         var wanted = subscriptions.Select(Normalise).Distinct().ToList();
         if (wanted.Exists(one => one.Email.Length > EmailLength || one.Domain.Length > DomainLength))
-            throw new BadInputException($"a subscriber's address has at most {EmailLength} characters, a domain {DomainLength}; nothing was imported");
+            throw new BadInputException(
+                $"a subscriber's address has at most {EmailLength} characters, a domain {DomainLength}; nothing was imported");
         return WriteAsync(
             async session =>
             {
@@ -32,7 +33,8 @@ public sealed partial class SqlServerBreachDatabase
                         INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
                         SELECT n.email, n.domain, n.match_domain, n.match_alias
                         FROM OPENJSON(@subscriptions) WITH (
-                            place int '$.i', email nvarchar(320) '$.e', domain nvarchar(255) '$.d', match_domain varchar(255) '$.md', match_alias varchar(64) '$.ma') n
+                            place int '$.i', email nvarchar(320) '$.e', domain nvarchar(255) '$.d',
+                            match_domain varchar(255) '$.md', match_alias varchar(64) '$.ma') n
                         WHERE NOT EXISTS (
                             SELECT 1 FROM dbo.subscribers s
                             WHERE s.email = n.email COLLATE Latin1_General_100_BIN2 AND s.domain = n.domain COLLATE Latin1_General_100_BIN2)
@@ -62,7 +64,8 @@ public sealed partial class SqlServerBreachDatabase
         var answer = await session.NumberAsync(
             """
             DECLARE @answer int;
-            EXEC @answer = sp_getapplock @Resource = N'hibp subscribers', @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @timeout;
+            EXEC @answer = sp_getapplock @Resource = N'hibp subscribers', @LockMode = 'Exclusive', @LockOwner = 'Transaction',
+                @LockTimeout = @timeout;
             SELECT @answer
             """,
             Milliseconds("@timeout", TimeSpan.FromMinutes(2)));

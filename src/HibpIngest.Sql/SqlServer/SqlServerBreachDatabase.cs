@@ -47,7 +47,9 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
                 again.Outcome.Exception is SqlServerFailure failure && IsTriedAgain(failure, again.AttemptNumber, again.Context)),
             // Whoever was first is done by now, or holds the lock that the next try waits for.
             DelayGenerator = again => ValueTask.FromResult<TimeSpan?>(
-                again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict } ? TimeSpan.FromMilliseconds(Random.Shared.Next(50)) : null),
+                again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict }
+                    ? TimeSpan.FromMilliseconds(Random.Shared.Next(50))
+                    : null),
             OnRetry = again =>
             {
                 var failure = (SqlServerFailure)again.Outcome.Exception!;
@@ -68,8 +70,9 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     /// <param name="logs">Gets what was tried again, and copies that ran out of time.</param>
     /// <param name="options">How it works with the server; null: the defaults.</param>
     /// <exception cref="BadInputException">The connection string can't be read, or asks for what is not done here.</exception>
-    public static SqlServerBreachDatabase Open(string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
-        new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new SqlServerOptions());
+    public static SqlServerBreachDatabase Open(
+        string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
+        new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new());
 
     /// <inheritdoc/>
     public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
@@ -107,9 +110,11 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     /// As the base says. The work runs again where it failed before the commit was sent. Where the answer to the
     /// commit was lost <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
     /// </summary>
-    private protected override Task<T> WriteAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false) =>
+    private protected override Task<T> WriteAsync<T>(
+        Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false) =>
         RetryAsync(
-            again => AttemptAsync(work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, again),
+            again => AttemptAsync(
+                work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, again),
             cancellationToken);
 
     private protected override Task<T> WriteWithCommitCheckAsync<T>(
@@ -183,13 +188,16 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         }
     }
 
-    /// <summary>An error that nothing explains, on a database whose schema isn't this program's, is explained by that.</summary>
+    /// <summary>
+    /// An error that nothing explains, on a database whose schema isn't this program's, is explained by that.
+    /// </summary>
     private async Task RefuseOtherSchemaAsync(int number, CancellationToken cancellationToken)
     {
         int found;
         try
         {
-            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, copy: null, _connections.CommandTimeout, cancellationToken);
+            found = await AttemptAsync(
+                SqlServerSchema.FindAsync, inTransaction: false, copy: null, _connections.CommandTimeout, cancellationToken);
         }
         catch (SqlServerFailure)
         {

@@ -38,7 +38,8 @@ internal static partial class SqlServerSchema
             if (found == 0)
                 await RefuseCollisionsAsync(session, database);
             await SchemaScripts.UpgradeAsync(
-                session, Scripts, found, database, "database", (script, version) => ApplyAsync(session, script, version, cancellationToken));
+                session, Scripts, found, database, "database",
+                (script, version) => ApplyAsync(session, script, version, cancellationToken));
             await SetRowVersionsAsync(session);
         }
         finally
@@ -72,7 +73,8 @@ internal static partial class SqlServerSchema
             cancellationToken.ThrowIfCancellationRequested();
             await inTransaction.ExecuteAsync(batch);
         }
-        await inTransaction.ExecuteAsync("INSERT INTO dbo.hibp_schema (version, applied_at) VALUES (@version, @now)", Parameter.Int("@version", version));
+        await inTransaction.ExecuteAsync(
+            "INSERT INTO dbo.hibp_schema (version, applied_at) VALUES (@version, @now)", Parameter.Int("@version", version));
         transaction.Commit();
     }
 
@@ -81,7 +83,10 @@ internal static partial class SqlServerSchema
         foreach (Match table in TableName().Matches(Scripts[0]))
         {
             if (await session.NumberAsync("SELECT OBJECT_ID(@name)", Parameter.Text("@name", table.Value, 128)) is not null)
-                throw new StoreRefusedException($"database {database} has a table '{table.Value}' of another program: name another database");
+            {
+                throw new StoreRefusedException(
+                    $"database {database} has a table '{table.Value}' of another program: name another database");
+            }
         }
     }
 
@@ -105,7 +110,8 @@ internal static partial class SqlServerSchema
         var answer = await session.NumberAsync(
             """
             DECLARE @answer int;
-            EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = @timeout;
+            EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session',
+                @LockTimeout = @timeout;
             SELECT @answer
             """,
             Parameter.Milliseconds("@timeout", LockTimeout));

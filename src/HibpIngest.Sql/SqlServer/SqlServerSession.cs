@@ -62,7 +62,8 @@ internal sealed class SqlServerSession(
     public async Task ReadAccountsAsync(AccountBatch into, string sql, params Parameter[] parameters)
     {
         using var command = Command(sql, parameters);
-        await using var reader = await command.ExecuteReaderAsync(CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
+        await using var reader = await command.ExecuteReaderAsync(
+            CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
         var account = new byte[Parameter.AliasLength + Parameter.DomainLength];
         // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are
         // some fifty packets that are on their way already.

@@ -35,7 +35,9 @@ internal sealed class DatabaseFile(string path) : IDisposable
             }
             catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
             {
-                throw new StoreRefusedException($"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
+                throw new StoreRefusedException(
+                    $"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write",
+                    e);
             }
             _first = new SqliteSession(path, TimeProvider.System, create: true);
         }
@@ -51,8 +53,9 @@ internal sealed class DatabaseFile(string path) : IDisposable
             _first ??= new SqliteSession(path, TimeProvider.System);
             if (_first.HasMoved)
             {
-                throw new StoreMismatchException($"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, as it would be lost; "
-                    + "put the file back, or see that the new one is meant, and start again");
+                throw new StoreMismatchException(
+                    $"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, "
+                    + "as it would be lost; put the file back, or see that the new one is meant, and start again");
             }
         }
     }

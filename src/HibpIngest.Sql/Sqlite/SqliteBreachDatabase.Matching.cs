@@ -126,7 +126,10 @@ public sealed partial class SqliteBreachDatabase
     private protected override async Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications)
     {
         foreach (var id in notifications)
-            await session.ExecuteAsync("UPDATE dbo.notifications SET not_before = NULL WHERE id = @id AND state = 'open'", BigInt("@id", id));
+        {
+            await session.ExecuteAsync(
+                "UPDATE dbo.notifications SET not_before = NULL WHERE state = 'open' AND id = @id", BigInt("@id", id));
+        }
     }
 
     private protected override string Later(string time, string milliseconds) => $"{time} + {milliseconds}";

@@ -4,7 +4,8 @@ namespace HibpIngest.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    private protected override async Task<SliceBefore?> UpdateSliceAsync(ISqlSession session, string set, string condition, Parameter[] parameters)
+    private protected override async Task<SliceBefore?> UpdateSliceAsync(
+        ISqlSession session, string set, string condition, Parameter[] parameters)
     {
         // There is one writer: what is read is what is changed.
         var before = await session.FirstAsync($"SELECT state, attempts FROM dbo.slices WHERE {condition}", ReadBefore, parameters);

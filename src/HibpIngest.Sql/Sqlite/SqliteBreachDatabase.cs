@@ -61,7 +61,8 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
     /// <param name="time">The database's clock.</param>
     /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
-    public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) => Open(fileOrConnectionString, time, maxPages: 0);
+    public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) =>
+        Open(fileOrConnectionString, time, maxPages: 0);
 
     internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
@@ -78,9 +79,10 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     }
 
     /// <summary>As the port says; a file that isn't there has version 0, and is not made.</summary>
-    public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) => _opened.IsOpen || Path.Exists(_file)
-        ? ReadAsync(async session => (await SqliteSchema.FindAsync(session, _file), SqliteSchema.Expected), cancellationToken)
-        : Task.FromResult((0, SqliteSchema.Expected));
+    public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
+        _opened.IsOpen || Path.Exists(_file)
+            ? ReadAsync(async session => (await SqliteSchema.FindAsync(session, _file), SqliteSchema.Expected), cancellationToken)
+            : Task.FromResult((0, SqliteSchema.Expected));
 
     /// <summary>As the port says; makes file and folder where they are missing.</summary>
     /// <exception cref="StoreRefusedException">They can't be made.</exception>
@@ -116,7 +118,9 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             try
             {
                 var settings = new DbConnectionStringBuilder { ConnectionString = fileOrConnectionString };
-                file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source) ? (string)source : throw new StoreRefusedException($"{What}, without further settings");
+                file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source)
+                    ? (string)source
+                    : throw new StoreRefusedException($"{What}, without further settings");
             }
             catch (ArgumentException e)
             {
@@ -132,7 +136,10 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
         WriteAsync(session => work(session, false), cancellationToken);
 
-    /// <summary>As the base says. The work runs on the calling thread and is stopped by cancellation even within a statement.</summary>
+    /// <summary>
+    /// As the base says. The work runs on the calling thread and is stopped by cancellation even within a
+    /// statement.
+    /// </summary>
     private protected override async Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false)
     {
@@ -243,7 +250,8 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             await RunUnderLockAsync(connection, "SELECT COUNT(*) FROM sqlite_master", cancellationToken);
             await SqliteSchema.FindAsync(connection, _file);
             connection.Script("COMMIT");
-            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
+            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for
+            // a moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
             // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a
             // power failure could take back committed batches, whose slices would by then be upserted under a
@@ -252,7 +260,8 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             // comes every dozen batches instead of every third.
             await RunUnderLockAsync(
                 connection,
-                "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000",
+                "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; "
+                + "PRAGMA cache_size = -16000",
                 cancellationToken);
             if (MaxPages > 0)
                 connection.Script($"PRAGMA max_page_count = {MaxPages}");

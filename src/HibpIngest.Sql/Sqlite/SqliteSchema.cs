@@ -2,10 +2,14 @@ using HibpIngest.Errors;
 
 namespace HibpIngest.Sql.Sqlite;
 
-/// <summary>Which of the schema's scripts a database has: the number is kept in the file's header (PRAGMA user_version).</summary>
+/// <summary>
+/// Which of the schema's scripts a database has: the number is kept in the file's header (PRAGMA user_version).
+/// </summary>
 internal static class SqliteSchema
 {
-    /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.</summary>
+    /// <summary>
+    /// "HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.
+    /// </summary>
     private const int ApplicationId = 0x48494250;
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("Sqlite");

@@ -45,13 +45,19 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         {
             _database?.Dispose();
             if (!create && !Path.Exists(file))
-                throw new StoreMissingException($"there is no database '{file}': name the one that is meant; 'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+            {
+                throw new StoreMissingException(
+                    $"there is no database '{file}': name the one that is meant; "
+                    + "'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+            }
             throw code == raw.SQLITE_CANTOPEN
-                ? new StoreRefusedException($"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
+                ? new StoreRefusedException(
+                    $"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
                 : SqliteErrors.Create(code, file, "");
         }
         raw.sqlite3_extended_result_codes(_database, 1);
-        // Beside "main", for this connection: as SQL Server's statements name it. SQLite keeps no copy of the name, and a literal stays where it is.
+        // What SQL Server calls its tables' schema, so that statements are the same; for this connection, beside
+        // "main". SQLite keeps no copy of the name: a literal stays where it is.
         raw.sqlite3_db_config(_database, raw.SQLITE_DBCONFIG_MAINDBNAME, utf8z.FromSpan("dbo\0"u8));
         SetBusyTimeout(BusyTimeout);
     }
@@ -155,5 +161,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     /// <summary>The one call that SQLitePCL's interface lacks; the library is the one that it has loaded.</summary>
     [DllImport("e_sqlite3", EntryPoint = "sqlite3_file_control", CallingConvention = CallingConvention.Cdecl)]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories | DllImportSearchPath.AssemblyDirectory)]
-    private static extern int FileControl(sqlite3 database, [MarshalAs(UnmanagedType.LPUTF8Str)] string? name, int operation, out int result);
+    private static extern int FileControl(
+        sqlite3 database, [MarshalAs(UnmanagedType.LPUTF8Str)] string? name, int operation, out int result);
 }

@@ -10,9 +10,12 @@ namespace HibpIngest.Sql.Sqlite;
 internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {
     private readonly string[] _names =
-        [.. Enumerable.Range(1, raw.sqlite3_bind_parameter_count(statement)).Select(i => raw.sqlite3_bind_parameter_name(statement, i).utf8_to_string())];
+        [
+            .. Enumerable.Range(1, raw.sqlite3_bind_parameter_count(statement))
+                .Select(i => raw.sqlite3_bind_parameter_name(statement, i).utf8_to_string()),
+        ];
 
-    /// <summary>Gives each of its parameters its value; <c>@now</c> and what is measured from it, by this clock.</summary>
+    /// <summary>Gives each parameter its value; <c>@now</c>, and what is measured from it, that of the clock.</summary>
     public void Bind(ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
     {
         for (var i = 0; i < _names.Length; i++)

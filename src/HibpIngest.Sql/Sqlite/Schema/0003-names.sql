@@ -1,4 +1,5 @@
--- The columns' names are those of SQL Server's tables, so that one statement serves both. Nothing is rewritten but the schema.
+-- The columns' names are those of SQL Server's tables, so that one statement serves both. Nothing is rewritten
+-- but the schema.
 ALTER TABLE breaches RENAME COLUMN key TO breach_key;
 ALTER TABLE loads RENAME COLUMN checkpoint TO checkpoint_json;
 ALTER TABLE slices RENAME COLUMN load TO load_id;
