@@ -18,7 +18,6 @@ internal static class SqlSessions
     public static async Task<long?> NumberAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
         await session.ListAsync(sql, row => row.NumberOrNull(0), parameters) is [var first, ..] ? first : null;
 
-    /// <summary>Whether a query has any row.</summary>
     public static async Task<bool> AnyAsync(this ISqlSession session, string query, params Parameter[] parameters) =>
         await session.NumberAsync($"SELECT 1 WHERE EXISTS ({query})", parameters) is not null;
 

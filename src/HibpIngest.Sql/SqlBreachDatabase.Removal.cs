@@ -8,7 +8,7 @@ public abstract partial class SqlBreachDatabase
     /// <summary>The first position of a load <c>l</c> whose row is still there, past its last one where none is.</summary>
     private protected abstract string FirstRow { get; }
 
-    /// <summary>The rows of a load.</summary>
+    /// <summary>Of a row: it is the load's.</summary>
     private protected abstract string RowsOfLoad { get; }
 
     /// <inheritdoc/>

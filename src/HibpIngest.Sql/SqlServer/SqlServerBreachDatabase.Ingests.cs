@@ -10,7 +10,6 @@ namespace HibpIngest.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase
 {
-    /// <summary>Slices recorded in one statement.</summary>
     private const int SlicesPerInsert = 1_000;
 
     private readonly AccountBatchReader.Domains _domains = new();

@@ -5,7 +5,6 @@ namespace HibpIngest.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase
 {
-    /// <summary>Ids named in one statement.</summary>
     private const int IdsPerUpdate = 500;
 
     /// <summary>

@@ -11,7 +11,6 @@ namespace HibpIngest.Sql.SqlServer;
 /// <summary>Where in a transaction an error came.</summary>
 internal enum Stage
 {
-    /// <summary>The connection was being opened.</summary>
     Opening,
 
     /// <summary>Before the commit was sent: nothing stays.</summary>
@@ -97,7 +96,6 @@ internal static class SqlServerErrors
         [47073] = "the server takes no public connections: use its private endpoint",
     }.ToFrozenDictionary();
 
-    /// <summary>Whether the server asked to slow down.</summary>
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
     /// <summary>Classifies an error; null where it is not the driver's.</summary>

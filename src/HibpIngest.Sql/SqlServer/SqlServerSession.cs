@@ -25,7 +25,6 @@ internal sealed class SqlServerSession(
 
     public SqlTransaction? Transaction => transaction;
 
-    /// <summary>The same connection in a transaction.</summary>
     public SqlServerSession In(SqlTransaction transaction) => new(server, transaction, time, timeout, cancellationToken);
 
     public async Task<int> ExecuteAsync(string sql, params Parameter[] parameters)

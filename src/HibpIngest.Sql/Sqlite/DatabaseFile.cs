@@ -17,7 +17,6 @@ internal sealed class DatabaseFile(string path) : IDisposable
     /// </summary>
     private volatile SqliteSession? _first;
 
-    /// <summary>Whether this process has it open.</summary>
     public bool IsOpen => _first is not null;
 
     /// <summary>Makes the file, and its folder, where they are missing.</summary>

@@ -27,7 +27,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     static SqliteSession() => Batteries_V2.Init();
 
-    /// <summary>Version of the SQLite library in this process.</summary>
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
     /// <param name="file">Its path.</param>
@@ -58,7 +57,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         raw.sqlite3_extended_result_codes(_database, 1);
         // What SQL Server calls its tables' schema, so that statements are the same; for this connection, beside
         // "main". SQLite keeps no copy of the name: a literal stays where it is.
-        raw.sqlite3_db_config(_database, raw.SQLITE_DBCONFIG_MAINDBNAME, utf8z.FromSpan("dbo\0"u8));
+        Check(raw.sqlite3_db_config(_database, raw.SQLITE_DBCONFIG_MAINDBNAME, utf8z.FromSpan("dbo\0"u8)));
         SetBusyTimeout(BusyTimeout);
     }
 
@@ -134,7 +133,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
 
-    /// <summary>Says that it can't be trusted any more.</summary>
     public void Spoil() => IsSpoiled = true;
 
     /// <summary>Stops what is running, from any thread; does nothing when nothing is.</summary>
