@@ -397,7 +397,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
 
     /// <summary>Somebody is at work on the first slice of the first load, until then.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
-        ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load = 1 AND number = 1");
+        ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
 
     private static async Task<long> CountAsync(PipelineRig rig, string table) =>
         (long)(await ExecuteAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
