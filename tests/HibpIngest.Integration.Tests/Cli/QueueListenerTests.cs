@@ -155,7 +155,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     public async Task A_host_that_is_killed_keeps_its_messages_for_a_minute_and_a_half_however_long_the_work()
     {
         await SendAsync("long");
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         var began = time.GetTimestamp();
         var asked = new List<(string Operation, TimeSpan Visibility, TimeSpan At)>();
         var outlived = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);

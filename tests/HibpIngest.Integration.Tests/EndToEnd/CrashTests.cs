@@ -27,7 +27,7 @@ public sealed class CrashTests(ITestOutputHelper output)
 
     private async Task<int> RunAsync(CrashPoint point)
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(
             options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage, options.MatchRows) = (8, 4, 1, 2, 10), clock);
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));

@@ -14,7 +14,7 @@ public sealed class InvocationTests
 
     private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (100, 50);
 
-    private readonly ManualTime _time = new();
+    private readonly TestClock _time = TestClock.WithTimersByHand();
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1_000)));
 
     [Fact]

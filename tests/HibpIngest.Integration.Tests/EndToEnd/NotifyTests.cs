@@ -23,7 +23,7 @@ public sealed class NotifyTests
     public async Task A_recipient_that_is_put_off_holds_up_nobody_else_and_is_refused_after_three_days(string at, string answer,
         string codes)
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
         var isRefused = false;
         await using var server = new SmtpTestServer
@@ -67,7 +67,7 @@ public sealed class NotifyTests
     [Fact]
     public async Task A_domain_whose_accounts_can_t_be_listed_now_holds_up_nobody_else()
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("boss@example.net", "d1.example.org"), ("user1@d1.example.org", null), ("chief@example.net", "example.com"),
             ("user3@example.com", null));
@@ -178,7 +178,7 @@ public sealed class NotifyTests
     public async Task Mail_messages_that_do_not_fit_into_one_invocation_are_all_sent_in_the_end()
     {
         const int Mails = 200;
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 1, clock);
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Mails))));
@@ -230,7 +230,7 @@ public sealed class NotifyTests
     [Fact]
     public async Task A_match_that_ends_its_process_each_time_fails_with_the_reason()
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("user3@example.com", null));
         var load = await MatchingAsync(rig);
@@ -252,7 +252,7 @@ public sealed class NotifyTests
     [Fact]
     public async Task Mails_that_end_their_process_each_time_fail_the_load_with_the_reason()
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("user3@example.com", null));
         var load = await MatchingAsync(rig);

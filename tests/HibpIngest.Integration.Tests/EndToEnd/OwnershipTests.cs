@@ -15,7 +15,7 @@ public sealed class OwnershipTests
 {
     private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (200, 100);
 
-    private readonly ShiftedClock _time = new();
+    private readonly TestClock _time = new();
     private readonly byte[] _zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)));
 
     [Fact]

@@ -155,7 +155,7 @@ public sealed class PublishingTests
     [InlineData("lost")]
     public async Task A_zip_whose_message_went_before_there_was_a_load_is_found_again(string _)
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", Zip(0, 100));
         var scan = new BlobScan(rig.Context);

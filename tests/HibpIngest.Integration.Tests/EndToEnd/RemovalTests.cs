@@ -223,7 +223,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     [Fact]
     public async Task A_slice_that_never_ends_is_not_waited_for_for_ever()
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, time);
         await LoadAsync(rig, "Adobe", 0, Old);
         await LeaseAsync(rig, "9000000000000");
@@ -246,7 +246,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     [InlineData(true, 50)]
     public async Task A_table_that_is_down_for_a_moment_is_waited_for_and_one_that_stays_so_is_not(bool purged, int failures)
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(options => options.TransactionsInFlight = 1, time);
         await LoadAsync(rig, "Adobe", 0, Old, purged);
         var failed = 0;

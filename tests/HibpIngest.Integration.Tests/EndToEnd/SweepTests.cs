@@ -17,7 +17,7 @@ public sealed class SweepTests
     [InlineData(QueueNames.Mail)]
     public async Task Lost_messages_are_sent_again(string lost)
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
@@ -52,7 +52,7 @@ public sealed class SweepTests
     [Fact]
     public async Task Nothing_is_sent_again_while_it_may_still_come()
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
@@ -75,7 +75,7 @@ public sealed class SweepTests
     [Fact]
     public async Task A_sweep_asks_no_database_while_no_load_is_open_and_starts_zips_without_a_load()
     {
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();

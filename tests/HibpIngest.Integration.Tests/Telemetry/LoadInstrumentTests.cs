@@ -1,9 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
-using System.Reflection;
-using System.Runtime.CompilerServices;
 using HibpIngest.Accounts;
-using HibpIngest.AzureStorage;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;

@@ -62,7 +62,7 @@ public sealed class LoadTraceTests
     public async Task Messages_join_their_loads_trace_however_they_were_sent(string how)
     {
         using var spans = new CollectedSpans();
-        var clock = new ShiftedClock();
+        var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("Other.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));

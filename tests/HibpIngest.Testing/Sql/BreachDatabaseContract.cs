@@ -23,7 +23,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     private readonly List<IBreachDatabase> _opened = [];
 
     /// <summary>The clock of the databases.</summary>
-    protected StandingClock Time { get; } = new();
+    protected TestClock Time { get; } = TestClock.Standing();
 
     /// <summary>The test's database, upgraded.</summary>
     protected IBreachDatabase Database { get; private set; } = null!;

@@ -254,7 +254,7 @@ public sealed class SmtpSenderTests
     [InlineData(".", "the message", 120)]
     public async Task A_server_that_falls_silent_is_given_up(string at, string named, int seconds)
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var certificate = SmtpTestServer.CreateCertificate();
         await using var server = new SmtpTestServer
@@ -282,7 +282,7 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task A_mail_takes_no_longer_than_it_may_in_all()
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var server = new SmtpTestServer
         {
@@ -383,7 +383,7 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task A_connection_idle_for_too_long_is_not_used_again()
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         await using var server = new SmtpTestServer();
         await using var sender = new SmtpSender(Server(server, SmtpTls.None), time);
 
@@ -480,7 +480,7 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task Cancelling_after_the_message_s_end_does_not_wait_for_ever()
     {
-        var time = new ManualTime();
+        var time = TestClock.WithTimersByHand();
         using var cancel = new CancellationTokenSource();
         var silence = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var server = new SmtpTestServer

@@ -1,0 +1,126 @@
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// The clock of tests: what it is goes on only as far as a test says, so leases run out and messages grow old
+/// without waiting. By default it is the system's clock moved on, and timers are the system's; one that stands
+/// tells the same time until it is moved, and one with timers by hand runs them when it is moved past them.
+/// </summary>
+public sealed class TestClock : TimeProvider
+{
+    /// <summary>Of what is measured: some take 0 for never.</summary>
+    private static readonly TimeSpan Beginning = TimeSpan.FromDays(1);
+
+    private readonly Lock _lock = new();
+    private readonly DateTimeOffset? _standsAt;
+    private readonly bool _timersByHand;
+    private readonly List<HandTimer> _timers = [];
+    private TaskCompletionSource _armed = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private TimeSpan _moved;
+
+    /// <summary>The system's time, and its timers.</summary>
+    public TestClock()
+    {
+    }
+
+    private TestClock(DateTimeOffset? standsAt, bool timersByHand) => (_standsAt, _timersByHand) = (standsAt, timersByHand);
+
+    /// <summary>Called each time the time has been read.</summary>
+    public Action? OnRead { get; set; }
+
+    public override long TimestampFrequency => _timersByHand ? TimeSpan.TicksPerSecond : base.TimestampFrequency;
+
+    /// <summary>One whose time stands still: at the end of a leap day, with milliseconds.</summary>
+    public static TestClock Standing() => new(new DateTimeOffset(2024, 2, 29, 23, 59, 58, 123, TimeSpan.Zero), timersByHand: false);
+
+    /// <summary>One whose timers, and what is measured by it, go on only as it is moved.</summary>
+    public static TestClock WithTimersByHand() => new(standsAt: null, timersByHand: true);
+
+    public override DateTimeOffset GetUtcNow()
+    {
+        DateTimeOffset now;
+        lock (_lock)
+            now = (_standsAt ?? System.GetUtcNow()) + _moved;
+        OnRead?.Invoke();
+        return now;
+    }
+
+    public override long GetTimestamp()
+    {
+        if (!_timersByHand)
+            return base.GetTimestamp();
+        lock (_lock)
+            return (Beginning + _moved).Ticks;
+    }
+
+    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
+    {
+        if (!_timersByHand)
+            return base.CreateTimer(callback, state, dueTime, period);
+        var timer = new HandTimer(this, callback, state);
+        timer.Change(dueTime, period);
+        return timer;
+    }
+
+    public void Advance(TimeSpan by)
+    {
+        List<HandTimer> due;
+        lock (_lock)
+        {
+            _moved += by;
+            due = [.. _timers.Where(timer => timer.Due <= _moved)];
+            _timers.RemoveAll(due.Contains);
+        }
+        foreach (var timer in due)
+            timer.Run();
+    }
+
+    /// <summary>Lets so much time pass, and again for each timer set in answer to it, until the task has ended.</summary>
+    /// <param name="ended">What the time passes for.</param>
+    /// <param name="step">No timer may be set for longer: it would be waited for and never come.</param>
+    public async Task AdvanceUntilAsync(Task ended, TimeSpan step)
+    {
+        while (true)
+        {
+            Task armed;
+            lock (_lock)
+                armed = _armed.Task;
+            Advance(step);
+            if (await Task.WhenAny(ended, armed) == ended)
+                return;
+        }
+    }
+
+    private sealed class HandTimer(TestClock clock, TimerCallback callback, object? state) : ITimer
+    {
+        public TimeSpan Due { get; private set; }
+
+        public void Run() => callback(state);
+
+        public bool Change(TimeSpan dueTime, TimeSpan period)
+        {
+            lock (clock._lock)
+            {
+                clock._timers.Remove(this);
+                if (dueTime == Timeout.InfiniteTimeSpan)
+                    return true;
+                Due = clock._moved + dueTime;
+                clock._timers.Add(this);
+                clock._armed.TrySetResult();
+                clock._armed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            }
+            return true;
+        }
+
+        public void Dispose()
+        {
+            lock (clock._lock)
+                clock._timers.Remove(this);
+        }
+
+        public ValueTask DisposeAsync()
+        {
+            Dispose();
+            return ValueTask.CompletedTask;
+        }
+    }
+}
