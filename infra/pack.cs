@@ -1,5 +1,6 @@
 #:property PublishAot=false
-// Packs a published folder into the zip that Azure Functions runs: host.json and the functions' folders at its root, and the handler executable on Linux, whatever system packs it.
+// Packs a published folder into the zip that Azure Functions runs: host.json and the functions' folders at its root,
+// and the handler executable on Linux, whatever system packs it.
 //   dotnet run infra/pack.cs FOLDER ZIP
 // Zips made on Windows by other tools carry no Unix modes, and the host's file system is read-only: it could not start the handler.
 using System.Buffers.Binary;
@@ -11,10 +12,12 @@ if (args is not [var folder, var zip])
 if (!File.Exists(Path.Combine(folder, "host.json")))
     return Fail($"{folder} has no host.json: expected the output of dotnet publish src/HibpIngest.Functions");
 
-using var host = JsonDocument.Parse(File.ReadAllText(Path.Combine(folder, "host.json")), new JsonDocumentOptions { CommentHandling = JsonCommentHandling.Skip });
+using var host = JsonDocument.Parse(
+    File.ReadAllText(Path.Combine(folder, "host.json")), new JsonDocumentOptions { CommentHandling = JsonCommentHandling.Skip });
 var handler = host.RootElement.GetProperty("customHandler").GetProperty("description").GetProperty("defaultExecutablePath").GetString()!;
 if (!File.Exists(Path.Combine(folder, handler)))
-    return Fail($"host.json starts '{handler}', and {folder} has no such file: expected the output of dotnet publish src/HibpIngest.Functions");
+    return Fail(
+        $"host.json starts '{handler}', and {folder} has no such file: expected the output of dotnet publish src/HibpIngest.Functions");
 
 File.Delete(zip);
 using (var archive = ZipFile.Open(zip, ZipArchiveMode.Create))
@@ -61,7 +64,8 @@ static void SayMadeOnUnix(string zip)
             throw new InvalidDataException($"entry {i} of the zip's directory is not where it was expected");
         file.Position = position + 5;
         file.WriteByte(Unix);
-        position += header.Length + BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(28)) + BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(30))
+        position += header.Length + BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(28))
+            + BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(30))
             + BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(32));
     }
 }

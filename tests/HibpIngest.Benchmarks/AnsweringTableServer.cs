@@ -15,8 +15,13 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class AnsweringTableServer : IAsyncDisposable
 {
-    private static readonly byte[] Changed = "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"u8.ToArray();
-    private static readonly byte[] Part = "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n"u8.ToArray();
+    private static readonly byte[] Changed =
+        "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"u8.ToArray();
+    private static readonly byte[] Part =
+    [
+        .. "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"u8,
+        .. "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n"u8,
+    ];
     private static readonly byte[] End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
 
     private readonly WebApplication _app;
@@ -37,7 +42,8 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
                 lock (_kept)
                 {
                     _kept.Add(new TableRequest(context.Request.Method, context.Request.Path.Value!, context.Request.ContentType,
-                        context.Request.Headers.Accept, context.Request.Headers["Prefer"], context.Request.Headers["DataServiceVersion"], body.ToArray()));
+                        context.Request.Headers.Accept, context.Request.Headers["Prefer"], context.Request.Headers["DataServiceVersion"],
+                        body.ToArray()));
                 }
             }
             await AnswerAsync(context, body);
@@ -91,7 +97,8 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
 }
 
 /// <summary>One request as it came.</summary>
-internal sealed record TableRequest(string Method, string Path, string? ContentType, string? Accept, string? Prefer, string? DataServiceVersion, byte[] Body)
+internal sealed record TableRequest(
+    string Method, string Path, string? ContentType, string? Accept, string? Prefer, string? DataServiceVersion, byte[] Body)
 {
     /// <summary>The same for another server of the same account name.</summary>
     public TableRequest For(string from, string to)

@@ -15,7 +15,8 @@ internal static class BenchmarkLoad
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
         var blob = new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\"");
-        return await database.StartLoadAsync(new NewLoad(id, "Bench", blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
+        return await database.StartLoadAsync(
+            new NewLoad(id, "Bench", blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
     }
 
     /// <summary>Takes a load and opens its copy.</summary>
@@ -33,5 +34,6 @@ internal static class BenchmarkLoad
     }
 
     /// <summary>All batches are in.</summary>
-    public static Task FinishAsync(IBreachDatabase database, Load load) => database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
+    public static Task FinishAsync(IBreachDatabase database, Load load) =>
+        database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
 }

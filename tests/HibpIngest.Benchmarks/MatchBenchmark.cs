@@ -31,7 +31,8 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30),
                 CancellationToken.None))
                 throw new InvalidOperationException("a range was not matched");
-            Console.Error.WriteLine($"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
+            Console.Error.WriteLine(
+                $"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }
         var matched = Stopwatch.GetElapsedTime(began);
         var read = await readsOf() - before;
@@ -45,16 +46,17 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         var readAtLast = await readsOf() - before - read;
 
         var found = (await database.GetLoadAsync(load, CancellationToken.None))!;
-        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in {matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, "
-            + $"{found.Notifications.Open:N0} notifications");
+        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in "
+            + $"{matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, {found.Notifications.Open:N0} notifications");
         if (read is not { } count)
             return true;
         // Each range is one statement, which reads its rows once and the subscribers once; the server looks up
         // the subscriber of each notification that is written, for its foreign key.
         var ranges = ((rows - 1) / range) + 1;
         var allowed = rows + ((long)ranges * (people + domains)) + written;
-        Console.WriteLine($"rows read by the server's own count: {count:N0}; {rows:N0} of the load, {people + domains:N0} subscribers in each of {ranges:N0} ranges and {written:N0} looked up "
-            + $"for notifications are {allowed:N0}; then at the finish {readAtLast:N0}");
+        Console.WriteLine($"rows read by the server's own count: {count:N0}; {rows:N0} of the load, {people + domains:N0} subscribers in "
+            + $"each of {ranges:N0} ranges and {written:N0} looked up for notifications are {allowed:N0}; then at the finish "
+            + $"{readAtLast:N0}");
         return count <= allowed;
     }
 

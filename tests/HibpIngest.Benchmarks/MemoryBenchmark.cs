@@ -24,11 +24,13 @@ internal static class MemoryBenchmark
         var peaks = new Dictionary<(string Stage, long Accounts), (double Peak, double Set)>();
         foreach (var accounts in new[] { small, large })
         {
-            await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = Path.Combine(folder, $"azurite-{accounts}") }, CancellationToken.None);
+            await using var emulator = await AzuriteEmulator.StartAsync(
+                new AzuriteOptions { DataFolder = Path.Combine(folder, $"azurite-{accounts}") }, CancellationToken.None);
             var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, answering.Endpoint);
             await UploadAsync(emulator.ConnectionString, accounts);
             foreach (var stage in new[] { "ingest", "upsert" })
-                peaks[(stage, accounts)] = await RunChildAsync(stage, stage == "ingest" ? emulator.ConnectionString : connection, Path.Combine(folder, $"memory-{accounts}.db"));
+                peaks[(stage, accounts)] = await RunChildAsync(
+                    stage, stage == "ingest" ? emulator.ConnectionString : connection, Path.Combine(folder, $"memory-{accounts}.db"));
         }
 
         Console.WriteLine("| stage | accounts | peak MiB | dedupe set MiB | peak without it MiB |");
@@ -81,9 +83,11 @@ internal static class MemoryBenchmark
                 await upsert.RunAsync(1, slice.Number, token));
             rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
         }
-        var peak = File.ReadLines("/proc/self/status").First(line => line.StartsWith("VmHWM", StringComparison.Ordinal)).Split(' ', StringSplitOptions.RemoveEmptyEntries)[1];
+        var peak = File.ReadLines("/proc/self/status")
+            .First(line => line.StartsWith("VmHWM", StringComparison.Ordinal)).Split(' ', StringSplitOptions.RemoveEmptyEntries)[1];
         var set = stage == "ingest" ? SetBytes(rows) : 0;
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{rows} {double.Parse(peak, CultureInfo.InvariantCulture) / 1024} {set / 1048576.0}"));
+        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{rows} {double.Parse(peak, CultureInfo.InvariantCulture) / 1024} "
+            + $"{set / 1048576.0}"));
     }
 
     /// <summary>What the dedupe set takes for so many accounts under the same cap, by its own count of a set as full.</summary>
@@ -119,7 +123,15 @@ internal static class MemoryBenchmark
 
     private static async Task<(double Peak, double Set)> RunChildAsync(string stage, string connection, string file)
     {
-        using var child = Process.Start(new ProcessStartInfo("dotnet", [typeof(MemoryBenchmark).Assembly.Location, "memory-child", stage, connection, file]) { RedirectStandardOutput = true, UseShellExecute = false })!;
+        using var child =
+            Process.Start(
+                new ProcessStartInfo(
+                    "dotnet",
+                    [typeof(MemoryBenchmark).Assembly.Location, "memory-child", stage, connection, file])
+                {
+                    RedirectStandardOutput = true,
+                    UseShellExecute = false
+                })!;
         var output = await child.StandardOutput.ReadToEndAsync();
         await child.WaitForExitAsync();
         if (child.ExitCode != 0)

@@ -12,7 +12,8 @@ internal sealed class Pairs(int count)
     /// <param name="unit">What the rates count, in a second.</param>
     /// <param name="ceiling">One run of the ceiling: how many units it did, and the seconds.</param>
     /// <param name="ours">One run of ours.</param>
-    public async Task MeasureAsync(string stage, string unit, Func<Task<(double Units, TimeSpan Time)>> ceiling, Func<Task<(double Units, TimeSpan Time)>> ours)
+    public async Task MeasureAsync(
+        string stage, string unit, Func<Task<(double Units, TimeSpan Time)>> ceiling, Func<Task<(double Units, TimeSpan Time)>> ours)
     {
         await ceiling();
         await ours();
@@ -25,7 +26,9 @@ internal sealed class Pairs(int count)
             Console.Error.WriteLine($"{stage} {i + 1}/{count}: ceiling {rates[^1].Ceiling:N0}, ours {rates[^1].Ours:N0} {unit}/s");
         }
         var ratios = rates.Select(pair => pair.Ours / pair.Ceiling).Order().ToList();
-        _rows.Add((stage, unit, Median(rates.Select(pair => pair.Ceiling)), Median(rates.Select(pair => pair.Ours)), Median(ratios), ratios[0], ratios[^1]));
+        _rows.Add(
+            (stage, unit, Median(rates.Select(pair => pair.Ceiling)), Median(rates.Select(pair => pair.Ours)), Median(ratios), ratios[0],
+                ratios[^1]));
     }
 
     /// <summary>
@@ -37,7 +40,8 @@ internal sealed class Pairs(int count)
         Console.WriteLine($"| stage | unit | ceiling/s | ours/s | ratio, median of {count} pairs | lowest-highest |");
         Console.WriteLine("| --- | --- | ---: | ---: | ---: | ---: |");
         foreach (var row in _rows)
-            Console.WriteLine($"| {row.Stage} | {row.Unit} | {row.Ceiling:N0} | {row.Ours:N0} | {row.Ratio:F2} | {row.Lowest:F2}-{row.Highest:F2} |");
+            Console.WriteLine(
+                $"| {row.Stage} | {row.Unit} | {row.Ceiling:N0} | {row.Ours:N0} | {row.Ratio:F2} | {row.Lowest:F2}-{row.Highest:F2} |");
         return _rows.Where(row => stage is null || row.Stage == stage).Select(row => row.Ratio).DefaultIfEmpty(0).Min() >= share;
     }
 

@@ -8,16 +8,33 @@ using Microsoft.Extensions.Logging.Abstractions;
 const string Usage = """
     Measures the pipeline's stages beside their bare ceilings, in one run, as medians of ratios taken in turn.
 
-      stages [ACCOUNTS] [PAIRS]   extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is under 60% of its ceiling
-      sqlserver CONNECTION [ACCOUNTS] [PAIRS]   copy into a SQL Server (a login that may create databases) beside bare SqlBulkCopy and DataTables; exit code 1 where the copy is under 85%
-      match CONNECTION [ROWS] [PEOPLE] [DOMAINS] [RANGE]   matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in ranges of 1,000,000); exit code 1 where the
-                                  server, if it counts them, read more rows than the load once, the subscribers once a range, and the subscriber of each notification
-      removal [ACCOUNTS]          removal of a breach from the emulator, half of whose accounts are in another one too: by its rows, and by the table (default 50,000)
-      throttle [SCALE] [SLICES]   the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices in flight, or SLICES only; exit code 1 where less than 85% of what is permitted is reached,
-                                  more than 10% is refused (20% with ten processes), an entity is written more than 1.05 times, or a slice is put off
-      throttle load [ACCOUNTS]    a load under 'hibp run' against the same model (default 480,000 accounts); exit code 1 where it takes more than 1.3 times what the limits allow
-      throttle emulator [ACCOUNTS]   the same against the emulator behind a proxy that lets 400 entities a second into one domain (default 60,000); exit code 1 above 1.4 times
-      memory [SMALL] [LARGE]      peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit code 1 when it grows by more than 1.3 times
+      stages [ACCOUNTS] [PAIRS]
+          extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is
+          under 60% of its ceiling
+      sqlserver CONNECTION [ACCOUNTS] [PAIRS]
+          copy into a SQL Server (a login that may create databases) beside bare SqlBulkCopy and
+          DataTables; exit code 1 where the copy is under 85%
+      match CONNECTION [ROWS] [PEOPLE] [DOMAINS] [RANGE]
+          matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in
+          ranges of 1,000,000); exit code 1 where the server, if it counts them, read more rows than
+          the load once, the subscribers once a range, and the subscriber of each notification
+      removal [ACCOUNTS]
+          removal of a breach from the emulator, half of whose accounts are in another one too: by
+          its rows, and by the table (default 50,000)
+      throttle [SCALE] [SLICES]
+          the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices
+          in flight, or SLICES only; exit code 1 where less than 85% of what is permitted is
+          reached, more than 10% is refused (20% with ten processes), an entity is written more than
+          1.05 times, or a slice is put off
+      throttle load [ACCOUNTS]
+          a load under 'hibp run' against the same model (default 480,000 accounts); exit code 1
+          where it takes more than 1.3 times what the limits allow
+      throttle emulator [ACCOUNTS]
+          the same against the emulator behind a proxy that lets 400 entities a second into one
+          domain (default 60,000); exit code 1 above 1.4 times
+      memory [SMALL] [LARGE]
+          peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
+          code 1 when it grows by more than 1.3 times
     """;
 const double LeastShare = 0.6;
 const int ExtractTimes = 8; // extraction is so fast that a small zip measures the start of its threads
@@ -55,14 +72,17 @@ try
                 SampleBreach.Write(output, new SampleOptions { Accounts = many, Seed = 1 }, CancellationToken.None);
             var copies = await CopyBenchmark.ReadAsync(sample, many);
             var copied = new Pairs((int)Number(3, 5));
-            await SqlServerBenchmark.WithDatabaseAsync(server, connection => new SqlServerBenchmark(copies, connection).MeasureAsync(copied));
+            await SqlServerBenchmark.WithDatabaseAsync(
+                server, connection => new SqlServerBenchmark(copies, connection).MeasureAsync(copied));
             return copied.Print(0.85, "copy") ? 0 : 1;
         case ["match", var server, ..]:
             var within = true;
             await SqlServerBenchmark.WithDatabaseAsync(server, async connection =>
             {
                 await using var database = SqlServerBreachDatabase.Open(connection, TimeProvider.System, NullLoggerFactory.Instance);
-                within = await new MatchBenchmark(database, (int)Number(2, 10_000_000), (int)Number(3, 100_000), (int)Number(4, 5_000), (int)Number(5, new PipelineOptions().MatchRows)).RunAsync(() => SqlServerBenchmark.RowsReadAsync(connection));
+                within =
+                    await new MatchBenchmark(database, (int)Number(2, 10_000_000), (int)Number(3, 100_000), (int)Number(4, 5_000),
+                        (int)Number(5, new PipelineOptions().MatchRows)).RunAsync(() => SqlServerBenchmark.RowsReadAsync(connection));
             });
             return within ? 0 : 1;
         case ["removal", ..]:
@@ -72,7 +92,8 @@ try
             await RemovalBenchmark.RunAsync(await CopyBenchmark.ReadAsync(loaded, (int)Number(1, 50_000)), folder);
             return 0;
         case ["throttle", "load", ..]:
-            return await new ThrottledLoad(folder).RunAsync((int)Number(2, 480_000), new TableLimits(), answersWrites: true, most: 1.3) ? 0 : 1;
+            return await new ThrottledLoad(folder).RunAsync((int)Number(2, 480_000), new TableLimits(), answersWrites: true, most: 1.3)
+                ? 0 : 1;
         case ["throttle", "emulator", ..]:
             var oneDomain = new TableLimits { PartitionRate = 400, OnlyPartition = ThrottledRows.Hot };
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 60_000), oneDomain, answersWrites: false, most: 1.4) ? 0 : 1;

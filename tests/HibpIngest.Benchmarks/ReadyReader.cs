@@ -62,11 +62,13 @@ internal sealed class ReadyReader(string[] columns, List<(string Alias, string D
 
     public override byte GetByte(int ordinal) => throw new NotSupportedException();
 
-    public override long GetBytes(int ordinal, long dataOffset, byte[]? buffer, int bufferOffset, int length) => throw new NotSupportedException();
+    public override long GetBytes(int ordinal, long dataOffset, byte[]? buffer, int bufferOffset, int length) =>
+        throw new NotSupportedException();
 
     public override char GetChar(int ordinal) => throw new NotSupportedException();
 
-    public override long GetChars(int ordinal, long dataOffset, char[]? buffer, int bufferOffset, int length) => throw new NotSupportedException();
+    public override long GetChars(int ordinal, long dataOffset, char[]? buffer, int bufferOffset, int length) =>
+        throw new NotSupportedException();
 
     public override DateTime GetDateTime(int ordinal) => throw new NotSupportedException();
 

@@ -73,7 +73,8 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
             var read = Convert.ToInt64(
                 await ScalarAsync(
                     connection,
-                    $"SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"),
+                    "SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM "
+                    + $"pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"),
                 CultureInfo.InvariantCulture);
             if (read == before)
                 return read;
@@ -124,7 +125,8 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         {
             table.Clear();
             for (var i = 0; i < batch.Count; i++)
-                table.Rows.Add(load, batch.FirstPosition + i, Encoding.ASCII.GetString(batch.Alias(i)), Encoding.ASCII.GetString(batch.Domain(i)));
+                table.Rows.Add(
+                    load, batch.FirstPosition + i, Encoding.ASCII.GetString(batch.Alias(i)), Encoding.ASCII.GetString(batch.Domain(i)));
             copy.WriteToServer(table);
         }
         return (_rows, Stopwatch.GetElapsedTime(began));
@@ -139,7 +141,9 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
 
     private SqlBulkCopy Bare()
     {
-        var copy = new SqlBulkCopy(connectionString) { DestinationTableName = "dbo.rows", BatchSize = LoadSettings.DefaultBatchRows, BulkCopyTimeout = 600 };
+        var copy = new SqlBulkCopy(
+            connectionString)
+        { DestinationTableName = "dbo.rows", BatchSize = LoadSettings.DefaultBatchRows, BulkCopyTimeout = 600 };
         foreach (var column in Columns)
             copy.ColumnMappings.Add(column, column);
         return copy;

@@ -33,20 +33,24 @@ internal sealed class ThrottleBenchmark(string folder)
     /// <param name="only">Only with so many in flight; null: all.</param>
     public async Task<bool> RunAsync(int scale, int? only = null)
     {
-        Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | written / entities | put off |");
+        Console.WriteLine("| slices in flight | processes | refusals | slices x rows | s | bound s | of the permitted rate | refused | "
+            + "written / entities | put off |");
         Console.WriteLine("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         var within = true;
         // Not of interest here: how long a process takes that has just been started.
         await MeasureAsync(inFlight: 2, slices: 4, sliceRows: 2_000, new TableLimits());
-        foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) }.Where(row => only is null || row.Item1 == only))
+        foreach (var (inFlight, slices, rows) in new[] { (1, 15, 10_000), (24, 48, 10_000), (240, 240, 4_000) }.Where(
+            row => only is null || row.Item1 == only))
         {
             foreach (var (name, delay) in new[] { ("immediate", TimeSpan.Zero), ("after 500 ms", TimeSpan.FromMilliseconds(500)) })
             {
                 var result = await MeasureAsync(inFlight, slices * scale, rows, new TableLimits { RefusalLatency = delay });
                 Console.WriteLine(string.Create(
                     CultureInfo.InvariantCulture,
-                    $"| {inFlight} | {Processes(inFlight)} | {name} | {slices * scale} x {rows:N0} | {result.Seconds:F1} | {result.Bound:F1} | {result.Rate:P1} | {result.Refused:P1} | {result.Written:F3} | {result.PutOff} |"));
-                within &= result.Rate >= LeastRate && result.Refused < (Processes(inFlight) > 1 ? 0.2 : 0.1) && result.Written <= MostWritten && result.PutOff == 0;
+                    $"| {inFlight} | {Processes(inFlight)} | {name} | {slices * scale} x {rows:N0} | {result.Seconds:F1} | "
+                    + $"{result.Bound:F1} | {result.Rate:P1} | {result.Refused:P1} | {result.Written:F3} | {result.PutOff} |"));
+                within &= result.Rate >= LeastRate && result.Refused < (Processes(inFlight) > 1 ? 0.2 : 0.1)
+                    && result.Written <= MostWritten && result.PutOff == 0;
             }
         }
         return within;
@@ -94,18 +98,22 @@ internal sealed class ThrottleBenchmark(string folder)
         var done = await first.GetLoadAsync(load.Id, CancellationToken.None);
         if (done!.Slices.Done != slices || done.Entities != rows)
             throw new InvalidOperationException($"{done.Slices.Done} of {slices} slices are done, with {done.Entities} of {rows} entities");
-        return new ThrottleResult(seconds, ThrottledRows.Bound(rows, limits), (double)server.Refusals / (server.Refusals + server.Transactions), (double)server.Accepted / rows, putOff);
+        return new ThrottleResult(
+            seconds, ThrottledRows.Bound(rows, limits), (double)server.Refusals / (server.Refusals + server.Transactions),
+            (double)server.Accepted / rows, putOff);
     }
 
     /// <summary>For whoever waits.</summary>
     private static void Tell(ThrottlingTableServer server, TimeSpan elapsed) => Console.Error.WriteLine(string.Create(
         CultureInfo.InvariantCulture,
-        $"{elapsed.TotalSeconds:F0} s: {server.Accepted:N0} entities, {server.AcceptedHot:N0} of them in the hot partition; {server.Transactions:N0} writes done, {server.Refusals:N0} refused"));
+        $"{elapsed.TotalSeconds:F0} s: {server.Accepted:N0} entities, {server.AcceptedHot:N0} of them in the hot partition; "
+        + $"{server.Transactions:N0} writes done, {server.Refusals:N0} refused"));
 
     private static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
 
     private static string Connection(string server) => UpsertBenchmark.Redirect(
-        $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
+        $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
+        + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
 
     private PipelineContext Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
     {

@@ -24,15 +24,24 @@ internal sealed class ThrottledLoad(string folder)
     public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double most)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
-        var table = new Uri(emulator.ConnectionString.Split(';').First(part => part.StartsWith("TableEndpoint=", StringComparison.Ordinal))["TableEndpoint=".Length..]);
+        var table = new Uri(
+            emulator.ConnectionString.Split(';').First(part => part.StartsWith("TableEndpoint=", StringComparison.Ordinal))[
+                "TableEndpoint=".Length..]);
         await using var server = await ThrottlingTableServer.StartAsync(limits, table, answersWrites);
         var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, server.Endpoint);
         var file = Path.Combine(folder, "hibp.db");
         var zip = Path.Combine(folder, "Throttled.zip");
         await WriteAsync(zip, accounts);
 
-        var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), "run"]) { WorkingDirectory = folder, RedirectStandardError = true, UseShellExecute = false };
-        (start.Environment["HIBP_STORAGE"], start.Environment["HIBP_DATABASE"], start.Environment["HIBP_MAIL"]) = (connection, file, $"pickup:{folder}/mail");
+        var start =
+            new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), "run"])
+            {
+                WorkingDirectory = folder,
+                RedirectStandardError = true,
+                UseShellExecute = false
+            };
+        (start.Environment["HIBP_STORAGE"], start.Environment["HIBP_DATABASE"], start.Environment["HIBP_MAIL"]) =
+            (connection, file, $"pickup:{folder}/mail");
         using var host = Process.Start(start)!;
         var putOff = 0;
         host.ErrorDataReceived += (_, line) =>
@@ -58,8 +67,10 @@ internal sealed class ThrottledLoad(string folder)
             Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
             Console.WriteLine(string.Create(
                 CultureInfo.InvariantCulture,
-                $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | {(double)server.Refusals / (server.Refusals + server.Transactions):P1} | {written:F3} | {putOff} |"));
-            return load.State == LoadState.Done && load.Entities == accounts && seconds <= most * bound && written is >= 1 and <= MostWritten && putOff == 0;
+                $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "
+                + $"{(double)server.Refusals / (server.Refusals + server.Transactions):P1} | {written:F3} | {putOff} |"));
+            return load.State == LoadState.Done && load.Entities == accounts && seconds <= most * bound
+                && written is >= 1 and <= MostWritten && putOff == 0;
         }
         finally
         {

@@ -20,7 +20,8 @@ internal static class ThrottledRows
             return (alias, Encoding.ASCII.GetBytes(Hot));
         // Evenly spread, and the same each time.
         var spread = unchecked((uint)index * 2654435769u) / (double)uint.MaxValue;
-        return (alias, Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"d{(int)Math.Pow(Domains, spread)}.example.org")));
+        return (
+            alias, Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"d{(int)Math.Pow(Domains, spread)}.example.org")));
     }
 
     /// <summary>Seconds that so many of them take at least.</summary>

@@ -48,14 +48,16 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     private const string PartHead = "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
     private const string Busy = """{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"0:The server is busy."}}}""";
     private const string Done = PartHead + "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n";
-    private const string Refused = PartHead + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json;odata=minimalmetadata\r\n\r\n" + Busy + "\r\n";
+    private const string Refused = PartHead + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
+        + "application/json;odata=minimalmetadata\r\n\r\n" + Busy + "\r\n";
     private const string End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n";
 
     private readonly WebApplication _app;
     private readonly TableLimits _limits;
     private readonly Uri? _upstream;
     private readonly bool _answersWrites;
-    private readonly HttpClient _http = new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
+    private readonly HttpClient _http =
+        new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
     private readonly ConcurrentDictionary<string, Bucket> _partitions = new();
     private readonly Bucket _account;
     private long _accepted;
@@ -136,7 +138,8 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             return;
         }
         await Task.Delay(_limits.Latency);
-        await AnswerAsync(context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
+        await AnswerAsync(
+            context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
     }
 
     private bool Take(string partition, int entities)
@@ -179,8 +182,10 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         }
         var target = context.Request;
         // The parts of a transaction name the server too.
-        var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
-        var address = $"{_upstream.GetLeftPart(UriPartial.Authority)}{target.HttpContext.Features.Get<Microsoft.AspNetCore.Http.Features.IHttpRequestFeature>()!.RawTarget}";
+        var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(
+            Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
+        var asked = target.HttpContext.Features.Get<Microsoft.AspNetCore.Http.Features.IHttpRequestFeature>()!;
+        var address = $"{_upstream.GetLeftPart(UriPartial.Authority)}{asked.RawTarget}";
         using var request = new HttpRequestMessage(new HttpMethod(target.Method), address);
         if (target.ContentLength is not null || body.Length > 0)
             request.Content = new ByteArrayContent(text);

@@ -48,7 +48,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     {
         var database = SqliteBreachDatabase.Open(Path.Combine(folder, "upsert.db"), TimeProvider.System);
         var bench = new UpsertBenchmark(
-            database, await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None), await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None), folder);
+            database, await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None),
+            await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None), folder);
         await bench.CopyAsync(batches);
         return bench;
     }
@@ -56,7 +57,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     public Task MeasureAsync(Pairs pairs, int count)
     {
         if (_slices.Count < (count + 1) * SlicesEachTime)
-            throw new InvalidOperationException($"{(count + 1) * SlicesEachTime} slices are needed, there are {_slices.Count}: give more accounts");
+            throw new InvalidOperationException(
+                $"{(count + 1) * SlicesEachTime} slices are needed, there are {_slices.Count}: give more accounts");
         return pairs.MeasureAsync("upsert", "entity", SendBareAsync, UpsertAsync);
     }
 
@@ -84,7 +86,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         {
             var before = answering.Kept.Count;
             await RunSlicesAsync(context, first);
-            var requests = answering.Kept.Skip(before).Select(request => request.For(answering.Endpoint["http://".Length..], TableHost(_theirs.ConnectionString))).ToList();
+            var requests = answering.Kept.Skip(before)
+                .Select(request => request.For(answering.Endpoint["http://".Length..], TableHost(_theirs.ConnectionString))).ToList();
             _kept.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
@@ -116,17 +119,22 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         var key = Convert.FromBase64String(settings["AccountKey"]);
         var server = new Uri(settings["TableEndpoint"]).GetLeftPart(UriPartial.Authority);
         var began = Stopwatch.GetTimestamp();
-        await Parallel.ForEachAsync(requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight }, async (kept, token) =>
+        await Parallel.ForEachAsync(
+            requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight }, async (kept, token) =>
         {
-            using var request = new HttpRequestMessage(new HttpMethod(kept.Method), server + kept.Path) { Content = new ByteArrayContent(kept.Body) };
+            using var request =
+                new HttpRequestMessage(new HttpMethod(kept.Method), server + kept.Path) { Content = new ByteArrayContent(kept.Body) };
             if (kept.ContentType is not null)
                 request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(kept.ContentType);
             var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
             var signature = HMACSHA256.HashData(key, Encoding.UTF8.GetBytes($"{date}\n/{settings["AccountName"]}{kept.Path}"));
-            request.Headers.TryAddWithoutValidation("Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
+            request.Headers.TryAddWithoutValidation(
+                "Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
             request.Headers.Add("x-ms-date", date);
             request.Headers.Add("x-ms-version", "2019-02-02");
-            foreach (var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer), ("DataServiceVersion", kept.DataServiceVersion) })
+            foreach (
+                var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer),
+                    ("DataServiceVersion", kept.DataServiceVersion) })
             {
                 if (value is not null)
                     request.Headers.TryAddWithoutValidation(name, value);
@@ -166,5 +174,6 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private static string TableHost(string connection) => new Uri(Settings(connection)["TableEndpoint"]).Authority;
 
     private static Dictionary<string, string> Settings(string connection) =>
-        connection.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+        connection.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(
+            pair => pair[0], pair => pair[1]);
 }

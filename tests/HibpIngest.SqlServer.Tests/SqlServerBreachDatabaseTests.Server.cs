@@ -25,11 +25,13 @@ public sealed partial class SqlServerBreachDatabaseTests
         await using (var alter = new SqlCommand("ALTER TABLE dbo.rows ADD CONSTRAINT held CHECK (position > 0)", holder, holding))
             await alter.ExecuteNonQueryAsync();
         using var logs = new Watching(1600, holding.Rollback);
-        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions { CopyTimeout = TimeSpan.FromSeconds(1) });
+        await using var slow = SqlServerBreachDatabase.Open(
+            ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions { CopyTimeout = TimeSpan.FromSeconds(1) });
 
         var slices = await slow.CommitBatchAsync(load.Id, Me, Many(1, Rows), 10_000, new LoadCheckpoint(), false, Lease, None);
         Assert.Equal([(1, 1L, 10_000L), (2, 10_001L, 20_000L)], slices.Select(slice => (slice.Number, slice.First, slice.Last)));
-        Assert.Equal([$"load {load.Id}: a copy of 20000 rows ran out of time; its batch is copied again in pieces of 10000 rows, and so are those after it"], logs.Lines);
+        Assert.Equal([$"load {load.Id}: a copy of 20000 rows ran out of time; its batch is copied again in pieces of 10000 rows, and so "
+            + "are those after it"], logs.Lines);
         await HoldsAsync(load.Id, Rows);
     }
 
@@ -75,16 +77,19 @@ public sealed partial class SqlServerBreachDatabaseTests
         await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
         var copies = new List<int>();
         var stuck = true;
-        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
-        {
-            BeforeCopy = rows =>
+        await using var slow = SqlServerBreachDatabase.Open(
+            ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
             {
-                copies.Add(rows);
-                if (stuck)
-                    throw DriverErrors.Invalid("Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
-            },
-        });
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None));
+                BeforeCopy = rows =>
+                {
+                    copies.Add(rows);
+                    if (stuck)
+                        throw DriverErrors.Invalid(
+                            "Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
+                },
+            });
+        await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None));
         Assert.Equal([3_000, 1_500, 1_000], copies);
         Assert.Equal((0, 0), (await CountAsync("rows"), (await Database.GetLoadAsync(load.Id, None))!.LastPosition));
         stuck = false;
@@ -114,12 +119,14 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.All(logs.Lines, line => Assert.Contains("SQL Server error 40501; tried again in", line, StringComparison.Ordinal));
         Assert.Equal(2, logs.Lines.Count);
 
-        await using var down = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
-        {
-            RetryFor = TimeSpan.FromMilliseconds(300),
-            BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
-        });
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.CommitBatchAsync(load.Id, Me, Many(3_001, 10), 10_000, new LoadCheckpoint(), false, Lease, None));
+        await using var down = SqlServerBreachDatabase.Open(
+            ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
+            {
+                RetryFor = TimeSpan.FromMilliseconds(300),
+                BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
+            });
+        await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => down.CommitBatchAsync(load.Id, Me, Many(3_001, 10), 10_000, new LoadCheckpoint(), false, Lease, None));
         await HoldsAsync(load.Id, 3_000);
     }
 
@@ -131,11 +138,14 @@ public sealed partial class SqlServerBreachDatabaseTests
         foreach (var (first, count) in new[] { (1, 2_500), (2_501, 3) })
         {
             var slices = await Database.CommitBatchAsync(load.Id, Me, Many(first, count), 1, new LoadCheckpoint(), false, Lease, None);
-            Assert.Equal(Enumerable.Range(first, count).Select(i => (i, (long)i, (long)i, 1)), slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+            Assert.Equal(
+                Enumerable.Range(first, count)
+                .Select(i => (i, (long)i, (long)i, 1)), slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
         }
         Assert.Equal(
             Enumerable.Range(1, 2_503).Select(i => (i, (long)i, (long)i, 1)),
-            (await Database.ListSlicesAsync(load.Id, failedOnly: false, None)).Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+            (await Database.ListSlicesAsync(load.Id, failedOnly: false, None)).Select(
+                slice => (slice.Number, slice.First, slice.Last, slice.Count)));
     }
 
     [Fact]
@@ -145,7 +155,8 @@ public sealed partial class SqlServerBreachDatabaseTests
         await using var copying = new SqlConnection(ConnectionTo(MainDatabase));
         await copying.OpenAsync();
         await using var transaction = copying.BeginTransaction();
-        await using (var insert = new SqlCommand("UPDATE dbo.loads SET last_position = 5; INSERT INTO dbo.rows VALUES (1, 5, 'a', 'b.org')", copying, transaction))
+        await using (var insert = new SqlCommand(
+            "UPDATE dbo.loads SET last_position = 5; INSERT INTO dbo.rows VALUES (1, 5, 'a', 'b.org')", copying, transaction))
             await insert.ExecuteNonQueryAsync();
         var read = new AccountBatch(10);
         await Database.ReadRowsAsync(load.Id, 1, 10, read, None).WaitAsync(TimeSpan.FromSeconds(20));
@@ -174,8 +185,11 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task A_database_that_is_not_there_and_a_password_that_is_wrong_are_refused()
     {
         const string Secret = "wrong-Passw0rd";
-        await using var nothing = SqlServerBreachDatabase.Open(TestServer.ConnectionTo("hibp_test_nothing"), Time, NullLoggerFactory.Instance);
-        Assert.Contains("no such database", (await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None))).Message, StringComparison.Ordinal);
+        await using var nothing = SqlServerBreachDatabase.Open(
+            TestServer.ConnectionTo("hibp_test_nothing"), Time, NullLoggerFactory.Instance);
+        Assert.Contains(
+            "no such database", (await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None))).Message,
+            StringComparison.Ordinal);
         var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { Password = Secret };
         await using var wrong = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
         var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.GetSchemaVersionAsync(None));
@@ -186,9 +200,13 @@ public sealed partial class SqlServerBreachDatabaseTests
     [Fact]
     public async Task A_certificate_that_nobody_vouches_for_is_refused()
     {
-        var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { TrustServerCertificate = false, Encrypt = SqlConnectionEncryptOption.Mandatory };
+        var settings = new SqlConnectionStringBuilder(
+            ConnectionTo(MainDatabase))
+        { TrustServerCertificate = false, Encrypt = SqlConnectionEncryptOption.Mandatory };
         await using var database = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
-        Assert.Contains("certificate", (await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None))).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "certificate", (await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None))).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -201,11 +219,14 @@ public sealed partial class SqlServerBreachDatabaseTests
         {
             await ExecuteAsync($"CREATE USER {login} FOR LOGIN {login}");
             await ExecuteAsync($"ALTER ROLE hibp_app ADD MEMBER {login}");
-            var connection = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { UserID = login, Password = password }.ConnectionString;
+            var connection =
+                new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { UserID = login, Password = password }.ConnectionString;
             await using var app = SqlServerBreachDatabase.Open(connection, Time, NullLoggerFactory.Instance);
             await EverythingAsync(app);
 
-            foreach (var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)", "DELETE FROM dbo.hibp_schema", "UPDATE dbo.rows SET alias = 'x'" })
+            foreach (
+                var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)",
+                    "DELETE FROM dbo.hibp_schema", "UPDATE dbo.rows SET alias = 'x'" })
             {
                 await using var plain = new SqlConnection(connection);
                 await plain.OpenAsync();
@@ -224,7 +245,8 @@ public sealed partial class SqlServerBreachDatabaseTests
     [Fact]
     public async Task The_servers_clock_counts_and_not_this_machines()
     {
-        await using var byServer = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), TimeProvider.System, NullLoggerFactory.Instance);
+        await using var byServer = SqlServerBreachDatabase.Open(
+            ConnectionTo(MainDatabase), TimeProvider.System, NullLoggerFactory.Instance);
         var load = await byServer.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, null, None);
         var serversNow = new DateTimeOffset((DateTime)TestServer.Scalar(NameOf(MainDatabase), "SELECT SYSUTCDATETIME()")!, TimeSpan.Zero);
         Assert.InRange(serversNow - load.StartedAt, TimeSpan.FromMilliseconds(-1), TimeSpan.FromMinutes(1));
@@ -257,7 +279,8 @@ public sealed partial class SqlServerBreachDatabaseTests
         var load = await app.RestartLoadAsync(first.Id, Settings, None);
         Assert.True(await app.TryTakeLoadAsync(load.Id, Me, Lease, None));
         Assert.True(await app.RenewLoadAsync(load.Id, Me, Lease, None));
-        var slices = await app.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(7)), SliceRows, new LoadCheckpoint(), duplicatesPossible: true, Lease, None);
+        var slices = await app.CommitBatchAsync(
+            load.Id, Me, Batch(1, Numbered(7)), SliceRows, new LoadCheckpoint(), duplicatesPossible: true, Lease, None);
         await app.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
         await app.ReleaseLoadAsync(load.Id, Me, None);
         await app.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
@@ -327,7 +350,8 @@ public sealed partial class SqlServerBreachDatabaseTests
 
         public bool IsEnabled(LogLevel logLevel) => true;
 
-        public void Log<TState>(LogLevel logLevel, EventId id, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel, EventId id, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             if (id.Id != eventId)
                 return;

@@ -18,18 +18,28 @@ public sealed partial class SqlServerBreachDatabaseTests
         """
         INSERT INTO dbo.store_identity VALUES (1, '0f0e0d0c-0b0a-0908-0706-050403020100', 1, 1);
         UPDATE dbo.breach_ids SET highest = 3, loads_removed = 1;
-        INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at) VALUES (N'ADOBE', N'Adobe', 2, N'{"Title":"Adobe Systems","IsVerified":true}', 0, '2024-01-02');
-        INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at) VALUES (N'BROKEN', N'Broken', NULL, N'{}', 1, NULL);
-        INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, accounts, last_position, batches, slices, ingest_complete, started_at)
-        SELECT breach_key, N'Adobe.zip', N'"1"', CAST(0x01 AS binary(32)), 1, 'done', N'{settings}', N'{}', 4, 4, 1, 1, 1, '2024-01-01' FROM dbo.breaches WHERE id = 2;
-        INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, accounts, last_position, batches, slices, ingest_complete, started_at)
-        SELECT breach_key, N'Adobe.2.zip', N'"2"', CAST(0x02 AS binary(32)), 1, 'held', N'{settings}', N'{}', 4, 4, 1, 1, 1, '2024-01-01' FROM dbo.breaches WHERE id = 2;
+        INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at)
+            VALUES (N'ADOBE', N'Adobe', 2, N'{"Title":"Adobe Systems","IsVerified":true}', 0, '2024-01-02');
+        INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at)
+            VALUES (N'BROKEN', N'Broken', NULL, N'{}', 1, NULL);
+        INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, accounts, last_position,
+            batches, slices, ingest_complete, started_at)
+        SELECT breach_key, N'Adobe.zip', N'"1"', CAST(0x01 AS binary(32)), 1, 'done', N'{settings}', N'{}', 4, 4, 1, 1, 1, '2024-01-01'
+            FROM dbo.breaches WHERE id = 2;
+        INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, accounts, last_position,
+            batches, slices, ingest_complete, started_at)
+        SELECT breach_key, N'Adobe.2.zip', N'"2"', CAST(0x02 AS binary(32)), 1, 'held', N'{settings}', N'{}', 4, 4, 1, 1, 1, '2024-01-01'
+            FROM dbo.breaches WHERE id = 2;
         INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, failed_in, error, settings, checkpoint_json, started_at)
-        SELECT breach_key, N'Broken.zip', N'"3"', CAST(0x03 AS binary(32)), 1, 'failed', 'ingesting', N'no zip', N'{settings}', N'{}', '2024-01-01' FROM dbo.breaches WHERE name = N'Broken';
-        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since) VALUES (1, 1, 1, 4, 4, 'done', 4, '2024-01-01');
-        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since) VALUES (2, 1, 1, 4, 4, 'done', 4, '2024-01-01');
+        SELECT breach_key, N'Broken.zip', N'"3"', CAST(0x03 AS binary(32)), 1, 'failed', 'ingesting', N'no zip', N'{settings}', N'{}',
+            '2024-01-01' FROM dbo.breaches WHERE name = N'Broken';
+        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since)
+            VALUES (1, 1, 1, 4, 4, 'done', 4, '2024-01-01');
+        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since)
+            VALUES (2, 1, 1, 4, 4, 'done', 4, '2024-01-01');
         INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias) VALUES (N'a@example.com', N'', 'example.com', 'a');
-        INSERT INTO dbo.notifications (breach, subscriber, load_id, number, accounts, state) SELECT breach, 1, id, 1, 1, 'open' FROM dbo.loads WHERE id = 2;
+        INSERT INTO dbo.notifications (breach, subscriber, load_id, number, accounts, state)
+            SELECT breach, 1, id, 1, 1, 'open' FROM dbo.loads WHERE id = 2;
         """;
 
     [Fact]
@@ -40,7 +50,8 @@ public sealed partial class SqlServerBreachDatabaseTests
         {
             if (batch.Contains("dbo.hibp_schema", StringComparison.Ordinal))
             {
-                TestServer.Execute(name, "CREATE TABLE dbo.hibp_schema (version int NOT NULL CONSTRAINT hibp_schema_key PRIMARY KEY, applied_at datetime2(3) NOT NULL)");
+                TestServer.Execute(name, "CREATE TABLE dbo.hibp_schema (version int NOT NULL CONSTRAINT hibp_schema_key PRIMARY KEY, "
+                    + "applied_at datetime2(3) NOT NULL)");
                 TestServer.Execute(name, "INSERT INTO dbo.hibp_schema VALUES (1, '2024-01-01')");
             }
             TestServer.Execute(name, batch);
@@ -56,7 +67,9 @@ public sealed partial class SqlServerBreachDatabaseTests
 
         Assert.Equal(new StoreIds(3, 3), await database.GetHighestIdsAsync(None));
         var loads = await database.ListLoadsAsync(null, None);
-        Assert.Equal([(1L, 2, LoadState.Done), (2L, 2, LoadState.Held), (3L, 0, LoadState.Failed)], loads.Select(load => (load.Id, load.Mark, load.State)));
+        Assert.Equal(
+            [(1L, 2, LoadState.Done), (2L, 2, LoadState.Held), (3L, 0, LoadState.Failed)], loads.Select(
+                load => (load.Id, load.Mark, load.State)));
         Assert.Equal([true, true, false], loads.Select(load => load.PublishedAt is not null));
         Assert.Equal((4L, 4L, 1), (loads[1].Accounts, loads[1].Entities, loads[1].Notifications.Open));
         var breach = (await database.GetBreachAsync("adobe", None))!;
@@ -72,7 +85,13 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task A_copy_that_ends_gives_its_connection_back()
     {
         var load = await StartAsync();
-        var single = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { MaxPoolSize = 1, ConnectTimeout = 5, ApplicationName = $"single {Guid.NewGuid():N}" }.ConnectionString;
+        var single =
+            new SqlConnectionStringBuilder(ConnectionTo(MainDatabase))
+            {
+                MaxPoolSize = 1,
+                ConnectTimeout = 5,
+                ApplicationName = $"single {Guid.NewGuid():N}"
+            }.ConnectionString;
         await using var database = SqlServerBreachDatabase.Open(single, Time, NullLoggerFactory.Instance);
         Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, None));
         await using (var copy = await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, 1, SliceRows, Lease), None))

@@ -9,19 +9,24 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
 {
     private readonly Dictionary<string, string> _databases = [];
 
-    protected override IBreachDatabase Open(string database, TimeProvider time) => SqlServerBreachDatabase.Open(ConnectionTo(database), time, NullLoggerFactory.Instance);
+    protected override IBreachDatabase Open(string database, TimeProvider time) =>
+        SqlServerBreachDatabase.Open(ConnectionTo(database), time, NullLoggerFactory.Instance);
 
     // Inserts fail by a constraint, for SqlBulkCopy fires no triggers. The tables are empty when the contract asks for it.
-    protected override Task FailInsertsAsync(string table) => ExecuteAsync($"ALTER TABLE dbo.{table} ADD CONSTRAINT fail_{table} CHECK (1 = 0)");
+    protected override Task FailInsertsAsync(string table) =>
+        ExecuteAsync($"ALTER TABLE dbo.{table} ADD CONSTRAINT fail_{table} CHECK (1 = 0)");
 
     protected override Task MendInsertsAsync(string table) => ExecuteAsync($"ALTER TABLE dbo.{table} DROP CONSTRAINT fail_{table}");
 
-    protected override Task SetSchemaVersionAsync(int version) => ExecuteAsync($"INSERT INTO dbo.hibp_schema (version, applied_at) VALUES ({version}, SYSUTCDATETIME())");
+    protected override Task SetSchemaVersionAsync(int version) =>
+        ExecuteAsync($"INSERT INTO dbo.hibp_schema (version, applied_at) VALUES ({version}, SYSUTCDATETIME())");
 
     protected override Task LeaseSliceAsync(long load, int slice, DateTimeOffset until) =>
-        ExecuteAsync($"UPDATE dbo.slices SET owner = N'{Other}', lease_expires_at = '{until.UtcDateTime:yyyy-MM-ddTHH:mm:ss.fff}' WHERE load_id = {load} AND number = {slice}");
+        ExecuteAsync($"UPDATE dbo.slices SET owner = N'{Other}', lease_expires_at = '{until.UtcDateTime:yyyy-MM-ddTHH:mm:ss.fff}' WHERE "
+            + $"load_id = {load} AND number = {slice}");
 
-    protected override Task<long> CountAsync(string table) => Task.FromResult(Convert.ToInt64(TestServer.Scalar(NameOf(MainDatabase), $"SELECT COUNT_BIG(*) FROM dbo.{table}")));
+    protected override Task<long> CountAsync(string table) =>
+        Task.FromResult(Convert.ToInt64(TestServer.Scalar(NameOf(MainDatabase), $"SELECT COUNT_BIG(*) FROM dbo.{table}")));
 
     public override async Task DisposeAsync()
     {

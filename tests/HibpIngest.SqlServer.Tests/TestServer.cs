@@ -8,16 +8,19 @@ internal static class TestServer
 {
     private static readonly string Connection = Environment.GetEnvironmentVariable("HIBP_TEST_SQLSERVER") is { Length: > 0 } connection
         ? connection
-        : throw new InvalidOperationException("HIBP_TEST_SQLSERVER is expected to hold the connection string of a server on which databases may be created and dropped");
+        : throw new InvalidOperationException(
+            "HIBP_TEST_SQLSERVER is expected to hold the connection string of a server on which databases may be created and dropped");
 
     /// <summary>The connection string of a database on it.</summary>
-    public static string ConnectionTo(string database) => new SqlConnectionStringBuilder(Connection) { InitialCatalog = database }.ConnectionString;
+    public static string ConnectionTo(string database) =>
+        new SqlConnectionStringBuilder(Connection) { InitialCatalog = database }.ConnectionString;
 
     /// <summary>A proxy before it.</summary>
     public static TdsProxy Proxy()
     {
         var server = new SqlConnectionStringBuilder(Connection).DataSource.Split(',');
-        return new TdsProxy(server[0].Replace("tcp:", "", StringComparison.OrdinalIgnoreCase), server.Length > 1 ? int.Parse(server[1]) : 1433);
+        return new TdsProxy(
+            server[0].Replace("tcp:", "", StringComparison.OrdinalIgnoreCase), server.Length > 1 ? int.Parse(server[1]) : 1433);
     }
 
     /// <summary>Makes an empty database; returns its name.</summary>
@@ -49,7 +52,8 @@ internal static class TestServer
     }
 
     /// <summary>A server that speaks T-SQL and is another's: some of what SQL Server does can't be asked of it.</summary>
-    public static bool IsBabelfish { get; } = Scalar("master", "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is string;
+    public static bool IsBabelfish { get; } =
+        Scalar("master", "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is string;
 
     public static void Execute(string database, string sql) => Scalar(database, sql);
 

@@ -6,5 +6,6 @@ namespace HibpIngest.Testing;
 internal static class RepositoryFile
 {
     /// <summary>The full path of one.</summary>
-    public static string Path(string path) => RepositoryFolder.Find(path) ?? throw new InvalidOperationException($"the tests run in a folder below {path}");
+    public static string Path(string path) =>
+        RepositoryFolder.Find(path) ?? throw new InvalidOperationException($"the tests run in a folder below {path}");
 }

@@ -1,6 +1,9 @@
 namespace Microsoft.SqlServer.Server;
 
-/// <summary>Marks a user-defined type. Microsoft.Data.SqlClient looks for it on each value it is given; user-defined types are not used here.</summary>
+/// <summary>
+/// Marks a user-defined type. Microsoft.Data.SqlClient looks for it on each value it is given; user-defined types are
+/// not used here.
+/// </summary>
 [AttributeUsage(AttributeTargets.Class | AttributeTargets.Struct, AllowMultiple = false)]
 public sealed class SqlUserDefinedTypeAttribute(Format format) : Attribute
 {

@@ -11,9 +11,12 @@ public sealed class FunctionsPipelineTests
     {
         var zip = RepositoryFile.Path("samples/Contoso.zip");
         var accounts = await AcceptanceContract.ExtractAsync(zip);
-        var subscribers = (await File.ReadAllLinesAsync(RepositoryFile.Path("samples/subscribers.csv"))).Skip(1).Select(line => line.ToLowerInvariant().Split(',')).ToList();
+        var subscribers = (await File.ReadAllLinesAsync(RepositoryFile.Path("samples/subscribers.csv")))
+            .Skip(1).Select(line => line.ToLowerInvariant().Split(',')).ToList();
 
-        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "1000", ["HIBP_SLICEROWS"] = "500" }, await PublishedApp.ExecutableAsync());
+        await using var host = await FunctionsHost.StartAsync(
+            new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "1000", ["HIBP_SLICEROWS"] = "500" },
+            await PublishedApp.ExecutableAsync());
         (await host.HibpAsync("subscribers", "import", RepositoryFile.Path("samples/subscribers.csv"))).Succeeded();
         await host.DropAsync("2024/q4/Contoso.json", await File.ReadAllBytesAsync(RepositoryFile.Path("samples/Contoso.json")));
         (await host.IngestAsync("2024/q4/Contoso.zip", await File.ReadAllBytesAsync(zip))).AssertDone();
@@ -25,7 +28,8 @@ public sealed class FunctionsPipelineTests
         var table = await RawTable.ReadAccountsAsync(host.Storage, "accounts");
         Assert.Equal(accounts.Order(), table.Keys.Order());
         Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
-        var due = subscribers.Where(one => one[1].Length == 0 ? accounts.Contains(one[0]) : accounts.Any(account => account.EndsWith($"@{one[1]}", StringComparison.Ordinal))).Select(one => one[0]);
+        var due = subscribers.Where(one => one[1].Length == 0 ? accounts.Contains(one[0])
+            : accounts.Any(account => account.EndsWith($"@{one[1]}", StringComparison.Ordinal))).Select(one => one[0]);
         Assert.Equal(due.Order(), Recipients(host));
 
         var load = (await host.HibpAsync("status", "Contoso", "--json")).Succeeded().Json.GetProperty("loads")[0];
@@ -41,5 +45,7 @@ public sealed class FunctionsPipelineTests
     }
 
     private static IEnumerable<string> Recipients(FunctionsHost host) =>
-        Directory.GetFiles(host.MailFolder, "*.eml").Select(file => File.ReadLines(file).First(line => line.StartsWith("To: ", StringComparison.Ordinal))["To: ".Length..].Trim('<', '>')).Order();
+        Directory.GetFiles(host.MailFolder, "*.eml")
+        .Select(file => File.ReadLines(file)
+            .First(line => line.StartsWith("To: ", StringComparison.Ordinal))["To: ".Length..].Trim('<', '>')).Order();
 }

@@ -24,10 +24,13 @@ public sealed class PublishTests
     {
         var folder = await PublishedApp.FolderAsync();
         Assert.Equal(["Health", "IngestBreach", "MatchSubscribers", "ResumeIngest", "SendNotifications", "Sweep", "UpsertSlice"],
-            Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories).Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order());
+            Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
+            .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order());
         Assert.True(File.Exists(await PublishedApp.ExecutableAsync()));
         // Self-contained: the runtime is in it, and the native parts.
-        Assert.All(["libcoreclr.so", "libe_sqlite3.so", "Microsoft.AspNetCore.Server.Kestrel.Core.dll"], file => Assert.True(File.Exists(Path.Combine(folder, file)), file));
+        Assert.All(
+            ["libcoreclr.so", "libe_sqlite3.so", "Microsoft.AspNetCore.Server.Kestrel.Core.dll"], file => Assert.True(
+                File.Exists(Path.Combine(folder, file)), file));
         Assert.False(File.Exists(Path.Combine(folder, "local.settings.json")));
     }
 
@@ -37,7 +40,8 @@ public sealed class PublishTests
         // A second binding would have the host post the whole blob.
         var binding = (await ReadAsync("IngestBreach"))["bindings"]!.AsArray().Single()!;
         Assert.Equal(("blobTrigger", "breach/{name}.zip", "EventGrid", "true"),
-            ((string?)binding["type"], (string?)binding["path"], (string?)binding["source"], (string?)binding["properties"]!["supportsDeferredBinding"]));
+            ((string?)binding["type"], (string?)binding["path"], (string?)binding["source"],
+                (string?)binding["properties"]!["supportsDeferredBinding"]));
         Assert.Equal("blob", (string?)binding["name"]);
     }
 
@@ -48,7 +52,8 @@ public sealed class PublishTests
         foreach (var (function, queue) in Queues)
         {
             var binding = (await ReadAsync(function))["bindings"]!.AsArray().Single()!;
-            Assert.Equal(("queueTrigger", "message", queue), ((string?)binding["type"], (string?)binding["name"], (string?)binding["queueName"]));
+            Assert.Equal(
+                ("queueTrigger", "message", queue), ((string?)binding["type"], (string?)binding["name"], (string?)binding["queueName"]));
         }
     }
 
@@ -56,11 +61,14 @@ public sealed class PublishTests
     public async Task The_sweep_runs_each_minute_and_health_is_anonymous()
     {
         var timer = (await ReadAsync("Sweep"))["bindings"]!.AsArray().Single()!;
-        Assert.Equal(("timerTrigger", "timer", "0 * * * * *"), ((string?)timer["type"], (string?)timer["name"], (string?)timer["schedule"]));
+        Assert.Equal(
+            ("timerTrigger", "timer", "0 * * * * *"), ((string?)timer["type"], (string?)timer["name"], (string?)timer["schedule"]));
         // Exactly one http input and one output: otherwise requests are not forwarded as they are.
         var http = (await ReadAsync("Health"))["bindings"]!.AsArray();
         Assert.Equal(["httpTrigger", "http"], http.Select(one => (string?)one!["type"]));
-        Assert.Equal(("anonymous", "health", "get"), ((string?)http[0]!["authLevel"], (string?)http[0]!["route"], (string?)http[0]!["methods"]!.AsArray().Single()));
+        Assert.Equal(
+            ("anonymous", "health", "get"),
+            ((string?)http[0]!["authLevel"], (string?)http[0]!["route"], (string?)http[0]!["methods"]!.AsArray().Single()));
     }
 
     [Fact]
@@ -70,17 +78,23 @@ public sealed class PublishTests
         Assert.True((bool)host["customHandler"]!["enableForwardingHttpRequest"]!);
         var queues = host["extensions"]!["queues"]!;
         Assert.Equal((16, 8, new PipelineOptions().MaxTries, "00:00:30", "base64"),
-            ((int)queues["batchSize"]!, (int)queues["newBatchThreshold"]!, (int)queues["maxDequeueCount"]!, (string?)queues["visibilityTimeout"], (string?)queues["messageEncoding"]));
-        Assert.Equal((1, 5), ((int)host["extensions"]!["blobs"]!["maxDegreeOfParallelism"]!, (int)host["extensions"]!["blobs"]!["poisonBlobThreshold"]!));
+            ((int)queues["batchSize"]!, (int)queues["newBatchThreshold"]!, (int)queues["maxDequeueCount"]!,
+                (string?)queues["visibilityTimeout"], (string?)queues["messageEncoding"]));
+        Assert.Equal(
+            (1, 5), (
+                (int)host["extensions"]!["blobs"]!["maxDegreeOfParallelism"]!, (int)host["extensions"]!["blobs"]!["poisonBlobThreshold"]!));
         // The largest budget that docs/deploying.md names, and what an ingest may need beyond it.
-        Assert.True(TimeSpan.Parse((string)host["functionTimeout"]!, System.Globalization.CultureInfo.InvariantCulture) > TimeSpan.FromMinutes(25 + 1.5 + 1));
+        Assert.True(
+            TimeSpan.Parse((string)host["functionTimeout"]!, System.Globalization.CultureInfo.InvariantCulture) > TimeSpan.FromMinutes(
+                25 + 1.5 + 1));
     }
 
     [Fact]
     public void The_example_names_every_setting_with_its_default_and_the_documents_explain_them()
     {
         var documents = DocumentFiles.ReadAll();
-        var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject().ToDictionary(value => value.Key, value => (string)value.Value!);
+        var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject()
+            .ToDictionary(value => value.Key, value => (string)value.Value!);
         Assert.All(values.Keys, name => Assert.Contains(name, documents, StringComparison.Ordinal));
         var settings = HandlerSettings.Read(values);
         Assert.Empty(settings.UnknownVariables);
@@ -88,8 +102,10 @@ public sealed class PublishTests
         var required = values.Where(value => value.Key is "HIBP_STORAGE" or "HIBP_DATABASE" or "HIBP_MAIL").ToDictionary();
         Assert.Equal(HandlerSettings.Read(required).Describe(), settings.Describe());
         Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
-        Assert.All((string[])[TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable], name => Assert.Equal("", values[name]));
+        Assert.All(
+            (string[])[TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable], name => Assert.Equal("", values[name]));
     }
 
-    private static async Task<JsonNode> ReadAsync(string function) => JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;
+    private static async Task<JsonNode> ReadAsync(string function) =>
+        JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;
 }

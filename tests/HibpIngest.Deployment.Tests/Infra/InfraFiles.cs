@@ -27,9 +27,18 @@ internal static class InfraFiles
     public static async Task<JsonElement> DigestAsync(string file) => (await All.Value).GetProperty(file);
 
     /// <summary>Runs a program in the root until it ends.</summary>
-    public static async Task<(int ExitCode, string Out, string Error)> RunAsync(string program, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment = null)
+    public static async Task<(int ExitCode, string Out, string Error)> RunAsync(
+        string program, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment = null)
     {
-        var start = new ProcessStartInfo(program, arguments) { WorkingDirectory = Root, RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true, UseShellExecute = false };
+        var start =
+            new ProcessStartInfo(program, arguments)
+            {
+                WorkingDirectory = Root,
+                RedirectStandardInput = true,
+                RedirectStandardOutput = true,
+                RedirectStandardError = true,
+                UseShellExecute = false
+            };
         // The test run's own MSBuild variables are not for a build of its own.
         foreach (var name in start.Environment.Keys.Where(name => name.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase)).ToList())
             start.Environment.Remove(name);
@@ -51,8 +60,11 @@ internal static class InfraFiles
     private static async Task<JsonElement> DigestAsync()
     {
         var folder = Path.Combine(Root, "tests", "HibpIngest.Deployment.Tests", "Infra", "grammars");
-        await NodePackages.InstallAsync(folder, "the parsers of Bicep and PowerShell", Path.Combine(folder, "node_modules", "web-tree-sitter", "web-tree-sitter.wasm"), null, CancellationToken.None);
-        var (exitCode, output, error) = await RunAsync("node", [Path.Combine(folder, "digest.mjs"), .. List(".bicep", ".bicepparam", ".ps1")]);
+        await NodePackages.InstallAsync(
+            folder, "the parsers of Bicep and PowerShell", Path.Combine(folder, "node_modules", "web-tree-sitter", "web-tree-sitter.wasm"),
+            null, CancellationToken.None);
+        var (exitCode, output, error) = await RunAsync(
+            "node", [Path.Combine(folder, "digest.mjs"), .. List(".bicep", ".bicepparam", ".ps1")]);
         Assert.True(exitCode == 0, error);
         return JsonDocument.Parse(output).RootElement;
     }

@@ -47,7 +47,9 @@ public sealed partial class NameTests
     public async Task Tables_and_containers_are_those_of_the_code()
     {
         var options = new StorageOptions();
-        Assert.Equal(new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
+        Assert.Equal(
+            new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables"))
+            .Order(StringComparer.Ordinal));
 
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
         string[] known = [outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!];
@@ -64,13 +66,16 @@ public sealed partial class NameTests
     [Fact]
     public void A_function_is_a_folder_a_class_and_what_the_host_calls_it()
     {
-        var classes = typeof(IngestBreachFunction).Assembly.GetTypes().Where(type => type.Name.EndsWith("Function", StringComparison.Ordinal) && !type.IsNested).ToList();
+        var classes = typeof(IngestBreachFunction).Assembly.GetTypes()
+            .Where(type => type.Name.EndsWith("Function", StringComparison.Ordinal) && !type.IsNested).ToList();
         foreach (var type in classes)
         {
             if (type.GetField("Name")?.GetRawConstantValue() is string name)
                 Assert.Equal($"{name}Function", type.Name);
         }
-        Assert.Equal(classes.Select(type => type.Name[..^"Function".Length]).Order(StringComparer.Ordinal), Functions().Keys.Order(StringComparer.Ordinal));
+        Assert.Equal(
+            classes.Select(type => type.Name[..^"Function".Length])
+            .Order(StringComparer.Ordinal), Functions().Keys.Order(StringComparer.Ordinal));
         Assert.Equal(HealthFunction.Route, $"/api/{Functions()["Health"].Trigger.GetProperty("route").GetString()}");
     }
 
@@ -86,7 +91,9 @@ public sealed partial class NameTests
                     Assert.Equal(1, bindings);
                     break;
                 case "blobTrigger":
-                    Assert.Equal((IngestBreachFunction.Name, $"{IBreachBlobs.Container}/{{name}}.zip"), (name, trigger.GetProperty("path").GetString()));
+                    Assert.Equal(
+                        (IngestBreachFunction.Name, $"{IBreachBlobs.Container}/{{name}}.zip"),
+                        (name, trigger.GetProperty("path").GetString()));
                     // Flex Consumption fires no other, and a second binding would send the whole blob through the handler.
                     Assert.Equal("EventGrid", trigger.GetProperty("source").GetString());
                     Assert.Equal("true", trigger.GetProperty("properties").GetProperty("supportsDeferredBinding").GetString());
@@ -94,16 +101,23 @@ public sealed partial class NameTests
                     break;
             }
         }
-        Assert.Equal(Queues.Keys.Order(StringComparer.Ordinal), Functions().Where(function => function.Value.Trigger.GetProperty("type").GetString() == "queueTrigger").Select(function => function.Key).Order(StringComparer.Ordinal));
+        Assert.Equal(
+            Queues.Keys.Order(StringComparer.Ordinal), Functions()
+            .Where(function => function.Value.Trigger.GetProperty("type").GetString() == "queueTrigger")
+            .Select(function => function.Key).Order(StringComparer.Ordinal));
     }
 
     [Fact]
     public async Task The_event_subscription_sends_zips_to_the_function_with_the_blob_trigger()
     {
-        var zips = Assert.Single((await InfraFiles.DigestAsync("infra/events.bicep")).GetProperty("resources").EnumerateArray(), resource => !resource.GetProperty("existing").GetBoolean());
+        var zips = Assert.Single(
+            (await InfraFiles.DigestAsync("infra/events.bicep"))
+            .GetProperty("resources").EnumerateArray(), resource => !resource.GetProperty("existing").GetBoolean());
         var properties = zips.GetProperty("body").GetProperty("properties");
         var function = Assert.Single(Functions(), function => function.Value.Trigger.GetProperty("type").GetString() == "blobTrigger").Key;
-        Assert.Contains($"/runtime/webhooks/blobs?functionName=Host.Functions.{function}&", properties.GetProperty("destination").GetProperty("properties").GetProperty("endpointUrl").GetString(), StringComparison.Ordinal);
+        Assert.Contains(
+            $"/runtime/webhooks/blobs?functionName=Host.Functions.{function}&", properties.GetProperty("destination")
+            .GetProperty("properties").GetProperty("endpointUrl").GetString(), StringComparison.Ordinal);
 
         var filter = properties.GetProperty("filter");
         Assert.Equal("/blobServices/default/containers/${dropContainer}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
@@ -112,7 +126,9 @@ public sealed partial class NameTests
         // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
         var calls = Assert.Single(filter.GetProperty("advancedFilters").EnumerateArray());
         Assert.Equal(("StringIn", "data.api"), (calls.GetProperty("operatorType").GetString(), calls.GetProperty("key").GetString()));
-        Assert.Equal(["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], calls.GetProperty("values").EnumerateArray().Select(call => call.GetString()!).Order(StringComparer.Ordinal));
+        Assert.Equal(
+            ["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], calls.GetProperty("values")
+            .EnumerateArray().Select(call => call.GetString()!).Order(StringComparer.Ordinal));
     }
 
     [Fact]
@@ -122,19 +138,24 @@ public sealed partial class NameTests
         var environment = new Dictionary<string, string>();
         foreach (var setting in settings.EnumerateObject())
             environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
-        foreach (var name in OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
+        foreach (
+            var name in OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
             environment[name] = Sample(name);
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
 
         var read = HandlerSettings.Read(environment);
         Assert.Empty(read.UnknownVariables);
-        Assert.Equal((Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")), (read.Storage, read.Database, read.Mail, read.SecretKey));
-        Assert.Equal((7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
+        Assert.Equal(
+            (Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")),
+            (read.Storage, read.Database, read.Mail, read.SecretKey));
+        Assert.Equal(
+            (7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
         Assert.Equal(NotifyMode.Hold, read.Options.Notify);
 
         // An ingest has to end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
-        Assert.True(read.Options.TimeBudget > TimeSpan.Zero && read.Options.PlanLimit < cutOff, $"{read.Options.TimeBudget}, {read.Options.PlanLimit}, {cutOff}");
+        Assert.True(read.Options.TimeBudget > TimeSpan.Zero && read.Options.PlanLimit < cutOff, $"{read.Options.TimeBudget}, "
+            + $"{read.Options.PlanLimit}, {cutOff}");
         var queues = HostJson().GetProperty("extensions").GetProperty("queues");
         Assert.Equal(read.Options.MaxTries, queues.GetProperty("maxDequeueCount").GetInt32());
         Assert.Equal("base64", queues.GetProperty("messageEncoding").GetString());
@@ -212,7 +233,8 @@ public sealed partial class NameTests
     public void The_example_of_local_settings_is_understood()
     {
         using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
-        var environment = example.RootElement.GetProperty("Values").EnumerateObject().ToDictionary(value => value.Name, value => value.Value.GetString()!);
+        var environment = example.RootElement.GetProperty("Values").EnumerateObject().ToDictionary(
+            value => value.Name, value => value.Value.GetString()!);
         Assert.Empty(HandlerSettings.Read(environment).UnknownVariables);
         AssertOverrides(environment.Keys);
     }
@@ -223,12 +245,16 @@ public sealed partial class NameTests
         var functions = Functions();
         foreach (var size in InfraFiles.List(".bicepparam"))
         {
-            foreach (var group in (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(ready => ready.GetProperty("name").GetString()!))
+            foreach (
+                var group in (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(
+                    ready => ready.GetProperty("name").GetString()!))
             {
                 if (group == "blob")
                     Assert.Contains(functions.Values, function => function.Trigger.GetProperty("type").GetString() == "blobTrigger");
                 else
-                    Assert.Contains(functions.Where(function => function.Value.Trigger.GetProperty("type").GetString() is "queueTrigger" or "timerTrigger"), function => group == $"function:{function.Key}");
+                    Assert.Contains(
+                        functions.Where(function => function.Value.Trigger.GetProperty("type")
+                            .GetString() is "queueTrigger" or "timerTrigger"), function => group == $"function:{function.Key}");
             }
         }
         // Each scales by itself, and one that gets no instance waits for another to end.
@@ -248,12 +274,17 @@ public sealed partial class NameTests
             var asked = Asked().Matches(text).Select(match => match.Groups["name"].Value).Where(name => name.Length > 0).ToList();
             Assert.True(asked.Count >= 3, script);
             Assert.All(asked, name => Assert.True(outputs.Contains(name), $"{script}: main.bicep has no output {name}"));
-            Assert.All(Parameters().Matches(text).Select(match => match.Groups["name"].Value), name => Assert.True(parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
+            Assert.All(
+                Parameters().Matches(text).Select(match => match.Groups["name"].Value), name => Assert.True(
+                    parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
         }
-        var events = (await InfraFiles.DigestAsync("infra/events.bicep")).GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).Order(StringComparer.Ordinal).ToList();
+        var events = (await InfraFiles.DigestAsync("infra/events.bicep"))
+            .GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).Order(StringComparer.Ordinal).ToList();
         foreach (var script in Scripts[..2])
         {
-            var given = Given().Matches(InfraFiles.Read(script).Split("events.bicep", 2)[1].Split('\n')[0..2] is [var first, var second] ? first + second : "").Select(match => match.Groups["name"].Value);
+            var given = Given()
+                .Matches(InfraFiles.Read(script).Split("events.bicep", 2)[1].Split('\n')[0..2] is [var first, var second]
+                    ? first + second : "").Select(match => match.Groups["name"].Value);
             Assert.Equal(events, given.Order(StringComparer.Ordinal));
         }
     }
@@ -267,7 +298,8 @@ public sealed partial class NameTests
             {
                 var name = variable.Groups["name"].Value;
                 foreach (var script in Scripts[..2])
-                    Assert.True(InfraFiles.Read(script).Contains(name, StringComparison.Ordinal), $"{size} reads {name}, which {script} neither sets nor explains");
+                    Assert.True(InfraFiles.Read(script).Contains(name, StringComparison.Ordinal), $"{size} reads {name}, which {script} "
+                        + "neither sets nor explains");
             }
         }
     }
@@ -277,8 +309,10 @@ public sealed partial class NameTests
     {
         foreach (var name in new[] { "deploy", "scale" })
         {
-            var bash = Options().Matches(InfraFiles.Read($"infra/{name}.sh").Split("END")[1]).Select(match => match.Groups["name"].Value).Where(option => option != "help");
-            var shell = Arguments().Matches(InfraFiles.Read($"infra/{name}.ps1")).Select(match => match.Groups["name"].Value.ToLowerInvariant()).Where(option => option != "what");
+            var bash = Options().Matches(InfraFiles.Read($"infra/{name}.sh").Split("END")[1])
+                .Select(match => match.Groups["name"].Value).Where(option => option != "help");
+            var shell = Arguments().Matches(InfraFiles.Read($"infra/{name}.ps1"))
+                .Select(match => match.Groups["name"].Value.ToLowerInvariant()).Where(option => option != "what");
             Assert.Equal(bash.Distinct().Order(StringComparer.Ordinal), shell.Order(StringComparer.Ordinal));
         }
     }
@@ -289,7 +323,8 @@ public sealed partial class NameTests
         var grant = InfraFiles.Read("infra/sql/grant.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
             Assert.All(Scripts[..2], script => Assert.Contains($"\"{variable}=", InfraFiles.Read(script), StringComparison.Ordinal));
-        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(File.ReadAllText);
+        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(
+            File.ReadAllText);
         var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
         Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
         Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);
@@ -341,16 +376,20 @@ public sealed partial class NameTests
 
     /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
     private static Dictionary<string, (JsonElement Trigger, int Bindings)> Functions() =>
-        Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions")).Where(folder => File.Exists(Path.Combine(folder, "function.json"))).ToDictionary(folder => Path.GetFileName(folder), folder =>
+        Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions"))
+        .Where(folder => File.Exists(Path.Combine(folder, "function.json"))).ToDictionary(folder => Path.GetFileName(folder), folder =>
         {
             var bindings = JsonDocument.Parse(File.ReadAllText(Path.Combine(folder, "function.json"))).RootElement.GetProperty("bindings");
-            return (Assert.Single(bindings.EnumerateArray(), binding => binding.GetProperty("type").GetString()!.EndsWith("Trigger", StringComparison.Ordinal)), bindings.GetArrayLength());
+            return (
+                Assert.Single(bindings.EnumerateArray(), binding => binding.GetProperty("type")
+                    .GetString()!.EndsWith("Trigger", StringComparison.Ordinal)), bindings.GetArrayLength());
         });
 
     [GeneratedRegex(@"\{ (?<name>HIBP_\w+): ", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex OptionalSettings();
 
-    [GeneratedRegex(@"\$\(output (?<name>\w+)\)|\$outputs\.(?<name>\w+)\.value|outputs\.(?<name>\w+)\b(?!\.value)", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(
+        @"\$\(output (?<name>\w+)\)|\$outputs\.(?<name>\w+)\.value|outputs\.(?<name>\w+)\b(?!\.value)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Asked();
 
     [GeneratedRegex(@"parameters\.(?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
@@ -365,7 +404,8 @@ public sealed partial class NameTests
     [GeneratedRegex(@"--(?<name>[a-z]+) ", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Options();
 
-    [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ",
+        RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex Arguments();
 
     [GeneratedRegex(@"\b(?<memory>\d+)(\) echo | = )(?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]

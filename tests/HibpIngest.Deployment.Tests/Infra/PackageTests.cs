@@ -19,15 +19,20 @@ public sealed class PackageTests
         var (exitCode, output, error) = await PackAsync(published, zip);
         Assert.True(exitCode == 0, output + error);
 
-        var functions = Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions")).Where(path => File.Exists(Path.Combine(path, "function.json"))).Select(path => Path.GetFileName(path)).ToList();
+        var functions = Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions"))
+            .Where(path => File.Exists(Path.Combine(path, "function.json"))).Select(path => Path.GetFileName(path)).ToList();
         Assert.Equal(7, functions.Count);
         using (var archive = ZipFile.OpenRead(zip))
         {
             var names = archive.Entries.Select(entry => entry.FullName).ToHashSet();
             Assert.Contains("host.json", names);
             // At the root, one level deep, and nowhere else.
-            Assert.Equal(functions.Select(name => $"{name}/function.json").Order(StringComparer.Ordinal), names.Where(name => Path.GetFileName(name) == "function.json").Order(StringComparer.Ordinal));
-            Assert.DoesNotContain(names, name => name.Contains('\\', StringComparison.Ordinal) || Path.GetFileName(name).StartsWith("local.settings", StringComparison.Ordinal) || name.EndsWith(".example.json", StringComparison.Ordinal));
+            Assert.Equal(
+                functions.Select(name => $"{name}/function.json").Order(StringComparer.Ordinal),
+                names.Where(name => Path.GetFileName(name) == "function.json").Order(StringComparer.Ordinal));
+            Assert.DoesNotContain(
+                names, name => name.Contains('\\', StringComparison.Ordinal) || Path.GetFileName(name)
+                .StartsWith("local.settings", StringComparison.Ordinal) || name.EndsWith(".example.json", StringComparison.Ordinal));
             // The host's image brings no .NET.
             Assert.Contains("System.Private.CoreLib.dll", names);
             Assert.Contains("libcoreclr.so", names);
@@ -39,7 +44,8 @@ public sealed class PackageTests
             Assert.Equal("\u007FELF\u0002"u8.ToArray(), head[..5]); // 64 bits
             Assert.Equal(62, BinaryPrimitives.ReadUInt16LittleEndian(head.AsSpan(18))); // x86-64
             foreach (var entry in archive.Entries)
-                Assert.Equal((entry.FullName, entry == handler ? 0x81ED : 0x81A4), (entry.FullName, (entry.ExternalAttributes >> 16) & 0xFFFF));
+                Assert.Equal(
+                    (entry.FullName, entry == handler ? 0x81ED : 0x81A4), (entry.FullName, (entry.ExternalAttributes >> 16) & 0xFFFF));
         }
         Assert.All(MadeBy(await File.ReadAllBytesAsync(zip)), system => Assert.Equal(3, system)); // else the modes mean nothing
     }
@@ -61,7 +67,8 @@ public sealed class PackageTests
         Assert.False(File.Exists(zip));
     }
 
-    private static Task<(int ExitCode, string Out, string Error)> PackAsync(string folder, string zip) => InfraFiles.RunAsync("dotnet", ["run", "infra/pack.cs", folder, zip]);
+    private static Task<(int ExitCode, string Out, string Error)> PackAsync(string folder, string zip) =>
+        InfraFiles.RunAsync("dotnet", ["run", "infra/pack.cs", folder, zip]);
 
     /// <summary>The system each entry says it was made on: upper byte of "version made by" in the central directory.</summary>
     private static List<byte> MadeBy(byte[] zip)
@@ -71,7 +78,9 @@ public sealed class PackageTests
         while (BinaryPrimitives.ReadUInt32LittleEndian(zip.AsSpan(position)) == 0x02014b50)
         {
             found.Add(zip[position + 5]);
-            position += 46 + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 28)) + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 30)) + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 32));
+            position += 46 + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 28))
+                + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 30))
+                + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(position + 32));
         }
         return found;
     }

@@ -38,7 +38,8 @@ public sealed class ScriptTests
     public async Task A_wrong_command_line_is_one_line(string command, string expected)
     {
         var words = command.Split(' ');
-        var (exitCode, output, error) = await InfraFiles.RunAsync("bash", [$"infra/{words[0]}", .. words[1..]], new Dictionary<string, string?> { ["PATH"] = "/usr/bin:/bin" });
+        var (exitCode, output, error) = await InfraFiles.RunAsync(
+            "bash", [$"infra/{words[0]}", .. words[1..]], new Dictionary<string, string?> { ["PATH"] = "/usr/bin:/bin" });
         Assert.Equal((1, ""), (exitCode, output));
         Assert.Contains(expected, Assert.Single(error.TrimEnd().Split('\n')), StringComparison.Ordinal);
     }
@@ -47,7 +48,8 @@ public sealed class ScriptTests
     public async Task Deploying_sets_up_the_database_before_the_code_and_the_subscription_after_it()
     {
         using var azure = new RecordedAzure();
-        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope", "--size", "full-power");
+        var (exitCode, output, error) = await azure.RunAsync(
+            "infra/deploy.sh", "-g", "breaches", "-l", "westeurope", "--size", "full-power");
         Assert.True(exitCode == 0, output + error);
         Assert.Equal(
         [
@@ -69,8 +71,11 @@ public sealed class ScriptTests
         // The app is let in; whoever runs this is the administrator.
         Assert.Contains("grant.sql -v Name=identityName-value -v Id=identityClientId-value -v Kind=E", calls, StringComparison.Ordinal);
         Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
-        Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
-        Assert.Contains("az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output, StringComparison.Ordinal);
+        Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value "
+            + "dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
+        Assert.Contains(
+            "az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output,
+            StringComparison.Ordinal);
         // The webhook's key is for Event Grid alone, and the mail server's password for the app.
         Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
         Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
@@ -117,7 +122,9 @@ public sealed class ScriptTests
     {
         using var azure = new RecordedAzure(groupExists: true);
         Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
-        Assert.DoesNotContain(azure.Calls, call => call.StartsWith("az group create", StringComparison.Ordinal) || call.Contains("firewall-rule", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            azure.Calls, call => call.StartsWith("az group create", StringComparison.Ordinal) || call.Contains(
+                "firewall-rule", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("smallest.bicepparam", StringComparison.Ordinal));
     }
 
@@ -127,7 +134,8 @@ public sealed class ScriptTests
         using var azure = new RecordedAzure(fails: "database upgrade");
         var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope");
         Assert.Equal(1, exitCode);
-        Assert.Contains("deploy: the schema could not be set up (see above). Are you operator@contoso.example, or a member? Is 203.0.113.7 the address SQL sees?", error, StringComparison.Ordinal);
+        Assert.Contains("deploy: the schema could not be set up (see above). Are you operator@contoso.example, or a member? Is "
+            + "203.0.113.7 the address SQL sees?", error, StringComparison.Ordinal);
         Assert.Equal(6, azure.Calls.Count(call => call.Contains("database upgrade", StringComparison.Ordinal)));
         Assert.DoesNotContain(azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal));
         Assert.StartsWith("az sql server firewall-rule delete", azure.Calls[^1], StringComparison.Ordinal);
@@ -150,10 +158,13 @@ public sealed class ScriptTests
     public async Task Scaling_up_and_down_changes_all_three_and_says_what_an_hour_costs()
     {
         using var azure = new RecordedAzure();
-        var (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches", "--vcores", "40", "--instances", "50", "--memory", "2048", "--batch", "9");
+        var (exitCode, output, error) = await azure.RunAsync(
+            "infra/scale.sh", "up", "-g", "breaches", "--vcores", "40", "--instances", "50", "--memory", "2048", "--batch", "9");
         Assert.True(exitCode == 0, output + error);
-        Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 --instance-memory 2048", StringComparison.Ordinal));
+        Assert.Contains(
+            azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
+        Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 "
+            + "--instance-memory 2048", StringComparison.Ordinal));
         AssertSettings("queues__batchSize=9 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=4 HIBP_DEDUPECAP=25000000");
         // More is remembered once there is the memory for it.
         Assert.True(IndexOf("scale config set") < IndexOf("appsettings set"));
@@ -164,7 +175,8 @@ public sealed class ScriptTests
 
         (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches");
         Assert.True(exitCode == 0, output + error);
-        Assert.Contains(azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
+        Assert.Contains(
+            azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
         AssertSettings("queues__batchSize=2 AzureFunctionsJobHost__extensions__queues__newBatchThreshold=1 HIBP_DEDUPECAP=2000000");
         // Less, before it goes.
@@ -255,7 +267,10 @@ public sealed class ScriptTests
         public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
 
         /// <summary>Calls that do something.</summary>
-        public IEnumerable<string> Steps => Calls.Where(call => !call.Contains(" show ", StringComparison.Ordinal) && call.Split(' ')[0] is not ("curl" or "sleep") && call is not "sqlcmd --help" && !call.Contains("group exists", StringComparison.Ordinal));
+        public IEnumerable<string> Steps =>
+            Calls.Where(
+                call => !call.Contains(" show ", StringComparison.Ordinal) && call.Split(' ')[0] is not ("curl" or "sleep")
+                && call is not "sqlcmd --help" && !call.Contains("group exists", StringComparison.Ordinal));
 
         private string Record => Path.Combine(_folder.Path, "record");
 

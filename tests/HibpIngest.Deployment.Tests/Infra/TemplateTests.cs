@@ -30,7 +30,9 @@ public sealed partial class TemplateTests
         var files = InfraFiles.List(".bicep", ".bicepparam", ".ps1");
         Assert.True(files.Count >= 10, string.Join(", ", files));
         foreach (var file in files)
-            Assert.True((await InfraFiles.DigestAsync(file)).GetProperty("errors").GetArrayLength() == 0, $"{file}: {(await InfraFiles.DigestAsync(file)).GetProperty("errors")}");
+            Assert.True(
+                (await InfraFiles.DigestAsync(file))
+                .GetProperty("errors").GetArrayLength() == 0, $"{file}: {(await InfraFiles.DigestAsync(file)).GetProperty("errors")}");
     }
 
     [Fact]
@@ -52,14 +54,20 @@ public sealed partial class TemplateTests
             var outputs = new Dictionary<string, HashSet<string>>();
             foreach (var module in digest.GetProperty("modules").EnumerateArray())
             {
-                var path = Path.GetRelativePath(InfraFiles.Root, Path.Combine(InfraFiles.Root, Path.GetDirectoryName(file)!, module.GetProperty("path").GetString()!)).Replace('\\', '/');
+                var path =
+                    Path.GetRelativePath(
+                        InfraFiles.Root,
+                        Path.Combine(InfraFiles.Root, Path.GetDirectoryName(file)!, module.GetProperty("path").GetString()!)).Replace(
+                            '\\', '/');
                 var target = await InfraFiles.DigestAsync(path);
                 AssertParameters($"{file}, module {path}", target.GetProperty("params"), module.GetProperty("params"));
-                outputs[module.GetProperty("symbol").GetString()!] = [.. target.GetProperty("outputs").EnumerateObject().Select(output => output.Name)];
+                outputs[module.GetProperty("symbol").GetString()!] =
+                    [.. target.GetProperty("outputs").EnumerateObject().Select(output => output.Name)];
                 seen++;
             }
             foreach (var asked in digest.GetProperty("asked").EnumerateArray())
-                Assert.True(outputs[asked[0].GetString()!].Contains(asked[1].GetString()!), $"{file}: module {asked[0]} has no output {asked[1]}");
+                Assert.True(
+                    outputs[asked[0].GetString()!].Contains(asked[1].GetString()!), $"{file}: module {asked[0]} has no output {asked[1]}");
         }
         Assert.Equal(5, seen);
     }
@@ -92,7 +100,9 @@ public sealed partial class TemplateTests
         foreach (var file in InfraFiles.List(".bicep"))
         {
             foreach (Match match in Loaded().Matches(InfraFiles.Read(file)))
-                Assert.True(File.Exists(Path.Combine(InfraFiles.Root, Path.GetDirectoryName(file)!, match.Groups["path"].Value)), $"{file} loads {match.Groups["path"]}, which is not there");
+                Assert.True(
+                    File.Exists(Path.Combine(InfraFiles.Root, Path.GetDirectoryName(file)!, match.Groups["path"].Value)),
+                    $"{file} loads {match.Groups["path"]}, which is not there");
             Assert.True((await InfraFiles.DigestAsync(file)).GetProperty("errors").GetArrayLength() == 0);
         }
     }
@@ -114,13 +124,16 @@ public sealed partial class TemplateTests
         Assert.Equal("1.2", server.GetProperty("minimalTlsVersion").GetString());
         var app = Properties(await ResourceAsync("infra/modules/app.bicep", "app"));
         Assert.True(app.GetProperty("httpsOnly").GetBoolean());
-        Assert.Equal("UserAssignedIdentity", app.GetProperty("functionAppConfig").GetProperty("deployment").GetProperty("storage").GetProperty("authentication").GetProperty("type").GetString());
+        Assert.Equal(
+            "UserAssignedIdentity", app.GetProperty("functionAppConfig")
+            .GetProperty("deployment").GetProperty("storage").GetProperty("authentication").GetProperty("type").GetString());
         foreach (var policy in new[] { "ftp", "scm" })
             Assert.False(Properties(await ResourceAsync("infra/modules/app.bicep", policy)).GetProperty("allow").GetBoolean());
         foreach (var file in InfraFiles.List(".bicep"))
             Assert.DoesNotMatch("AccountKey|SharedAccessSignature|Password=", InfraFiles.Read(file));
         // The table's request lines hold addresses: nothing may log them.
-        Assert.DoesNotContain("diagnosticSettings", string.Concat(InfraFiles.List(".bicep").Select(InfraFiles.Read)), StringComparison.OrdinalIgnoreCase);
+        Assert.DoesNotContain(
+            "diagnosticSettings", string.Concat(InfraFiles.List(".bicep").Select(InfraFiles.Read)), StringComparison.OrdinalIgnoreCase);
     }
 
     [Fact]
@@ -186,16 +199,24 @@ public sealed partial class TemplateTests
     [Fact]
     public async Task Every_query_for_alerts_is_an_alert_over_the_time_it_looks_back()
     {
-        var rules = (await InfraFiles.DigestAsync("infra/modules/monitoring.bicep")).GetProperty("resources").EnumerateArray().Where(resource => resource.GetProperty("symbol").GetString() == "alert").Select(Properties).ToList();
+        var rules = (await InfraFiles.DigestAsync("infra/modules/monitoring.bicep")).GetProperty("resources")
+            .EnumerateArray().Where(resource => resource.GetProperty("symbol").GetString() == "alert").Select(Properties).ToList();
         var loaded = new List<string>();
         foreach (var rule in rules)
         {
-            var query = Assert.Single(rule.GetProperty("criteria").GetProperty("allOf").EnumerateArray()).GetProperty("query").GetProperty("arguments")[0].GetString()!;
+            var query = Assert.Single(rule.GetProperty("criteria").GetProperty("allOf").EnumerateArray())
+                .GetProperty("query").GetProperty("arguments")[0].GetString()!;
             loaded.Add(query);
-            var ago = Ago().Matches(InfraFiles.Read($"infra/{query["../".Length..]}")).Select(match => XmlConvert.ToTimeSpan(match.Groups["unit"].Value == "d" ? $"P{match.Groups["count"].Value}D" : $"PT{match.Groups["count"].Value}{match.Groups["unit"].Value.ToUpperInvariant()}"));
+            var ago = Ago().Matches(InfraFiles.Read($"infra/{query["../".Length..]}")).Select(
+                match =>
+                    XmlConvert.ToTimeSpan(
+                        match.Groups["unit"].Value == "d" ? $"P{match.Groups["count"].Value}D"
+                        : $"PT{match.Groups["count"].Value}{match.Groups["unit"].Value.ToUpperInvariant()}"));
             Assert.Equal(ago.Max(), XmlConvert.ToTimeSpan(rule.GetProperty("windowSize").GetString()!));
         }
-        Assert.Equal(InfraFiles.List(".kql").Select(file => file.Replace("infra/", "../", StringComparison.Ordinal)), loaded.Order(StringComparer.Ordinal));
+        Assert.Equal(
+            InfraFiles.List(".kql")
+            .Select(file => file.Replace("infra/", "../", StringComparison.Ordinal)), loaded.Order(StringComparer.Ordinal));
     }
 
     private static void AssertParameters(string where, JsonElement declared, JsonElement given)
@@ -238,7 +259,9 @@ public sealed partial class TemplateTests
     }
 
     private static async Task<JsonElement> ResourceAsync(string file, string symbol) =>
-        Assert.Single((await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray(), resource => resource.GetProperty("symbol").GetString() == symbol);
+        Assert.Single(
+            (await InfraFiles.DigestAsync(file))
+            .GetProperty("resources").EnumerateArray(), resource => resource.GetProperty("symbol").GetString() == symbol);
 
     private static async Task<IReadOnlyList<JsonElement>> RoleAssignmentsAsync(string file) =>
     [

@@ -33,27 +33,34 @@ public sealed partial class QueryTests
     {
         ["AppMetrics"] = With(("Name", "string"), ("Max", "real"), ("Min", "real"), ("Sum", "real")),
         ["AppRequests"] = With(("Name", "string"), ("Id", "string"), ("DurationMs", "real"), ("Success", "bool"), ("ResultCode", "string")),
-        ["AppDependencies"] = With(("Name", "string"), ("Id", "string"), ("DurationMs", "real"), ("Success", "bool"), ("ResultCode", "string"), ("DependencyType", "string")),
+        ["AppDependencies"] = With(
+            ("Name", "string"), ("Id", "string"), ("DurationMs", "real"), ("Success", "bool"), ("ResultCode", "string"),
+            ("DependencyType", "string")),
         ["AppTraces"] = With(("Message", "string"), ("SeverityLevel", "int")),
     };
 
     /// <summary>What is in quotes and is no name: columns' texts, and the words of commands and messages.</summary>
     private static readonly string[] Texts =
-        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ", "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}"];
+        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ",
+            "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}"];
 
     private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();
 
     [Fact]
     public async Task Kusto_parses_them_and_knows_every_column()
     {
-        var folder = Path.GetDirectoryName(RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Deployment.Tests", "Telemetry", "kusto", "package.json")))!;
+        var folder = Path.GetDirectoryName(
+            RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Deployment.Tests", "Telemetry", "kusto", "package.json")))!;
         var parser = Path.Combine(folder, "node_modules", "@kusto", "language-service-next", "package.json");
         await NodePackages.InstallAsync(folder, "Kusto's parser", parser, progress: null, CancellationToken.None);
-        var misspelt = new Dictionary<string, string> { ["misspelt column"] = "AppMetrics | where Nam == 'x'", ["misspelt operator"] = "AppMetrics | sumarize count()" };
+        var misspelt = new Dictionary<string,
+            string>
+        { ["misspelt column"] = "AppMetrics | where Nam == 'x'", ["misspelt operator"] = "AppMetrics | sumarize count()" };
         var asked = JsonSerializer.Serialize(new { tables = Tables, queries = Queries.Concat(misspelt).ToDictionary() });
         var found = JsonSerializer.Deserialize<Dictionary<string, string[]>>(await CheckAsync(folder, asked))!;
         Assert.Equal(Queries.Count + 2, found.Count);
-        Assert.All(found, one => Assert.True(one.Value.Length > 0 == misspelt.ContainsKey(one.Key), $"{one.Key}: {string.Join("; ", one.Value)}"));
+        Assert.All(
+            found, one => Assert.True(one.Value.Length > 0 == misspelt.ContainsKey(one.Key), $"{one.Key}: {string.Join("; ", one.Value)}"));
     }
 
     [Fact]
@@ -61,12 +68,15 @@ public sealed partial class QueryTests
     {
         HashSet<string> known =
         [
-            .. Texts, .. Names(typeof(TelemetryNames.Spans)), .. Names(typeof(TelemetryNames.Tags)), .. Names(typeof(TelemetryNames.Instruments)), .. Names(typeof(TelemetryNames.Logs)),
-            $"{TelemetryNames.Logs.LoadSeen}", TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(), .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
+            .. Texts, .. Names(typeof(TelemetryNames.Spans)), .. Names(typeof(TelemetryNames.Tags)),
+            .. Names(typeof(TelemetryNames.Instruments)), .. Names(typeof(TelemetryNames.Logs)),
+            $"{TelemetryNames.Logs.LoadSeen}", TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(),
+            .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
         ];
         foreach (var (name, query) in Queries)
         {
-            var unknown = Literal().Matches(query).Select(literal => literal.Groups["text"].Value).Where(literal => !known.Contains(literal)).ToList();
+            var unknown = Literal()
+                .Matches(query).Select(literal => literal.Groups["text"].Value).Where(literal => !known.Contains(literal)).ToList();
             Assert.True(unknown.Count == 0, $"{name} asks for '{string.Join("', '", unknown)}'");
         }
     }
@@ -74,7 +84,8 @@ public sealed partial class QueryTests
     [Fact]
     public void The_workbook_shows_every_instrument()
     {
-        var shown = Queries.Values.SelectMany(query => Literal().Matches(query)).Select(literal => literal.Groups["text"].Value).ToHashSet();
+        var shown = Queries.Values.SelectMany(query => Literal().Matches(query))
+            .Select(literal => literal.Groups["text"].Value).ToHashSet();
         Assert.Equal([], Names(typeof(TelemetryNames.Instruments)).Where(name => !shown.Contains(name)));
         Assert.Equal([], Names(typeof(TelemetryNames.Spans)).Where(name => !shown.Contains(name)));
     }
@@ -84,18 +95,24 @@ public sealed partial class QueryTests
     private static IEnumerable<string> States<T>()
         where T : struct, Enum => Enum.GetNames<T>().Select(name => name.ToLowerInvariant());
 
-    private static Dictionary<string, string> With(params (string Name, string Type)[] columns) => Common.Concat(columns.ToDictionary(column => column.Name, column => column.Type)).ToDictionary();
+    private static Dictionary<string, string> With(params (string Name, string Type)[] columns) =>
+        Common.Concat(columns.ToDictionary(column => column.Name, column => column.Type)).ToDictionary();
 
     private static Dictionary<string, string> ReadQueries()
     {
         var infra = Path.GetDirectoryName(RepositoryFile.Path(Path.Combine("infra", "workbook.json")))!;
         var queries = Directory.GetFiles(Path.Combine(infra, "alerts"), "*.kql")
-            .ToDictionary(file => Path.GetFileName(file), file => string.Join('\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
+            .ToDictionary(
+                file => Path.GetFileName(file), file => string.Join(
+                    '\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
         Assert.Equal(3, queries.Count);
         using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
-        foreach (var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
+        foreach (
+            var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
             queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
-        var documented = DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto").Select((query, index) => ($"{document}, query {index + 1}", query))).ToList();
+        var documented =
+            DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto")
+                .Select((query, index) => ($"{document}, query {index + 1}", query))).ToList();
         Assert.NotEmpty(documented);
         foreach (var (name, query) in documented)
             queries.Add(name, query);
@@ -106,7 +123,15 @@ public sealed partial class QueryTests
     {
         using var node = new Process
         {
-            StartInfo = new ProcessStartInfo("node", "check-queries.cjs") { WorkingDirectory = folder, UseShellExecute = false, RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true },
+            StartInfo =
+                new ProcessStartInfo("node", "check-queries.cjs")
+                {
+                    WorkingDirectory = folder,
+                    UseShellExecute = false,
+                    RedirectStandardInput = true,
+                    RedirectStandardOutput = true,
+                    RedirectStandardError = true
+                },
         };
         node.Start();
         var (output, error) = (node.StandardOutput.ReadToEndAsync(), node.StandardError.ReadToEndAsync());

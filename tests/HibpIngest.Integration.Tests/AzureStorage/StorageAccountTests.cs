@@ -26,10 +26,12 @@ public sealed class StorageAccountTests
     public async Task A_shared_access_signature_opens_all_of_it_and_an_expired_one_nothing()
     {
         var connection = await AzuriteFixture.NewAccountAsync();
-        using var good = StorageAccount.Open(WithSignature(connection, DateTimeOffset.MaxValue.AddDays(-1)), NullLoggerFactory.Instance, Quick);
+        using var good = StorageAccount.Open(
+            WithSignature(connection, DateTimeOffset.MaxValue.AddDays(-1)), NullLoggerFactory.Instance, Quick);
         await UseAllAsync(good);
 
-        using var expired = StorageAccount.Open(WithSignature(connection, DateTimeOffset.UnixEpoch.AddYears(40)), NullLoggerFactory.Instance, Quick);
+        using var expired = StorageAccount.Open(
+            WithSignature(connection, DateTimeOffset.UnixEpoch.AddYears(40)), NullLoggerFactory.Instance, Quick);
         await AssertRefusedAsync(expired);
     }
 
@@ -40,7 +42,8 @@ public sealed class StorageAccountTests
         using (var good = StorageAccount.Open(connection, NullLoggerFactory.Instance, Quick))
             await UseAllAsync(good);
         var key = connection.Split("AccountKey=")[1].Split(';')[0];
-        using var wrong = StorageAccount.Open(connection.Replace(key, LoopbackServer.Key, StringComparison.Ordinal), NullLoggerFactory.Instance, Quick);
+        using var wrong = StorageAccount.Open(
+            connection.Replace(key, LoopbackServer.Key, StringComparison.Ordinal), NullLoggerFactory.Instance, Quick);
         await AssertRefusedAsync(wrong);
     }
 
@@ -54,7 +57,8 @@ public sealed class StorageAccountTests
         await Assert.ThrowsAsync<StoreMissingException>(() => store.Blobs.FindAsync("a.zip", CancellationToken.None));
         await Assert.ThrowsAsync<StoreMissingException>(() => store.Register.GetIdentityAsync(CancellationToken.None));
         await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").GetDepthAsync(CancellationToken.None));
-        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(
+            () => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
     }
 
     [Fact]
@@ -62,7 +66,9 @@ public sealed class StorageAccountTests
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         using var first = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        using var second = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { AccountsTable = "other", RegisterTable = "otherstore", BreachContainer = "drops", QueuePrefix = "test-" });
+        using var second = StorageAccount.Open(
+            connection, NullLoggerFactory.Instance,
+            new StorageOptions { AccountsTable = "other", RegisterTable = "otherstore", BreachContainer = "drops", QueuePrefix = "test-" });
         await UseAllAsync(first);
         await AssertRefusedAsync(second);
         await UseAllAsync(second);
@@ -98,7 +104,8 @@ public sealed class StorageAccountTests
         new Random(17).NextBytes(content);
         using var stop = new CancellationTokenSource();
         var stopping = new StopAt(16 * MiB, stop);
-        await Assert.ThrowsAnyAsync<Exception>(() => store.Blobs.UploadAsync("a.zip", new StoppingStream(content, 16 * MiB, stopping.Reached), stopping, stop.Token));
+        await Assert.ThrowsAnyAsync<Exception>(
+            () => store.Blobs.UploadAsync("a.zip", new StoppingStream(content, 16 * MiB, stopping.Reached), stopping, stop.Token));
 
         var staged = 0;
         using var client = new HttpClient(new CountingHandler(request =>
@@ -106,7 +113,8 @@ public sealed class StorageAccountTests
             if (request.RequestUri!.Query.Contains("comp=block&", StringComparison.Ordinal))
                 Interlocked.Increment(ref staged);
         }));
-        var blob = new BlockBlobClient(connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
+        var blob = new BlockBlobClient(
+            connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
         await BlockUpload.RunAsync(blob, new MemoryStream(content), null, CancellationToken.None);
         Assert.Equal(2, staged); // four blocks, two of which were there
         using var back = new MemoryStream();
@@ -174,7 +182,8 @@ public sealed class StorageAccountTests
     public async Task No_error_repeats_an_address_or_a_key(int status)
     {
         // What the service says may hold the request and the string that was signed.
-        var told = $"alice.secret@private.example {LoopbackServer.Key} /loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
+        var told = $"alice.secret@private.example {LoopbackServer.Key} "
+            + "/loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
         // A throttled transaction is sent again until the slice's patience ends: here as soon as it is.
         CancellationTokenSource patience = null!;
         var requests = 0;
@@ -185,7 +194,8 @@ public sealed class StorageAccountTests
             var isBatch = context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal);
             await (isBatch && status != 401
                 ? LoopbackServer.FailAsync(context, status, told, 0, told)
-                : LoopbackServer.JsonAsync(context, status, $$$$"""{"odata.error":{"code":"{{{{told}}}}","message":{"lang":"","value":"{{{{told}}}}"}}}"""));
+                : LoopbackServer.JsonAsync(
+                    context, status, $$$$"""{"odata.error":{"code":"{{{{told}}}}","message":{"lang":"","value":"{{{{told}}}}"}}}"""));
         });
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
         Func<Task>[] calls =
@@ -193,7 +203,8 @@ public sealed class StorageAccountTests
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret", "bob.secret"),
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret"),
             () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
-            () => store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+            () =>
+                store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
         foreach (var call in calls)
         {
@@ -214,7 +225,8 @@ public sealed class StorageAccountTests
         {
             ShouldListenTo = _ => true,
             Sample = (ref ActivityCreationOptions<ActivityContext> _) => ActivitySamplingResult.AllDataAndRecorded,
-            ActivityStopped = activity => traces.Enqueue($"{activity.DisplayName} {string.Join(' ', activity.TagObjects.Select(tag => $"{tag.Key}={tag.Value}"))}"),
+            ActivityStopped = activity =>
+                traces.Enqueue($"{activity.DisplayName} {string.Join(' ', activity.TagObjects.Select(tag => $"{tag.Key}={tag.Value}"))}"),
         };
         ActivitySource.AddActivityListener(listener);
         using var store = await AzuriteStorage.OpenAsync();
@@ -241,7 +253,8 @@ public sealed class StorageAccountTests
         var folder = Directory.CreateTempSubdirectory("hibp-emulator").FullName;
         try
         {
-            await using (var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None))
+            await using (
+                var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None))
             {
                 using var store = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
                 Assert.True(store.IsEmulator);
@@ -312,16 +325,22 @@ public sealed class StorageAccountTests
             var error = await Record.ExceptionAsync(calls[i]);
             Assert.True(error is StoreRefusedException, $"call {i}: {error}");
             Assert.Matches("failed: status 40[134]", error.Message);
-            Assert.True(error.Message.Contains("status 404", StringComparison.Ordinal) == (error is StoreMissingException), $"call {i}: {error.Message}");
+            Assert.True(
+                error.Message.Contains("status 404", StringComparison.Ordinal) == (error is StoreMissingException),
+                $"call {i}: {error.Message}");
         }
     }
 
     private static string WithSignature(string connection, DateTimeOffset expires)
     {
-        var parts = connection.Split(';', StringSplitOptions.RemoveEmptyEntries).ToDictionary(part => part.Split('=')[0], part => part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]);
-        var builder = new AccountSasBuilder(AccountSasPermissions.All, expires, AccountSasServices.Blobs | AccountSasServices.Queues | AccountSasServices.Tables, AccountSasResourceTypes.All);
+        var parts = connection.Split(';', StringSplitOptions.RemoveEmptyEntries).ToDictionary(
+            part => part.Split('=')[0], part => part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]);
+        var builder = new AccountSasBuilder(
+            AccountSasPermissions.All, expires, AccountSasServices.Blobs | AccountSasServices.Queues | AccountSasServices.Tables,
+            AccountSasResourceTypes.All);
         var signature = builder.ToSasQueryParameters(new StorageSharedKeyCredential(parts["AccountName"], parts["AccountKey"]));
-        return $"BlobEndpoint={parts["BlobEndpoint"]};QueueEndpoint={parts["QueueEndpoint"]};TableEndpoint={parts["TableEndpoint"]};SharedAccessSignature={signature}";
+        return $"BlobEndpoint={parts["BlobEndpoint"]};QueueEndpoint={parts["QueueEndpoint"]};TableEndpoint={parts["TableEndpoint"]};"
+            + $"SharedAccessSignature={signature}";
     }
 
     /// <summary>What the client libraries log.</summary>
@@ -337,7 +356,8 @@ public sealed class StorageAccountTests
                 EnableEvents(eventSource, EventLevel.Verbose);
         }
 
-        protected override void OnEventWritten(EventWrittenEventArgs eventData) => _seen?.Enqueue($"{eventData.EventName} {string.Join(' ', eventData.Payload ?? [])}");
+        protected override void OnEventWritten(EventWrittenEventArgs eventData) =>
+            _seen?.Enqueue($"{eventData.EventName} {string.Join(' ', eventData.Payload ?? [])}");
     }
 
     private sealed class CountingHandler(Action<HttpRequestMessage> count) : DelegatingHandler(new SocketsHttpHandler())

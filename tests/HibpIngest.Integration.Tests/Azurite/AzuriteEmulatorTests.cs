@@ -33,11 +33,13 @@ public sealed class AzuriteEmulatorTests
         using var taken = new TcpListener(IPAddress.Loopback, 0);
         taken.Start();
         var port = ((IPEndPoint)taken.LocalEndpoint).Port;
-        var error = await Assert.ThrowsAsync<NotPossibleException>(() => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
+        var error = await Assert.ThrowsAsync<NotPossibleException>(
+            () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
         Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
         Assert.Contains(port.ToString(System.Globalization.CultureInfo.InvariantCulture), error.Message, StringComparison.Ordinal);
     }
 
     internal static Uri[] Endpoints(string connection) =>
-        [.. connection.Split(';').Where(part => part.Contains("Endpoint=", StringComparison.Ordinal)).Select(part => new Uri(part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]))];
+        [.. connection.Split(';').Where(part => part.Contains("Endpoint=", StringComparison.Ordinal)).Select(
+            part => new Uri(part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]))];
 }

@@ -22,7 +22,8 @@ internal sealed class CollectingLogger : ILogger, ILoggerProvider
 
     public bool IsEnabled(LogLevel logLevel) => true;
 
-    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+    public void Log<TState>(
+        LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
     {
         Lines.Enqueue((eventId.Id, formatter(state, exception)));
         OnEvent?.Invoke(eventId.Id);

@@ -11,7 +11,8 @@ namespace HibpIngest.Integration.Tests.Cli;
 public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
-        ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt", "finishedAt", "heldBecause", "published"];
+        ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
+            "finishedAt", "heldBecause", "published"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];
@@ -32,8 +33,11 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_breach_goes_from_its_drop_to_its_removal()
     {
-        var zip = Zip("dump.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com,secret")) + "\nbad@localhost\n");
-        var subscribers = _folder.Write("subscribers.csv", "email,domain\nUser1@example1.com,\nadmin@example.org,example2.com\nnobody@example.net,\n");
+        var zip = Zip(
+            "dump.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com,secret"))
+            + "\nbad@localhost\n");
+        var subscribers = _folder.Write(
+            "subscribers.csv", "email,domain\nUser1@example1.com,\nadmin@example.org,example2.com\nnobody@example.net,\n");
         var import = await JsonAsync("subscribers", "import", subscribers, "--json");
         Assert.Equal((3, 3), (import.GetProperty("read").GetInt32(), import.GetProperty("added").GetInt32()));
         Assert.Equal(3, (await JsonAsync("subscribers", "list", "--json")).GetProperty("subscribers").GetArrayLength());
@@ -41,12 +45,14 @@ public sealed class CommandTests : IAsyncLifetime
         await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
 
         var load = await JsonAsync(
-            "drop", zip, "--breach", "Tiny", "--title", "Tiny Inc", "--domain", "tiny.example", "--date", "2020-01-02", "--data-class", "Email addresses", "--data-class", "Passwords",
+            "drop", zip, "--breach", "Tiny", "--title", "Tiny Inc", "--domain", "tiny.example", "--date", "2020-01-02", "--data-class",
+            "Email addresses", "--data-class", "Passwords",
             "--verified", "--notify", "hold", "--wait", "--json");
         Assert.Equal(LoadProperties, Names(load));
         Assert.Equal(["pending", "queued", "done", "failed"], Names(load.GetProperty("slices")));
         Assert.Equal(("Tiny", "Tiny.zip", "held"), (Text(load, "breach"), Text(load, "blob"), Text(load, "state")));
-        Assert.Equal((300, 1, 1, 2), (Number(load, "accounts"), Number(load, "rejected"), Number(load, "batches"), Number(load, "notifications")));
+        Assert.Equal(
+            (300, 1, 1, 2), (Number(load, "accounts"), Number(load, "rejected"), Number(load, "batches"), Number(load, "notifications")));
         Assert.Equal(1, Number(load.GetProperty("slices"), "done"));
         Assert.Equal(JsonValueKind.Null, load.GetProperty("error").ValueKind);
         var number = load.GetProperty("load").GetInt64().ToString(System.Globalization.CultureInfo.InvariantCulture);
@@ -66,10 +72,13 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(["account", "breaches"], Names(found));
         Assert.Equal("user1@example1.com", Text(found, "account"));
         var breach = Assert.Single(found.GetProperty("breaches").EnumerateArray());
-        Assert.Equal(("Tiny", "Tiny Inc", "tiny.example", "2020-01-02"), (Text(breach, "name"), Text(breach, "title"), Text(breach, "domain"), Text(breach, "breachDate")));
+        Assert.Equal(
+            ("Tiny", "Tiny Inc", "tiny.example", "2020-01-02"),
+            (Text(breach, "name"), Text(breach, "title"), Text(breach, "domain"), Text(breach, "breachDate")));
         Assert.True(breach.GetProperty("isVerified").GetBoolean());
         Assert.Contains("Tiny (Tiny Inc)", (await RunAsync("lookup", "user1@example1.com")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Contains("in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Contains(
+            "in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
 
         (await RunAsync("breach", "hide", "Tiny")).Succeeded();
         Assert.Empty((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
@@ -84,18 +93,22 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
 
         Assert.Empty((await JsonAsync("purge", "--older-than", "1", "--json")).GetProperty("loads").EnumerateArray());
-        Assert.Equal(300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
+        Assert.Equal(
+            300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
         Assert.Contains("purged", (await RunAsync("requeue", "Tiny", "--all")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("only a failed load", (await RunAsync("resume", number)).FailedWithOneLine(), StringComparison.Ordinal);
 
         var empty = await RunAsync("drop", Zip("Nothing.zip", "no account in here"), "--wait", "--json");
         Assert.Equal("failed", Text(empty.Json, "state"));
         Assert.Equal(1, empty.ExitCode);
-        Assert.Contains("no account in it", Assert.Single(empty.Error.Split('\n'), line => line.StartsWith("error: ", StringComparison.Ordinal)), StringComparison.Ordinal);
+        Assert.Contains(
+            "no account in it", Assert.Single(empty.Error.Split('\n'), line => line.StartsWith("error: ", StringComparison.Ordinal)),
+            StringComparison.Ordinal);
 
         Assert.Equal(300, Number(await JsonAsync("breach", "remove", "Tiny", "--yes", "--json"), "entities"));
         Assert.Empty((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
-        Assert.Equal("Nothing", Text(Assert.Single((await JsonAsync("breaches", "--json")).GetProperty("breaches").EnumerateArray()), "name"));
+        Assert.Equal(
+            "Nothing", Text(Assert.Single((await JsonAsync("breaches", "--json")).GetProperty("breaches").EnumerateArray()), "name"));
         Assert.Contains("no breach 'Tiny'", (await RunAsync("status", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
 
         var ended = await host.TerminateAsync();
@@ -112,7 +125,9 @@ public sealed class CommandTests : IAsyncLifetime
         var status = await JsonAsync("status", "--json");
         Assert.Equal(["loads", "queues"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
-        Assert.Equal(["breach-ingest", "breach-slices", "breach-match", "breach-mail"], status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
+        Assert.Equal(
+            ["breach-ingest", "breach-slices", "breach-match", "breach-mail"], status.GetProperty("queues")
+            .EnumerateArray().Select(queue => Text(queue, "name")));
         Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison"], Names(queue)));
 
         // A second database is not what the table was filled from.
@@ -130,7 +145,9 @@ public sealed class CommandTests : IAsyncLifetime
         await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
         Assert.Equal((141, ""), (exitCode, error));
-        Assert.Equal(reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture), output.Split('\n').Length - 1);
+        Assert.Equal(
+            reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture),
+            output.Split('\n').Length - 1);
     }
 
     [Fact]
@@ -143,15 +160,25 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_drop_that_cannot_work_is_refused_before_anything_is_uploaded()
     {
-        Assert.Contains("no zip archive", (await RunAsync("drop", _folder.Write("text.zip", "a,b\nc,d\n"))).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("no zip archive", (await RunAsync("drop", _folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("ends in .zip", (await RunAsync("drop", Zip("dump.rar", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("@", (await RunAsync("drop", Zip("x.zip", "a@b.example"), "--breach", "a@b")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "no zip archive", (await RunAsync("drop", _folder.Write("text.zip", "a,b\nc,d\n")))
+            .FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "no zip archive", (await RunAsync("drop", _folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "ends in .zip", (await RunAsync("drop", Zip("dump.rar", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "@", (await RunAsync("drop", Zip("x.zip", "a@b.example"), "--breach", "a@b")).FailedWithOneLine(), StringComparison.Ordinal);
         var described = Zip("Described.zip", "a@b.example");
         _folder.Write("Described.json", "{ \"Title\": ");
         Assert.Contains("not JSON", (await RunAsync("drop", described)).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x")).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("empty", (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, "", "drop", Zip("Locked.zip", "a@b.example"), "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x"))
+            .FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "empty",
+            (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, "", "drop", Zip("Locked.zip", "a@b.example"),
+                "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
 
         using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         await account.Blobs.CreateAsync(CancellationToken.None);
@@ -173,7 +200,8 @@ public sealed class CommandTests : IAsyncLifetime
         drop = await JsonAsync("drop", second, "--breach", "Site.2", "--stealer-log", "--notify", "hold", "--json");
         Assert.Equal(("Site.2", "Site.2.zip"), (Text(drop, "breach"), Text(drop, "blob")));
         var metadata = Breaches.BreachMetadata.Parse((await account.Blobs.ReadSmallAsync("Site.2.json", 1000, CancellationToken.None))!);
-        Assert.Equal(("Site.2", Breaches.BreachFlags.StealerLog, Breaches.NotifyMode.Hold), (metadata.Name, metadata.Flags, metadata.Notify));
+        Assert.Equal(
+            ("Site.2", Breaches.BreachFlags.StealerLog, Breaches.NotifyMode.Hold), (metadata.Name, metadata.Flags, metadata.Notify));
 
         var blobs = await account.Blobs.ListZipsAsync(CancellationToken.None).ToListAsync();
         Assert.Equal(["Adobe.2.zip", "Site.2.zip"], blobs.Select(blob => blob.Version.Name));
@@ -189,7 +217,8 @@ public sealed class CommandTests : IAsyncLifetime
         var poison = account.Queues.Get("breach-slices-poison");
         await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, CancellationToken.None);
 
-        var listed = Assert.Single((await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
+        var listed = Assert.Single(
+            (await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
         Assert.Equal(("breach-slices", 1), (Text(listed, "queue"), Number(listed, "messages")));
         Assert.Equal("{\"load\":1}", Text(Assert.Single(listed.GetProperty("head").EnumerateArray()), "body"));
         Assert.Equal(4, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
@@ -246,8 +275,11 @@ public sealed class CommandTests : IAsyncLifetime
         _variables["HIBP_MAILPERSECOND"] = "10";
         var ill = await RunAsync("doctor", "--json");
         Assert.Equal(1, ill.ExitCode);
-        var states = ill.Json.GetProperty("checks").EnumerateArray().ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
-        Assert.Equal(("broken", "broken", "broken", "ok", "missing"), (states["blobs"], states["queues"], states["tables"], states["database"], states["settings"]));
+        var states = ill.Json.GetProperty("checks").EnumerateArray().ToDictionary(
+            check => Text(check, "check"), check => Text(check, "state"));
+        Assert.Equal(
+            ("broken", "broken", "broken", "ok", "missing"),
+            (states["blobs"], states["queues"], states["tables"], states["database"], states["settings"]));
         Assert.DoesNotContain(Convert.ToBase64String(new byte[64]), ill.Output + ill.Error, StringComparison.Ordinal);
         Assert.Contains("error: ", ill.Error, StringComparison.Ordinal);
 

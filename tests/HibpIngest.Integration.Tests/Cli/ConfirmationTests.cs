@@ -43,10 +43,13 @@ public sealed class ConfirmationTests : IAsyncLifetime
     public async Task On_half_a_terminal_nobody_can_be_asked(string redirection)
     {
         var command = $"breach remove Adobe {redirection}";
-        await using var terminal = new TerminalProcess(_folder.Path, new Dictionary<string, string>(_variables) { ["SHELL"] = "/bin/bash" }, command);
+        await using var terminal = new TerminalProcess(
+            _folder.Path, new Dictionary<string, string>(_variables) { ["SHELL"] = "/bin/bash" }, command);
         var (exitCode, shown) = await terminal.EndAsync();
         var messages = Path.Combine(_folder.Path, "messages");
-        var said = File.Exists(messages) ? await File.ReadAllTextAsync(messages) : shown[shown.IndexOf("error:", StringComparison.Ordinal)..]; // after what readies the terminal
+        // On a terminal the message comes after what readies it.
+        var said = File.Exists(messages)
+            ? await File.ReadAllTextAsync(messages) : shown[shown.IndexOf("error:", StringComparison.Ordinal)..];
         AssertRefused(exitCode, said.TrimEnd().ReplaceLineEndings().Split(Environment.NewLine));
         await AssertThereAsync();
     }
@@ -78,7 +81,9 @@ public sealed class ConfirmationTests : IAsyncLifetime
 
     private static void AssertRefused(int exitCode, string[] lines)
     {
-        Assert.Equal(["error: nobody can be asked here (input and messages have to be a terminal's): breach remove needs --yes", "see: hibp breach remove --help"], lines);
+        Assert.Equal(
+            ["error: nobody can be asked here (input and messages have to be a terminal's): breach remove needs --yes",
+                "see: hibp breach remove --help"], lines);
         Assert.Equal(2, exitCode);
     }
 

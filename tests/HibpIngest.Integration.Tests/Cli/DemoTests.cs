@@ -15,8 +15,10 @@ public sealed class DemoTests : IDisposable
         var demo = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", "--json")).Succeeded();
         var document = demo.Json;
         Assert.Equal(
-            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds"], document.EnumerateObject().Select(property => property.Name));
-        Assert.Equal(["ingest", "upsert", "notify", "total"], document.GetProperty("seconds").EnumerateObject().Select(property => property.Name));
+            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds"],
+            document.EnumerateObject().Select(property => property.Name));
+        Assert.Equal(
+            ["ingest", "upsert", "notify", "total"], document.GetProperty("seconds").EnumerateObject().Select(property => property.Name));
         Assert.Equal("Contoso", document.GetProperty("breach").GetString());
         var accounts = document.GetProperty("accounts").GetInt64();
         Assert.True(accounts > 0);
@@ -37,6 +39,8 @@ public sealed class DemoTests : IDisposable
         var damaged = _folder.Write("Damaged.zip", sample[..(sample.Length / 2)]);
         var demo = await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", damaged, "--json");
         Assert.Equal((1, ""), (demo.ExitCode, demo.Output));
-        Assert.StartsWith("error: load 1 of Damaged failed: ", Assert.Single(demo.Error.Split('\n'), line => line.Contains("error", StringComparison.Ordinal)), StringComparison.Ordinal);
+        Assert.StartsWith(
+            "error: load 1 of Damaged failed: ",
+            Assert.Single(demo.Error.Split('\n'), line => line.Contains("error", StringComparison.Ordinal)), StringComparison.Ordinal);
     }
 }

@@ -56,13 +56,16 @@ public sealed class FreshStoresTests : IAsyncLifetime
     {
         var states = (await RunAsync(_storage, Missing, "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
             .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
-        Assert.Equal(("missing", "missing", "missing", "missing", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["mails"]));
+        Assert.Equal(
+            ("missing", "missing", "missing", "missing", "ok"),
+            (states["blobs"], states["queues"], states["tables"], states["database"], states["mails"]));
         await AssertNothingMadeAsync();
 
         await SetUpAsync(_storage, "own.db");
         states = (await RunAsync(_storage, "own.db", "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
             .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
-        Assert.Equal(("ok", "ok", "ok", "ok", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["identity"]));
+        Assert.Equal(
+            ("ok", "ok", "ok", "ok", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["identity"]));
     }
 
     [Fact]
@@ -70,7 +73,9 @@ public sealed class FreshStoresTests : IAsyncLifetime
     {
         (await RunAsync(_storage, "half.db", "database", "upgrade")).Succeeded();
         Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "status")).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "lookup", "user1@example.com")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "not set up yet", (await RunAsync(_storage, "half.db", "lookup", "user1@example.com"))
+            .FailedWithOneLine(), StringComparison.Ordinal);
         // The database alone will do for these.
         (await RunAsync(_storage, "half.db", "breaches")).Succeeded();
         await AssertNothingMadeAsync();
@@ -84,9 +89,12 @@ public sealed class FreshStoresTests : IAsyncLifetime
         await SetUpAsync(another, "another.db");
         var zip = _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
 
-        Assert.Contains("do not belong together", (await RunAsync(another, "own.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "do not belong together", (await RunAsync(another, "own.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
         // A fresh database is not what that storage account was filled from.
-        Assert.Contains("belongs to another database", (await RunAsync(another, "fresh.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "belongs to another database", (await RunAsync(another, "fresh.db", "drop", zip))
+            .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.False(File.Exists(Path.Combine(_folder.Path, "fresh.db")));
         Assert.Empty(await ZipsAsync(another));
 
@@ -114,7 +122,8 @@ public sealed class FreshStoresTests : IAsyncLifetime
 
     private Task SetUpAsync(string storage, string database) => HibpProcess.SetUpAsync(_folder.Path, Variables(storage, database));
 
-    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
+        HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
 
     private Dictionary<string, string> Variables(string storage, string database) => new()
     {

@@ -16,7 +16,13 @@ public sealed class LocalHostTests
     private static readonly LocalHostOptions Quick = new()
     {
         BlobScanEvery = TimeSpan.FromMilliseconds(100),
-        Queues = new QueueListenerOptions { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(10), MaxPause = TimeSpan.FromMilliseconds(50) },
+        Queues =
+            new QueueListenerOptions
+            {
+                RetryDelay = TimeSpan.Zero,
+                MinPause = TimeSpan.FromMilliseconds(10),
+                MaxPause = TimeSpan.FromMilliseconds(50)
+            },
     };
 
     [Fact]
@@ -45,16 +51,22 @@ public sealed class LocalHostTests
         await rig.DropAsync("Second.zip", Zip(400, 900));
 
         using var stop = new CancellationTokenSource();
-        var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => LocalHost.RunAsync(context, Quick, stop.Token)).ToList();
+        var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => LocalHost.RunAsync(context, Quick, stop.Token))
+            .ToList();
         await UntilAsync(async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }], hosts);
         await stop.CancelAsync();
         await Task.WhenAll(hosts).WaitAsync(Patience);
 
-        var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
+        var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(
+            breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
         var expected = Enumerable.Range(0, 900).ToDictionary(
             i => $"user{i}@example{i % 5}.com",
-            i => string.Join(' ', new[] { (Name: "First", In: i < 500), (Name: "Second", In: i >= 400) }.Where(one => one.In).Select(one => ids[one.Name]).Order()));
-        Assert.Equal(expected.OrderBy(one => one.Key), (await rig.TableAsync()).ToDictionary(one => one.Key, one => string.Join(' ', one.Value.Order())).OrderBy(one => one.Key));
+            i => string.Join(
+                ' ', new[] { (Name: "First", In: i < 500), (Name: "Second", In: i >= 400) }.Where(one => one.In)
+                .Select(one => ids[one.Name]).Order()));
+        Assert.Equal(
+            expected.OrderBy(one => one.Key), (await rig.TableAsync())
+            .ToDictionary(one => one.Key, one => string.Join(' ', one.Value.Order())).OrderBy(one => one.Key));
         Assert.Equal(["admin@example.org", "admin@example.org", "user7@example2.com"], rig.Recipients());
         Assert.All(await rig.DepthsAsync(), depth => Assert.Equal(0, depth.Value));
     }
@@ -92,21 +104,24 @@ public sealed class LocalHostTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var failures = new List<string>();
-        var host = await StartAsync(rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
+        var host = await StartAsync(
+            rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
         File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
         await rig.DropAsync("Late.zip", Zip(0, 100));
         var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
         Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
         Assert.Empty(failures);
         // For whoever starts on the right file, at once.
-        var waiting = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
+        var waiting = Assert.Single(
+            await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
         Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
     }
 
     private static void Small(PipelineOptions options) => (options.BatchRows, options.SliceRows) = (100, 50);
 
     private static byte[] Zip(int from, int to) =>
-        PipelineRig.Zip(("dump.csv", string.Join('\n', Enumerable.Range(from, to - from).Select(i => $"user{i}@example{i % 5}.com,secret"))));
+        PipelineRig.Zip(
+            ("dump.csv", string.Join('\n', Enumerable.Range(from, to - from).Select(i => $"user{i}@example{i % 5}.com,secret"))));
 
     /// <summary>A host that has made sure of its stores and begun its work.</summary>
     private static async Task<Task> StartAsync(PipelineRig rig, LocalHostOptions options)
@@ -121,7 +136,8 @@ public sealed class LocalHostTests
                     started.TrySetResult();
             },
         };
-        var host = LocalHost.RunAsync(rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
+        var host = LocalHost.RunAsync(
+            rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
         await Task.WhenAny(started.Task, host).WaitAsync(Patience);
         return host;
     }

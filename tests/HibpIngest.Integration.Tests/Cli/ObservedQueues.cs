@@ -51,11 +51,13 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
             return extended;
         }
 
-        public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) => TellAsync("delete", () => real.DeleteAsync(message, cancellationToken));
+        public Task DeleteAsync(QueuedMessage message, CancellationToken cancellationToken) =>
+            TellAsync("delete", () => real.DeleteAsync(message, cancellationToken));
 
         public Task<QueueDepth> GetDepthAsync(CancellationToken cancellationToken) => real.GetDepthAsync(cancellationToken);
 
-        public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) => real.PeekAsync(most, cancellationToken);
+        public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) =>
+            real.PeekAsync(most, cancellationToken);
 
         public Task ClearAsync(CancellationToken cancellationToken) => real.ClearAsync(cancellationToken);
 

@@ -16,7 +16,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
 
     // Nobody waits in a test for what a person would wait for.
-    private static readonly QueueListenerOptions Rules = new() { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(5), MaxPause = TimeSpan.FromMilliseconds(50) };
+    private static readonly QueueListenerOptions Rules =
+        new() { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(5), MaxPause = TimeSpan.FromMilliseconds(50) };
 
     private readonly CancellationTokenSource _stop = new();
     private readonly CollectingLogger _log = new();
@@ -82,7 +83,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
     public async Task A_failed_message_comes_back_after_the_delay_with_its_tries_counted()
     {
         await SendAsync("bad");
-        await ListenAsync(Rules with { RetryDelay = TimeSpan.FromMinutes(5) }, (_, _) => throw new InvalidOperationException("no"), _ => _stop.Cancel());
+        await ListenAsync(
+            Rules with { RetryDelay = TimeSpan.FromMinutes(5) }, (_, _) => throw new InvalidOperationException("no"), _ => _stop.Cancel());
         Assert.Empty(await ReceiveAsync());
         Assert.Equal(1, await DepthAsync(Queue));
     }
@@ -185,7 +187,9 @@ public sealed class QueueListenerTests : IAsyncLifetime
             Assert.All(asked, one => Assert.Equal(TimeSpan.FromSeconds(90), one.Visibility));
             // Each renewal has half of that to spare.
             var renewed = asked.Where(one => one.Operation == "extend").Select(one => one.At).Prepend(TimeSpan.Zero).ToList();
-            Assert.All(renewed.Zip(renewed.Skip(1), (one, next) => next - one), gap => Assert.InRange(gap, TimeSpan.FromSeconds(45), TimeSpan.FromSeconds(70)));
+            Assert.All(
+                renewed.Zip(renewed.Skip(1), (one, next) => next - one), gap => Assert.InRange(
+                    gap, TimeSpan.FromSeconds(45), TimeSpan.FromSeconds(70)));
         }
         Assert.Equal(0, await DepthAsync(Queue));
     }
@@ -347,7 +351,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
     public async Task A_queue_that_is_not_there_ends_it()
     {
         await Assert.ThrowsAsync<StoreMissingException>(() =>
-            new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log).RunAsync(_stop.Token).WaitAsync(Patience));
+            new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log)
+            .RunAsync(_stop.Token).WaitAsync(Patience));
     }
 
     private Task ListenAsync(QueueListenerOptions rules, Func<string, CancellationToken, Task> work, Action<Exception>? onFailure = null) =>
@@ -359,7 +364,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
             await _account.Queues.Get(Queue).SendAsync(body, TimeSpan.Zero, CancellationToken.None);
     }
 
-    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() => _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
+    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() =>
+        _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
 
     private async Task<int> DepthAsync(string queue) => (await _account.Queues.Get(queue).GetDepthAsync(CancellationToken.None)).Messages;
 

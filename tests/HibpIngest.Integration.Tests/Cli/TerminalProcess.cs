@@ -21,7 +21,8 @@ internal sealed class TerminalProcess : IAsyncDisposable
     public TerminalProcess(string folder, IReadOnlyDictionary<string, string> variables, string arguments)
     {
         var hibp = Path.Combine(AppContext.BaseDirectory, "hibp.dll");
-        // -e: with the command's exit code; -f: at once; -q: no words of its own. env: whoever runs the tests in the background may have Ctrl+C ignored, and processes hand that down.
+        // -e: with the command's exit code; -f: at once; -q: no words of its own. env: whoever runs
+        // the tests in the background may have Ctrl+C ignored, and processes hand that down.
         var start = new ProcessStartInfo("script", ["-qefc", $"env --default-signal=INT dotnet '{hibp}' {arguments}", "/dev/null"])
         {
             WorkingDirectory = folder,

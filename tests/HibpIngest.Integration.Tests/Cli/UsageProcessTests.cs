@@ -18,7 +18,8 @@ public sealed class UsageProcessTests : IDisposable
             [
                 "demo", "run", "drop", "status", "lookup", "breaches", "breach", "subscribers", "notify", "hold", "slices", "requeue",
                     "poison", "resume", "purge", "sample", "database", "doctor",
-                "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "130", "Examples:",
+                "--storage", "--database", "--json", "--verbose", "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM",
+                "HIBP_SECRET_KEY", "130", "Examples:",
             ])
         {
             Assert.Contains(word, help.Output, StringComparison.Ordinal);
@@ -31,13 +32,16 @@ public sealed class UsageProcessTests : IDisposable
         var result = await HibpProcess.RunAsync(_folder.Path, NoVariables, "requeue", "Adobe");
         Assert.Equal(2, result.ExitCode);
         Assert.Equal("", result.Output);
-        Assert.Equal(["error: give exactly one of --slice, --failed, --all", "see: hibp requeue --help"], result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+        Assert.Equal(
+            ["error: give exactly one of --slice, --failed, --all", "see: hibp requeue --help"], result.Error.Split(
+                Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
     }
 
     [Fact]
     public async Task A_wrong_setting_ends_with_1_and_names_its_variable()
     {
-        var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches")).FailedWithOneLine();
+        var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches"))
+            .FailedWithOneLine();
         Assert.Equal("error: HIBP_BATCHROWS is expected to be a whole number, found 'many'", line);
     }
 }

@@ -31,7 +31,9 @@ public sealed class BadInputHost : IAsyncLifetime
         _variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
         _variables["HIBP_BATCHROWS"] = "20";
         _variables["HIBP_SLICEROWS"] = "10";
-        (await RunAsync("subscribers", "import", Write("subscribers.csv", "email,domain\nuser0@example.com,\nowner@example.net,example.com\n"u8.ToArray()))).Succeeded();
+        (await RunAsync(
+            "subscribers", "import",
+            Write("subscribers.csv", "email,domain\nuser0@example.com,\nowner@example.net,example.com\n"u8.ToArray()))).Succeeded();
         _host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
 
         var others = UploadOthersAsync();
@@ -53,7 +55,9 @@ public sealed class BadInputHost : IAsyncLifetime
     }
 
     private Task<HibpResult> DropAsync(string name, BadInputTests.Archive archive) =>
-        RunAsync(["drop", Write(name + ".zip", archive.Make()), "--wait", "--json", .. archive.Password is null ? Array.Empty<string>() : ["--password", archive.Password]]);
+        RunAsync(
+            ["drop", Write(name + ".zip", archive.Make()), "--wait", "--json", .. archive.Password is null
+                ? Array.Empty<string>() : ["--password", archive.Password]]);
 
     private async Task UploadOthersAsync()
     {

@@ -30,14 +30,17 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     /// <summary>By the breach's name.</summary>
     public static Dictionary<string, Archive> Archives { get; } = new()
     {
-        ["NotAZip"] = new(() => [.. "PK\x07\x08"u8, .. new byte[2000]], "not a zip: found a file of 2,004 bytes without a zip's end record"),
+        ["NotAZip"] = new(
+            () => [.. "PK\x07\x08"u8, .. new byte[2000]], "not a zip: found a file of 2,004 bytes without a zip's end record"),
         ["NoEntries"] = new(() => ArchiveTesting.Zip(true), "no account in it (0 candidates broke a rule)"),
-        ["NoAccount"] = new(() => PipelineRig.Zip(("a.csv", "nothing\nfoo@localhost\n.x@example.com\n")), "no account in it (2 candidates broke a rule)"),
+        ["NoAccount"] = new(
+            () => PipelineRig.Zip(("a.csv", "nothing\nfoo@localhost\n.x@example.com\n")), "no account in it (2 candidates broke a rule)"),
         ["Truncated"] = new(() => Whole()[..^100], "truncated", "drop an intact copy"),
         ["BadCrc"] = new(BadCrc, "entry 2 of 2 '", "its CRC-32 should be", "drop an intact copy") { Accounts = 100 },
         ["Bomb"] = new(Bomb, "entry 1 of 1 'bomb.txt'", "more than 200 times its size", "MaxInflationRatio"),
         ["WrongPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "the password does not open it") { Password = "not it" },
-        ["NoPassword"] = new(() => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
+        ["NoPassword"] = new(
+            () => Encrypted("secret"), "entry 1 of 1 'a.csv'", "encrypted and no password was given", "hibp resume ", " --password-stdin"),
     };
 
     /// <summary>What another tool than <c>hibp drop</c> uploads, in this order.</summary>
@@ -59,7 +62,8 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         Assert.Equal(1, dropped.ExitCode);
         Assert.DoesNotContain("@", dropped.Error, StringComparison.Ordinal);
         // Beside it only how the load goes, for who waits.
-        var line = Assert.Single(dropped.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries), line => !line.StartsWith("load ", StringComparison.Ordinal));
+        var line = Assert.Single(
+            dropped.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries), line => !line.StartsWith("load ", StringComparison.Ordinal));
         Assert.StartsWith("error: ", line, StringComparison.Ordinal);
         Assert.All(archive.Words, word => Assert.Contains(word, line, StringComparison.Ordinal));
         if (archive.Password is { } password)
@@ -92,9 +96,12 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
             await FailedLoadAsync(blob);
         var breaches = (await host.RunAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray().ToList();
-        Assert.All(breaches, breach => Assert.Equal((false, JsonValueKind.Null), (breach.GetProperty("public").GetBoolean(), breach.GetProperty("publishedAt").ValueKind)));
+        Assert.All(
+            breaches, breach => Assert.Equal(
+                (false, JsonValueKind.Null), (breach.GetProperty("public").GetBoolean(), breach.GetProperty("publishedAt").ValueKind)));
         // The first account of every whole entry, one that was copied from the archive with a bad CRC.
-        Assert.Empty((await host.RunAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
+        Assert.Empty(
+            (await host.RunAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
         Assert.True(!Directory.Exists(host.MailFolder) || Directory.GetFiles(host.MailFolder).Length == 0);
     }
 
@@ -105,7 +112,9 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
             await FailedLoadAsync(blob);
         var said = host.Said;
         foreach (var (name, archive) in Archives)
-            Assert.Single(said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(archive.Words[0], StringComparison.Ordinal));
+            Assert.Single(
+                said.Split('\n'), line => line.Contains($"of {name} ", StringComparison.Ordinal) && line.Contains(
+                    archive.Words[0], StringComparison.Ordinal));
         // It goes into log files.
         Assert.DoesNotContain("@", said, StringComparison.Ordinal);
         Assert.DoesNotContain("unexpected", said, StringComparison.Ordinal);
@@ -126,7 +135,8 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         for (var looks = 0; looks < 100; looks++)
         {
             var loads = (await host.RunAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray();
-            if (loads.SingleOrDefault(load => Property(load, "blob") == blob) is { ValueKind: JsonValueKind.Object } load && Property(load, "state") == "failed")
+            if (loads.SingleOrDefault(load => Property(load, "blob") == blob) is { ValueKind: JsonValueKind.Object } load
+                && Property(load, "state") == "failed")
                 return load;
         }
         throw new InvalidOperationException($"the load of {blob} has not failed");
@@ -142,7 +152,8 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     /// </summary>
     private static byte[] BadCrc()
     {
-        var zip = RawZip.Of(new RawZip.Entry("a.csv", Text), new RawZip.Entry("b@example.com.csv", "nothing; damaged\n"u8.ToArray()) { Method = 0 });
+        var zip = RawZip.Of(
+            new RawZip.Entry("a.csv", Text), new RawZip.Entry("b@example.com.csv", "nothing; damaged\n"u8.ToArray()) { Method = 0 });
         zip[zip.AsSpan().IndexOf("damaged"u8)] ^= 1;
         return zip;
     }
@@ -165,5 +176,6 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         return bytes.ToArray();
     }
 
-    private static byte[] Encrypted(string password) => ArchiveTesting.Encrypted(password, 256, CompressionMethod.Deflated, ("a.csv", Text));
+    private static byte[] Encrypted(string password) =>
+        ArchiveTesting.Encrypted(password, 256, CompressionMethod.Deflated, ("a.csv", Text));
 }

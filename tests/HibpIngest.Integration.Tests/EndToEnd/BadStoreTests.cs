@@ -42,9 +42,13 @@ public sealed class BadStoreTests : IAsyncLifetime
     {
         var closed = ClosedPort();
         var nowhere = string.Join(';', _storage.Split(';')
-            .Select(part => part.Split("Endpoint=") is [var service, var address] ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
+            .Select(
+                part => part.Split("Endpoint=") is [var service, var address]
+                ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
         (await RunAsync(nowhere, "1.db", "database", "upgrade")).Succeeded();
-        var lines = await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"), RefusalAsync(nowhere, "3.db", "drop", Zip())).WaitAsync(Bounded);
+        var lines =
+            await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"),
+                RefusalAsync(nowhere, "3.db", "drop", Zip())).WaitAsync(Bounded);
         Assert.All(lines, line => Assert.Contains("no connection (ConnectionRefused)", line, StringComparison.Ordinal));
     }
 
@@ -65,7 +69,8 @@ public sealed class BadStoreTests : IAsyncLifetime
     public async Task A_database_of_another_table()
     {
         await HibpProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
-        Assert.Contains("the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
+        Assert.Contains(
+            "the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
 
         // One that has a table of its own already.
         await HibpProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
@@ -85,7 +90,8 @@ public sealed class BadStoreTests : IAsyncLifetime
         var ended = await host.EndAsync();
         Assert.Equal(1, ended.ExitCode);
         var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
-        Assert.StartsWith($"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
+        Assert.StartsWith(
+            $"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
         Assert.False(File.Exists(Path.Combine(_folder.Path, "hibp.db")));
     }
 
@@ -96,7 +102,8 @@ public sealed class BadStoreTests : IAsyncLifetime
         return line;
     }
 
-    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) => HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
+        HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
 
     private Dictionary<string, string> Variables(string storage, string database) => new()
     {

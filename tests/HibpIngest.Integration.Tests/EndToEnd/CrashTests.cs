@@ -16,7 +16,8 @@ public sealed class CrashTests(ITestOutputHelper output)
     /// <summary>Each has stores of its own, and waits for them most of the time.</summary>
     private const int AtOnce = 4;
 
-    private static readonly (string Name, string Text)[] Entries = [("a.csv", PipelineRig.Accounts(0, 12)), ("b.csv", PipelineRig.Accounts(6, 14))];
+    private static readonly (string Name, string Text)[] Entries =
+        [("a.csv", PipelineRig.Accounts(0, 12)), ("b.csv", PipelineRig.Accounts(6, 14))];
 
     [Fact]
     public async Task A_crash_at_any_call_changes_nothing_in_the_result()
@@ -33,7 +34,9 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage, options.MatchRows) = (8, 4, 1, 2, 10), clock);
+            options =>
+                (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage, options.MatchRows) =
+                    (8, 4, 1, 2, 10), clock);
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
 
@@ -50,7 +53,8 @@ public sealed class CrashTests(ITestOutputHelper output)
         var where = $"died at call {point.Calls}: {point.Where}";
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.True((LoadState.Done, 20L, 3, 3) == (load.State, load.Accounts, load.Batches, load.Notifications.Sent),
-            $"{where}; state {load.State}, {load.Accounts} accounts, {load.Batches} batches, {load.Notifications}, {load.Slices}, {load.Error}");
+            $"{where}; state {load.State}, {load.Accounts} accounts, {load.Batches} batches, {load.Notifications}, {load.Slices}, "
+            + $"{load.Error}");
         Assert.True(PipelineRig.Expected(0, 20).Order().SequenceEqual((await rig.TableAsync()).Keys.Order()), where);
         Assert.True(new[] { "owner@example.net", "user1@d1.example.org", "user3@example.com" }.SequenceEqual(rig.Recipients()), where);
         Assert.Equal(6, load.Checkpoint.Rejected.Duplicates);

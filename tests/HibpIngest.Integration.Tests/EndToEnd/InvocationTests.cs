@@ -29,14 +29,22 @@ public sealed class InvocationTests
             },
             _time);
         await rig.DropAsync("Big.zip", _zip);
-        var queues = new ObservedQueues(rig.Context.Queues) { Before = (queue, _) => _time.Advance(queue == QueueNames.Slices ? TimeSpan.FromSeconds(1) : TimeSpan.Zero) };
-        var dispatcher = (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) }).NewDispatcher();
+        var queues =
+            new ObservedQueues(rig.Context.Queues)
+            {
+                Before = (queue, _) => _time.Advance(
+                queue == QueueNames.Slices ? TimeSpan.FromSeconds(1) : TimeSpan.Zero)
+            };
+        var dispatcher =
+            (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) })
+            .NewDispatcher();
         await dispatcher.IngestBlobAsync("Big.zip", CancellationToken.None);
         // Within the limit, so it has copied as much as its budget lets it.
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.InRange((await rig.LoadAsync(1)).LastPosition, 100, 900);
 
-        dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) }).NewDispatcher();
+        dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) })
+            .NewDispatcher();
         var before = (await rig.LoadAsync(1)).LastPosition;
         await dispatcher.DispatchAsync(QueueNames.Ingest, """{"version":1,"load":1}""", CancellationToken.None);
         var failed = await rig.LoadAsync(1);
@@ -76,7 +84,9 @@ public sealed class InvocationTests
         };
         await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
         Assert.True(handedOver > 2, $"{handedOver} messages");
-        Assert.Equal((LoadState.Done, 1_000L, 10), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts, (await rig.LoadAsync(1)).Batches));
+        Assert.Equal(
+            (LoadState.Done, 1_000L, 10),
+            ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts, (await rig.LoadAsync(1)).Batches));
         Assert.Equal(PipelineRig.Expected(0, 1_000).Order(), (await rig.TableAsync()).Keys.Order());
     }
 

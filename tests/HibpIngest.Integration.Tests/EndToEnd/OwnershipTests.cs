@@ -47,7 +47,8 @@ public sealed class OwnershipTests
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, "dead", rig.Options.LoadLease, CancellationToken.None));
         // Another load's, hidden for an hour.
-        await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
+        await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
+            new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
         var (queues, sent) = Observe(rig);
         var sweep = (rig.Context with { Queues = queues }).NewSweep();
 
@@ -72,10 +73,12 @@ public sealed class OwnershipTests
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         for (var attempt = 1; attempt <= rig.Options.MaxTries; attempt++)
         {
-            Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
+            Assert.True(
+                await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.LoadLease);
         }
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(
+            QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
@@ -101,7 +104,12 @@ public sealed class OwnershipTests
         Assert.Equal((LoadState.Done, 15), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Batches));
 
         var load = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
-        var down = rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down")) };
+        var down =
+            rig.Context with
+            {
+                Blobs = new HookedBlobs(
+                rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"))
+            };
         for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
             await down.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
@@ -172,7 +180,9 @@ public sealed class OwnershipTests
 
         // And by its event, while the database is down: the host brings that again, and nothing is sent on.
         await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
-        var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down")).Wrap(rig.Context) with { Queues = queues };
+        var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down"))
+            .Wrap(rig.Context) with
+        { Queues = queues };
         await Assert.ThrowsAsync<StoreUnavailableException>(() => down.NewDispatcher().IngestBlobAsync(name, CancellationToken.None));
         await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync(name, CancellationToken.None);
         await AssertRefusedAsync(load: 2);
@@ -212,10 +222,13 @@ public sealed class OwnershipTests
         Assert.Equal([LoadState.Failed, LoadState.Done], loads.Select(load => load.State));
         Assert.True(loads[0].Superseded);
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
+        await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
-        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
-        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
+        Assert.Empty(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
     }
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)

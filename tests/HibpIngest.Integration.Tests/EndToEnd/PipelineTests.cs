@@ -21,8 +21,12 @@ public sealed class PipelineTests
     public async Task A_dropped_zip_becomes_searchable_accounts_and_sent_mails()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("nobody@example.com", null), ("owner@example.net", "example.com"));
-        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 450)), ("b.txt", PipelineRig.Accounts(400, 150))), """{"Title":"Adobe Systems","IsVerified":true}""");
+        await rig.ImportAsync(
+            ("user1@d1.example.org", null), ("user3@example.com", null), ("nobody@example.com", null),
+            ("owner@example.net", "example.com"));
+        await rig.DropAsync(
+            "Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 450)), ("b.txt", PipelineRig.Accounts(400, 150))),
+            """{"Title":"Adobe Systems","IsVerified":true}""");
 
         await rig.RunToEndAsync();
 
@@ -34,8 +38,12 @@ public sealed class PipelineTests
         Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
         Assert.Equal(["owner@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         Assert.Contains(rig.Mails(), mail => mail.Text.Contains("Adobe Systems", StringComparison.Ordinal));
-        Assert.Equal("Adobe", Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
-        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("nobody@example.com", CancellationToken.None));
+        Assert.Equal(
+            "Adobe",
+            Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table)
+                .FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
+        Assert.Empty(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("nobody@example.com", CancellationToken.None));
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
     }
 
@@ -54,7 +62,8 @@ public sealed class PipelineTests
         await rig.RunToEndAsync();
         await rig.DropAsync("old/adobe.2.zip", zip);
         await rig.RunToEndAsync();
-        Assert.Equal(15, await rig.Context.NewLoadOperations().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
+        Assert.Equal(
+            15, await rig.Context.NewLoadOperations().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
         await rig.RunToEndAsync();
 
         var loads = await rig.LoadsAsync();
@@ -104,11 +113,15 @@ public sealed class PipelineTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), flag.Length > 0 ? $$"""{"{{flag}}":true}""" : "{}");
+        await rig.DropAsync(
+            "X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), flag.Length > 0 ? $$"""{"{{flag}}":true}""" : "{}");
         await rig.RunToEndAsync();
 
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
-        Assert.Equal(found, (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
+        Assert.Equal(
+            found,
+            (await new AccountLookup(rig.Context.Database, rig.Context.Table)
+                .FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
         Assert.Equal(mailed ? 1 : 0, rig.Mails().Count);
         Assert.Equal(10, (await rig.TableAsync()).Count);
     }
@@ -138,12 +151,15 @@ public sealed class PipelineTests
         var held = await rig.LoadAsync(1);
         Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
         Assert.Empty(rig.Mails());
-        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
         var operations = rig.Context.NewMailOperations();
         var preview = new List<Notification>();
         await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
             preview.Add(notification);
-        Assert.Equal([("owner@example.net", (string?)"example.com", 4L), ("user0@example.com", null, 1L)], preview.Select(one => (one.Email, one.Domain, one.Accounts)).Order());
+        Assert.Equal(
+            [("owner@example.net", (string?)"example.com", 4L), ("user0@example.com", null, 1L)],
+            preview.Select(one => (one.Email, one.Domain, one.Accounts)).Order());
 
         Assert.Equal(2, await operations.NotifyAsync("x", CancellationToken.None));
         await rig.RunToEndAsync();
@@ -159,7 +175,8 @@ public sealed class PipelineTests
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher()); // ingest, upsert, and matching reads the metadata: absent
+        // Ingest, upsert, and matching reads the metadata: absent.
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
         await rig.RunToEndAsync();
         Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
 
@@ -180,14 +197,18 @@ public sealed class PipelineTests
     public async Task A_second_loads_metadata_changes_only_what_it_says()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"Title":"Adobe Systems","IsSensitive":true}""");
+        await rig.DropAsync(
+            "Adobe.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"Title":"Adobe Systems","IsSensitive":true}""");
         await rig.RunToEndAsync();
         await rig.DropAsync("Adobe.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(5, 10))), """{"Notify":"hold","IsVerified":true}""");
         await rig.RunToEndAsync();
 
         var metadata = (await rig.Context.Database.GetBreachAsync("Adobe", CancellationToken.None))!.Metadata;
-        Assert.Equal(("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold), (metadata.Title, metadata.Flags, metadata.Notify));
-        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user6@example.com", CancellationToken.None));
+        Assert.Equal(
+            ("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold),
+            (metadata.Title, metadata.Flags, metadata.Notify));
+        Assert.Empty(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user6@example.com", CancellationToken.None));
     }
 
     [Theory]
@@ -196,7 +217,8 @@ public sealed class PipelineTests
     public async Task Bad_input_fails_the_load_with_its_reason_and_publishes_nothing(string blob, string reason)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.DropAsync(blob, blob == "empty.zip" ? PipelineRig.Zip(("a", "nothing here, not even a@b")) : "user@example.com"u8.ToArray());
+        await rig.DropAsync(
+            blob, blob == "empty.zip" ? PipelineRig.Zip(("a", "nothing here, not even a@b")) : "user@example.com"u8.ToArray());
         await rig.RunToEndAsync();
 
         var load = Assert.Single(await rig.LoadsAsync());
@@ -225,7 +247,8 @@ public sealed class PipelineTests
         Assert.InRange(load.LastPosition, 1_000, 1_999);
         Assert.Equal(0, load.LastPosition % 200);
         Assert.Equal(load.LastPosition, (await rig.TableAsync()).Count);
-        Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Empty(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
 
         await rig.DropAsync("X.zip", zip);
         await rig.RunToEndAsync();
@@ -242,7 +265,8 @@ public sealed class PipelineTests
             Small(options);
             options.TimeBudget = TimeSpan.FromTicks(1); // used up by the first commit, each time
         });
-        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 700)), ("b.csv", PipelineRig.Accounts(300, 900)), ("c.csv", PipelineRig.Accounts(0, 5)));
+        var zip = PipelineRig.Zip(
+            ("a.csv", PipelineRig.Accounts(0, 700)), ("b.csv", PipelineRig.Accounts(300, 900)), ("c.csv", PipelineRig.Accounts(0, 5)));
         await whole.DropAsync("X.zip", zip);
         await budgeted.DropAsync("X.zip", zip);
         await whole.RunToEndAsync();
@@ -267,7 +291,8 @@ public sealed class PipelineTests
             options.TimeBudget = TimeSpan.FromTicks(1);
         });
         await whole.ImportAsync(("owner@example.net", "example.com"));
-        var zip = PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)), ("b.csv", PipelineRig.Accounts(200, 300)), ("c.csv", PipelineRig.Accounts(0, 300)));
+        var zip = PipelineRig.Zip(
+            ("a.csv", PipelineRig.Accounts(0, 300)), ("b.csv", PipelineRig.Accounts(200, 300)), ("c.csv", PipelineRig.Accounts(0, 300)));
         await whole.DropAsync("X.zip", zip);
         await budgeted.DropAsync("X.zip", zip);
         await whole.RunToEndAsync();
@@ -333,7 +358,8 @@ public sealed class PipelineTests
 
         var file = Path.Combine(Directory.CreateTempSubdirectory("hibp-test-").FullName, "fresh.db");
         await using var fresh = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with { Database = fresh }).NewStoreSetup().EnsureAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMismatchException>(
+            () => (used.Context with { Database = fresh }).NewStoreSetup().EnsureAsync(CancellationToken.None));
 
         var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with
@@ -350,6 +376,7 @@ public sealed class PipelineTests
     {
         var rows = new AccountBatch(100_000);
         await rig.Context.Database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
-        return [.. Enumerable.Range(0, rows.Count).Select(i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
+        return [.. Enumerable.Range(0, rows.Count).Select(
+            i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
     }
 }

@@ -107,7 +107,9 @@ public sealed class PublishingTests
         Assert.Equal(["ClinicPatients"], await FindAsync(lookup, 501));
         Assert.Equal(["ShoeShop"], await FindAsync(lookup, 1_002));
         var loads = await restored.Database.ListLoadsAsync(null, None);
-        Assert.Equal([("First", LoadState.Done), ("ClinicPatients", LoadState.Held), ("ShoeShop", LoadState.Done)], loads.Select(load => (load.Breach, load.State)));
+        Assert.Equal(
+            [("First", LoadState.Done), ("ClinicPatients", LoadState.Held), ("ShoeShop", LoadState.Done)],
+            loads.Select(load => (load.Breach, load.State)));
         Assert.Equal([1, 3, 4], loads.Select(load => load.Mark));
         Assert.Contains("restored", loads[1].HeldBecause, StringComparison.Ordinal);
         // Not a second mail to the clinic's patient.
@@ -209,7 +211,8 @@ public sealed class PublishingTests
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
         var calls = 0;
-        var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2 ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
+        var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2
+            ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
         await Assert.ThrowsAsync<CrashException>(() => dying.NewMoveOn().RunAsync(None));
         var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
@@ -283,7 +286,9 @@ public sealed class PublishingTests
                 rig.Context.Database.MergeMetadataAsync("X", Encoding.UTF8.GetBytes("""{"IsSensitive":true}"""), byOperator: true, None)),
         };
         await PipelineRig.RunToEndAsync(flagged);
-        Assert.Equal((BreachFlags.Sensitive, "X"), await rig.Context.Database.GetBreachAsync("X", None) is { } breach ? (breach.Metadata.Flags, breach.Metadata.Title) : default);
+        Assert.Equal(
+            (BreachFlags.Sensitive, "X"), await rig.Context.Database.GetBreachAsync("X", None) is { } breach
+            ? (breach.Metadata.Flags, breach.Metadata.Title) : default);
         Assert.Empty(await FindAsync(rig, 0));
     }
 
@@ -324,7 +329,8 @@ public sealed class PublishingTests
 
     private static byte[] Zip(int first, int count) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count)));
 
-    private static Task<string[]> FindAsync(PipelineRig rig, int account) => FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), account);
+    private static Task<string[]> FindAsync(PipelineRig rig, int account) =>
+        FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), account);
 
     private static async Task<string[]> FindAsync(AccountLookup lookup, int account) =>
         [.. (await lookup.FindAsync(Assert.Single(PipelineRig.Expected(account, 1)), None)).Select(breach => breach.Name)];

@@ -83,7 +83,8 @@ public sealed class RemovalTests(ITestOutputHelper output)
             Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
             Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
             Assert.Equal(mails + 2, rig.Mails().Count);
-            var found = Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(InBoth, None), one => one.Name == breach);
+            var found = Assert.Single(
+                await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(InBoth, None), one => one.Name == breach);
             Assert.Equal(("Adobe Systems", BreachFlags.Verified), (found.Metadata.Title, found.Metadata.Flags));
         }
         Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
@@ -391,7 +392,8 @@ public sealed class RemovalTests(ITestOutputHelper output)
     {
         var found = 0;
         foreach (var account in PipelineRig.Expected(first, count))
-            found += (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(account, None)).Count(one => one.Name == breach);
+            found += (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(account, None)).Count(
+                one => one.Name == breach);
         return found;
     }
 

@@ -12,14 +12,16 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class SliceTests
 {
     private const int Accounts = 300;
-    private static readonly Action<PipelineOptions> OneSlice = options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Accounts, Accounts, 1);
+    private static readonly Action<PipelineOptions> OneSlice = options =>
+        (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Accounts, Accounts, 1);
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
 
     [Fact]
     public async Task A_message_that_meets_a_living_lease_comes_again_after_its_end()
     {
         await using var rig = await IngestedAsync(OneSlice);
-        Assert.Null((await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!.HeldUntil);
+        Assert.Null(
+            (await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!.HeldUntil);
         var table = new RecordingTable(rig.Context.Table);
         await DispatchAsync(rig.Context with { Table = table });
 
@@ -59,7 +61,9 @@ public sealed class SliceTests
         await using var rig = await IngestedAsync(OneSlice);
         var done = new byte[64];
         Array.Fill(done, (byte)0xFF);
-        foreach (var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(SliceBuffers.OrderVersion, done) })
+        foreach (
+            var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(
+                SliceBuffers.OrderVersion, done) })
         {
             await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
             await rig.Context.Database.ReturnSliceTryAsync(1, 1, "another", progress, null, CancellationToken.None);
@@ -135,8 +139,10 @@ public sealed class SliceTests
         {
             var rows = SliceBuffers.Rent(10_000);
             for (var i = 0; i < 10_000; i++)
-                rows.Accounts.Add(Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
-            var order = Enumerable.Range(0, rows.GroupByDomain()).Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Domain.Span)).ToList();
+                rows.Accounts.Add(
+                    Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
+            var order = Enumerable.Range(0, rows.GroupByDomain())
+                .Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Domain.Span)).ToList();
             SliceBuffers.Return(rows);
             return order;
         }
@@ -156,7 +162,8 @@ public sealed class SliceTests
     }
 
     private static Task SendAsync(PipelineRig rig) =>
-        rig.Context.Queues.Get(QueueNames.Slices).SendAsync(new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
+        rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
+            new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
 
     /// <summary>Takes the one slice message that is visible, and acknowledges it where its stage returns.</summary>
     private static async Task DispatchAsync(PipelineContext context, CancellationToken cancellationToken = default)
@@ -167,7 +174,8 @@ public sealed class SliceTests
         await queue.DeleteAsync(message, CancellationToken.None);
     }
 
-    private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) => Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;
+    private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) =>
+        Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;
 
     /// <summary>Keeps what is written, and fails before a transaction where a test says so.</summary>
     private sealed class RecordingTable(IAccountTable table) : UpsertedTable
@@ -180,7 +188,8 @@ public sealed class SliceTests
         public Func<int, Exception?> Before { get; set; } = _ => null;
 
         public override async Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
+            TransactionsInFlight inFlight, CancellationToken cancellationToken)
         {
             if (Before(Interlocked.Increment(ref _number)) is { } fault)
                 throw fault;
@@ -196,7 +205,8 @@ public sealed class SliceTests
         public TaskCompletionSource Entered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         public override async Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
+            TransactionsInFlight inFlight, CancellationToken cancellationToken)
         {
             Entered.TrySetResult();
             await Task.Delay(Timeout.InfiniteTimeSpan, inFlight.Patience).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
@@ -209,14 +219,20 @@ public sealed class SliceTests
         public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
         public abstract Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken);
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
+            TransactionsInFlight inFlight, CancellationToken cancellationToken);
 
-        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
-        public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public IAsyncEnumerable<string> ListAliasesAsync(
+            string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
 
-        public Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public Task<int> RemoveMarkAsync(
+            string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) =>
+                throw new NotSupportedException();
 
-        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
     }
 }

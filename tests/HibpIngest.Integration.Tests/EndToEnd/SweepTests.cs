@@ -131,7 +131,8 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Slices);
-        var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        var ingest = Assert.Single(
+            await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
         await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
 
@@ -141,7 +142,8 @@ public sealed class SweepTests
         for (var attempt = 1; attempt <= 5; attempt++)
         {
             Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(1)).State);
-            await Assert.ThrowsAsync<InvalidOperationException>(() => broken.DispatchAsync(QueueNames.Slices, second.Body, CancellationToken.None));
+            await Assert.ThrowsAsync<InvalidOperationException>(
+                () => broken.DispatchAsync(QueueNames.Slices, second.Body, CancellationToken.None));
         }
         var load = await rig.LoadAsync(1);
         Assert.Equal(LoadState.Failed, load.State);
@@ -174,7 +176,9 @@ public sealed class SweepTests
         for (var slice = 1; slice <= 40; slice++)
             await poison.SendAsync(new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, CancellationToken.None);
         Assert.Equal(40, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
-        Assert.Equal((40, 0), ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
+        Assert.Equal(
+            (40, 0),
+            ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
         await rig.RunToEndAsync(); // of no load: acknowledged
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Slices]);
     }
@@ -188,7 +192,8 @@ public sealed class SweepTests
     public async Task A_message_of_another_shape_is_thrown_back_without_its_text(string body)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        var error = await Assert.ThrowsAsync<UnreadableMessageException>(() => rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
+        var error = await Assert.ThrowsAsync<UnreadableMessageException>(
+            () => rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
         Assert.True(body.Length < 3 || !error.Message.Contains(body, StringComparison.Ordinal));
     }
 
@@ -201,11 +206,15 @@ public sealed class SweepTests
         var operations = rig.Context.NewLoadOperations();
         Assert.Equal(300, await operations.PurgeAsync(1, null, CancellationToken.None));
 
-        var error = await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
+        var error = await Assert.ThrowsAsync<NotPossibleException>(
+            () => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
-        await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
-        Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        await Assert.ThrowsAsync<NotPossibleException>(
+            () => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
+        await rig.Context.NewDispatcher().DispatchAsync(
+            QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
+        Assert.Single(
+            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
     }
 
     [Fact]
@@ -272,14 +281,19 @@ public sealed class SweepTests
 
         public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-        public Task UpsertAsync(ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken) =>
+        public Task UpsertAsync(
+            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
+            TransactionsInFlight inFlight, CancellationToken cancellationToken) =>
             throw Fault();
 
-        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) => throw Fault();
+        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
+            throw Fault();
 
-        public IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
+        public IAsyncEnumerable<string> ListAliasesAsync(
+            string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();
 
-        public Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw Fault();
+        public Task<int> RemoveMarkAsync(
+            string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) => throw Fault();
 
         public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) => throw Fault();
     }

@@ -16,7 +16,8 @@ public sealed class ThrottleTests(ITestOutputHelper output)
     {
         using var folder = new TemporaryFolder();
         // A fifth of what the service takes: 6 slices of 800 rows, 1,600 of them in one domain at 400 a second.
-        var limits = new TableLimits { PartitionRate = 400, AccountRate = 4_000, RefusalLatency = TimeSpan.FromMilliseconds(refusalMilliseconds) };
+        var limits =
+            new TableLimits { PartitionRate = 400, AccountRate = 4_000, RefusalLatency = TimeSpan.FromMilliseconds(refusalMilliseconds) };
         var result = await new ThrottleBenchmark(folder.Path).MeasureAsync(inFlight: 3, slices: 6, sliceRows: 800, limits);
         output.WriteLine($"{result}, {result.Rate:P0} of what is permitted");
         Assert.Equal((1.0, 0), (result.Written, result.PutOff));

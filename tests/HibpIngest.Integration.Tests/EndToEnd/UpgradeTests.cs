@@ -48,7 +48,8 @@ public sealed class UpgradeTests
         Assert.Equal(3, await context.NewMailOperations().NotifyAsync("Waiting", None));
         await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1))));
         await rig.RunToEndAsync();
-        Assert.Equal(["owner@example.net", "owner@example.net", "user0@example.com", "user0@example.com", "user21@example.com"], rig.Recipients());
+        Assert.Equal(
+            ["owner@example.net", "owner@example.net", "user0@example.com", "user0@example.com", "user21@example.com"], rig.Recipients());
         var newest = (await rig.LoadsAsync())[^1];
         Assert.Equal((9L, 7, LoadState.Done), (newest.Id, newest.Mark, newest.State));
         Assert.Equal(["b2", "b4", "b5", "b7"], (await rig.TableAsync())["user0@example.com"].Order());
@@ -63,7 +64,8 @@ public sealed class UpgradeTests
         // One of them alone can't be given to another breach: the mark would mean both.
         var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
         Assert.Single(shared.Select(load => load.Mark).Distinct());
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewLoadOperations().AssignAsync(shared[0].Id, "Other", None));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.Context.NewLoadOperations().AssignAsync(shared[0].Id, "Other", None));
         Assert.Contains($"shares its mark on the accounts with load {shared[1].Id}", refused.Message, StringComparison.Ordinal);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Other", None));
 
@@ -73,7 +75,8 @@ public sealed class UpgradeTests
         Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));
     }
 
-    private static async Task<string[]> FindAsync(AccountLookup lookup, string account) => [.. (await lookup.FindAsync(account, None)).Select(breach => breach.Name)];
+    private static async Task<string[]> FindAsync(AccountLookup lookup, string account) =>
+        [.. (await lookup.FindAsync(account, None)).Select(breach => breach.Name)];
 
     private static async Task<PipelineRig> OpenStore1Async()
     {
@@ -81,21 +84,24 @@ public sealed class UpgradeTests
         var folder = Path.Combine("tests", "HibpIngest.Integration.Tests", "EndToEnd", "Store1");
         await ExecuteAsync(rig, await File.ReadAllTextAsync(RepositoryFile.Path(Path.Combine(folder, "database.sql"))));
 
-        var accounts = JsonSerializer.Deserialize<Dictionary<string, string[]>>(await File.ReadAllTextAsync(RepositoryFile.Path(Path.Combine(folder, "accounts.json"))))!;
+        var accounts = JsonSerializer.Deserialize<Dictionary<string,
+            string[]>>(await File.ReadAllTextAsync(RepositoryFile.Path(Path.Combine(folder, "accounts.json"))))!;
         await rig.Context.Table.CreateAsync(None);
         foreach (var (account, marks) in accounts)
         {
             var bytes = Encoding.ASCII.GetBytes(account);
             var at = account.IndexOf('@', StringComparison.Ordinal);
             foreach (var mark in marks)
-                await rig.Context.Table.UpsertAsync(bytes.AsMemory(at + 1), new[] { ..at }, bytes, int.Parse(mark[1..]), new TransactionsInFlight(1, None), None);
+                await rig.Context.Table.UpsertAsync(
+                    bytes.AsMemory(at + 1), new[] { ..at }, bytes, int.Parse(mark[1..]), new TransactionsInFlight(1, None), None);
         }
         await rig.Context.Register.CreateAsync(None);
         await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False;Foreign Keys=False");
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = "SELECT id FROM store_identity";
-        await rig.Context.Register.AddIdentityAsync(new StoreIdentity(Guid.Parse((string)(await command.ExecuteScalarAsync())!), 1, 1), None);
+        await rig.Context.Register.AddIdentityAsync(
+            new StoreIdentity(Guid.Parse((string)(await command.ExecuteScalarAsync())!), 1, 1), None);
         return rig;
     }
 

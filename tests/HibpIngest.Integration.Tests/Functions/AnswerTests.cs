@@ -17,7 +17,8 @@ namespace HibpIngest.Integration.Tests.Functions;
 /// </summary>
 public sealed class AnswerTests : IAsyncLifetime
 {
-    private static readonly string[] Names = ["IngestBreach", "ResumeIngest", "UpsertSlice", "MatchSubscribers", "SendNotifications", "Sweep"];
+    private static readonly string[] Names =
+        ["IngestBreach", "ResumeIngest", "UpsertSlice", "MatchSubscribers", "SendNotifications", "Sweep"];
 
     private readonly CollectingLogger _log = new();
     private FunctionsHost _host = null!;
@@ -43,14 +44,19 @@ public sealed class AnswerTests : IAsyncLifetime
             ("a number", Json("""{"Data":{"message":1,"blob":1,"timer":1},"Metadata":{}}""")),
             ("text quoted once", Json("""{"Data":{"message":"hello"},"Metadata":{}}""")),
             ("a message that is no JSON", Json("""{"Data":{"message":"\"hello\""},"Metadata":{}}""")),
-            ("a message with an address", Json("""{"Data":{"message":"\"somebody@example.com\""},"Metadata":{"x":"somebody@example.com"}}""")),
+            ("a message with an address", Json(
+                """{"Data":{"message":"\"somebody@example.com\""},"Metadata":{"x":"somebody@example.com"}}""")),
             ("half a character", Json("""{"Data":{"message":"\"\\ud800\""},"Metadata":{}}""")),
-            ("a message of another version", Json("""{"Data":{"message":"\"{\\\"version\\\":99,\\\"load\\\":1,\\\"slice\\\":1}\""},"Metadata":{}}""")),
+            ("a message of another version", Json(
+                """{"Data":{"message":"\"{\\\"version\\\":99,\\\"load\\\":1,\\\"slice\\\":1}\""},"Metadata":{}}""")),
             ("a blob without a name", Json("""{"Data":{"blob":{}},"Metadata":{}}""")),
-            ("a blob that is two", Json("""{"Data":{"blob":{}},"Metadata":{"name":"\"A\"","Uri":"\"http://127.0.0.1/x/breach/B.zip\""}}""")),
-            ("a blob of another container", Json("""{"Data":{"blob":{}},"Metadata":{"name":"\"A\"","Uri":"\"http://127.0.0.1/x/other/A.zip\""}}""")),
+            ("a blob that is two", Json(
+                """{"Data":{"blob":{}},"Metadata":{"name":"\"A\"","Uri":"\"http://127.0.0.1/x/breach/B.zip\""}}""")),
+            ("a blob of another container", Json(
+                """{"Data":{"blob":{}},"Metadata":{"name":"\"A\"","Uri":"\"http://127.0.0.1/x/other/A.zip\""}}""")),
             ("deep nesting", Json(new string('[', 5_000))),
-            ("the wrong content type", new StringContent("""{"Data":{"message":"\"x\"","timer":{}},"Metadata":{}}""", Encoding.UTF8, "text/plain")),
+            ("the wrong content type", new StringContent(
+                """{"Data":{"message":"\"x\"","timer":{}},"Metadata":{}}""", Encoding.UTF8, "text/plain")),
             ("no content type", new ByteArrayContent("""{"Data":{"message":"\"x\"","timer":{}},"Metadata":{}}"""u8.ToArray())),
             ("a message longer than a queue takes", Json($$$"""{"Data":{"message":"\"{{{new string('x', 65_537)}}}\""},"Metadata":{}}""")),
         };
@@ -60,7 +66,13 @@ public sealed class AnswerTests : IAsyncLifetime
             {
                 foreach (var chunked in new[] { false, true })
                 {
-                    var request = new HttpRequestMessage(HttpMethod.Post, new Uri(_host.Handler.Address, name)) { Content = content is null ? null : await CopyAsync(content) };
+                    var request =
+                        new HttpRequestMessage(
+                            HttpMethod.Post, new Uri(_host.Handler.Address, name))
+                        {
+                            Content = content is null
+                            ? null : await CopyAsync(content)
+                        };
                     request.Headers.TransferEncodingChunked = chunked && content is not null;
                     var reason = (await _host.SendAsync(request)).AssertFailed();
                     Assert.True(reason.Length < 400, $"{name}, {what}: {reason}");
@@ -76,7 +88,13 @@ public sealed class AnswerTests : IAsyncLifetime
     {
         foreach (var chunked in new[] { false, true })
         {
-            var request = new HttpRequestMessage(HttpMethod.Post, new Uri(_host.Handler.Address, "IngestBreach")) { Content = Json($$$"""{"Data":{"blob":"{{{new string('x', 20_000_000)}}}"},"Metadata":{}}""") };
+            var request =
+                new HttpRequestMessage(
+                    HttpMethod.Post, new Uri(_host.Handler.Address, "IngestBreach"))
+                {
+                    Content = Json(
+                        $$$"""{"Data":{"blob":"{{{new string('x', 20_000_000)}}}"},"Metadata":{}}""")
+                };
             request.Headers.TransferEncodingChunked = chunked;
             try
             {
@@ -106,14 +124,18 @@ public sealed class AnswerTests : IAsyncLifetime
     public async Task Unknown_functions_and_methods_are_failures(string method, string path)
     {
         var call = HostRequests.Message(_host.Handler.Address, "UpsertSlice", "{}", "1", 1);
-        var request = new HttpRequestMessage(HttpMethod.Parse(method), new Uri(_host.Handler.Address, path)) { Content = method == "GET" ? null : call.Content };
+        var request = new HttpRequestMessage(
+            HttpMethod.Parse(method), new Uri(_host.Handler.Address, path))
+        { Content = method == "GET" ? null : call.Content };
         Assert.Contains("no function", (await _host.SendAsync(request)).AssertFailed(), StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task What_is_no_HTTP_gets_no_success()
     {
-        foreach (var sent in new[] { "hello\r\n\r\n", "POST /UpsertSlice HTTP/1.1\r\n\r\n", "POST /Sweep HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "POST /Sweep HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{}" })
+        foreach (var sent in new[] { "hello\r\n\r\n", "POST /UpsertSlice HTTP/1.1\r\n\r\n", "POST /Sweep HTTP/1.1\r\nHost: "
+            + "x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "POST /Sweep HTTP/1.1\r\nHost: "
+            + "x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{}" })
         {
             using var socket = new TcpClient();
             await socket.ConnectAsync(IPAddress.Loopback, _host.Handler.Address.Port);
@@ -129,7 +151,9 @@ public sealed class AnswerTests : IAsyncLifetime
             {
                 // Reset: a failure to the host.
             }
-            Assert.True(answer.Length == 0 || answer.StartsWith("HTTP/1.1 4", StringComparison.Ordinal) || answer.StartsWith("HTTP/1.1 500", StringComparison.Ordinal), $"{sent}: {answer}");
+            Assert.True(
+                answer.Length == 0 || answer.StartsWith("HTTP/1.1 4", StringComparison.Ordinal)
+                || answer.StartsWith("HTTP/1.1 500", StringComparison.Ordinal), $"{sent}: {answer}");
         }
     }
 
@@ -163,7 +187,10 @@ public sealed class AnswerTests : IAsyncLifetime
         // Anybody may ask: it neither sets the stores up nor wakes the database.
         Assert.False(File.Exists(_host.DatabaseFile));
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            Assert.Contains("TableNotFound", (await Assert.ThrowsAsync<StoreMissingException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message, StringComparison.Ordinal);
+            Assert.Contains(
+                "TableNotFound",
+                (await Assert.ThrowsAsync<StoreMissingException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message,
+                StringComparison.Ordinal);
 
         await _host.StartHandlerAsync(null, ("HIBP_STORAGE", OtherKey));
         Assert.Equal(503, (await _host.HealthAsync()).Status);
@@ -194,7 +221,9 @@ public sealed class AnswerTests : IAsyncLifetime
         await _host.StartHandlerAsync(null, (variable, value));
         Assert.Contains(named, (await _host.PostTimerAsync()).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains(named, (await _host.PostBlobAsync("A.zip")).AssertFailed(), StringComparison.Ordinal);
-        Assert.Contains(named, (await _host.PostMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42}""")).AssertFailed(), StringComparison.Ordinal);
+        Assert.Contains(
+            named, (await _host.PostMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42}"""))
+            .AssertFailed(), StringComparison.Ordinal);
         Assert.Equal(503, (await _host.HealthAsync()).Status);
         await _host.StopHandlerAsync();
         Assert.Contains(named, _host.Handler.Said, StringComparison.Ordinal);
@@ -228,7 +257,9 @@ public sealed class AnswerTests : IAsyncLifetime
         await _host.StartHandlerAsync(null, ("HIBP_STORAGE", OtherKey));
         Assert.Contains("403", (await _host.PostTimerAsync()).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains("403", (await _host.PostBlobAsync("A.zip")).AssertFailed(), StringComparison.Ordinal);
-        Assert.Contains("403", (await _host.PostMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42}""")).AssertFailed(), StringComparison.Ordinal);
+        Assert.Contains(
+            "403", (await _host.PostMessageAsync("UpsertSlice", """{"version":1,"load":17,"slice":42}"""))
+            .AssertFailed(), StringComparison.Ordinal);
         Assert.Equal(200, (await _host.SendAsync(HostRequests.Probe(_host.Handler.Address))).Status);
     }
 
@@ -238,7 +269,8 @@ public sealed class AnswerTests : IAsyncLifetime
         using var folder = new TemporaryFolder();
         foreach (var port in new[] { "", "http", "0", "70000" })
         {
-            var (exitCode, said) = await HandlerProcess.RunAsync(folder.Path, new Dictionary<string, string> { ["FUNCTIONS_CUSTOMHANDLER_PORT"] = port });
+            var (exitCode, said) = await HandlerProcess.RunAsync(
+                folder.Path, new Dictionary<string, string> { ["FUNCTIONS_CUSTOMHANDLER_PORT"] = port });
             Assert.Equal(1, exitCode);
             Assert.Contains("FUNCTIONS_CUSTOMHANDLER_PORT", said, StringComparison.Ordinal);
             Assert.Contains("hibp run", said, StringComparison.Ordinal);
@@ -248,8 +280,11 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task It_listens_on_the_loopback_interface_only()
     {
-        await _host.StartHandlerAsync(null, ("ASPNETCORE_URLS", "http://0.0.0.0:0"), ("DOTNET_URLS", "http://0.0.0.0:0"), ("Kestrel__Endpoints__More__Url", "http://0.0.0.0:0"));
-        var listening = System.Net.NetworkInformation.IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Where(end => end.Port == _host.Handler.Address.Port);
+        await _host.StartHandlerAsync(
+            null, ("ASPNETCORE_URLS", "http://0.0.0.0:0"), ("DOTNET_URLS", "http://0.0.0.0:0"),
+            ("Kestrel__Endpoints__More__Url", "http://0.0.0.0:0"));
+        var listening = System.Net.NetworkInformation.IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Where(
+            end => end.Port == _host.Handler.Address.Port);
         Assert.Equal([IPAddress.Loopback], listening.Select(end => end.Address));
         await _host.StopHandlerAsync();
         Assert.DoesNotContain("0.0.0.0", _host.Handler.Said, StringComparison.Ordinal);
@@ -258,9 +293,13 @@ public sealed class AnswerTests : IAsyncLifetime
     [Fact]
     public async Task Whatever_is_thrown_anywhere_is_a_failure_that_repeats_nothing()
     {
-        Assert.Equal((500, "what we say ourselves"), await GuardAsync(_ => throw new StoreUnavailableException("what we say\r\nourselves")));
-        Assert.Equal((500, "unexpected InvalidOperationException; the handler's log says where"), await GuardAsync(_ => throw new InvalidOperationException("somebody@example.com")));
-        Assert.Equal(500, (await GuardAsync(_ => Task.FromException(new AggregateException(new IOException("somebody@example.com"))))).Status);
+        Assert.Equal(
+            (500, "what we say ourselves"), await GuardAsync(_ => throw new StoreUnavailableException("what we say\r\nourselves")));
+        Assert.Equal(
+            (500, "unexpected InvalidOperationException; the handler's log says where"), await GuardAsync(
+                _ => throw new InvalidOperationException("somebody@example.com")));
+        Assert.Equal(
+            500, (await GuardAsync(_ => Task.FromException(new AggregateException(new IOException("somebody@example.com"))))).Status);
         Assert.Contains("stopped", (await GuardAsync(_ => throw new OperationCanceledException())).Body, StringComparison.Ordinal);
         Assert.Contains("stopped", (await GuardAsync(_ => throw new TaskCanceledException())).Body, StringComparison.Ordinal);
         // A status alone, as a piece of middleware might set it, is no answer.
@@ -273,14 +312,17 @@ public sealed class AnswerTests : IAsyncLifetime
             }));
         }
         Assert.DoesNotContain(_log.Lines, line => line.Text.Contains('@', StringComparison.Ordinal));
-        Assert.Contains(_log.Lines, line => line.Event == 9040 && line.Text.Contains(nameof(InvalidOperationException), StringComparison.Ordinal));
+        Assert.Contains(
+            _log.Lines, line => line.Event == 9040 && line.Text.Contains(nameof(InvalidOperationException), StringComparison.Ordinal));
     }
 
     // Port 9 (discard) of this machine: nothing listens there.
     private static string Unreachable =>
-        "DefaultEndpointsProtocol=http;AccountName=nobody;AccountKey=QQ==;BlobEndpoint=http://127.0.0.1:9/nobody;QueueEndpoint=http://127.0.0.1:9/nobody;TableEndpoint=http://127.0.0.1:9/nobody;";
+        "DefaultEndpointsProtocol=http;AccountName=nobody;AccountKey=QQ==;BlobEndpoint=http://127.0.0.1:9/nobody;"
+        + "QueueEndpoint=http://127.0.0.1:9/nobody;TableEndpoint=http://127.0.0.1:9/nobody;";
 
-    private string OtherKey => System.Text.RegularExpressions.Regex.Replace(_host.Storage, "AccountKey=[^;]*", "AccountKey=QQ==", default, TimeSpan.FromSeconds(1));
+    private string OtherKey => System.Text.RegularExpressions.Regex.Replace(
+        _host.Storage, "AccountKey=[^;]*", "AccountKey=QQ==", default, TimeSpan.FromSeconds(1));
 
     private async Task<(int Status, string Body)> GuardAsync(RequestDelegate next)
     {

@@ -86,7 +86,8 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     private static async Task<Load?> LoadAsync(FunctionsHost host)
     {
         await using var database = SqliteBreachDatabase.Open(host.DatabaseFile, TimeProvider.System);
-        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0 ? null : await database.GetLoadAsync(1, CancellationToken.None);
+        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
+            ? null : await database.GetLoadAsync(1, CancellationToken.None);
     }
 
     /// <summary>
@@ -95,7 +96,8 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     /// </summary>
     private static byte[] Zip() => PipelineRig.Zip(("a.csv", Text(0, Accounts / 2)), ("b.csv", Text(Accounts / 3, Accounts)));
 
-    private static string Text(int from, int to) => string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));
+    private static string Text(int from, int to) =>
+        string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));
 
     /// <summary>The rows that an ingest without an end makes of it, in order.</summary>
     private static async Task<List<string>> OneGoAsync(byte[] zip)
@@ -112,6 +114,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var rows = new AccountBatch(100_000);
         await database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
-        return [.. Enumerable.Range(0, rows.Count).Select(i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
+        return [.. Enumerable.Range(0, rows.Count).Select(
+            i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
     }
 }

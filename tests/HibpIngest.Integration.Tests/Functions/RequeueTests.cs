@@ -19,7 +19,8 @@ public sealed class RequeueTests
     [InlineData("plain text by hand, under hibp run")]
     public async Task A_failed_slice_is_repaired_by(string way)
     {
-        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "200", ["HIBP_SLICEROWS"] = "100" });
+        await using var host = await FunctionsHost.StartAsync(
+            new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "200", ["HIBP_SLICEROWS"] = "100" });
         (await host.IngestAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))))).AssertDone();
         await MoveRowAsync(host.DatabaseFile, away: true);
         var counts = await host.PumpAsync();

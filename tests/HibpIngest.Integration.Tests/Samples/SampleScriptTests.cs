@@ -15,7 +15,8 @@ public sealed class SampleScriptTests
         try
         {
             await File.WriteAllBytesAsync(file, zip);
-            var start = new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
+            var start =
+                new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
             start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"));
             start.ArgumentList.Add(file);
             using var node = Process.Start(start)!;
@@ -44,7 +45,9 @@ public sealed class SampleScriptTests
         stream.Write(zip);
         using (var archive = new ZipArchive(stream, ZipArchiveMode.Update, leaveOpen: true))
         {
-            foreach (var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode), ("u16be", Encoding.BigEndianUnicode) })
+            foreach (
+                var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode),
+                    ("u16be", Encoding.BigEndianUnicode) })
             {
                 using var entry = archive.CreateEntry(name).Open();
                 entry.Write(encoding.GetPreamble());

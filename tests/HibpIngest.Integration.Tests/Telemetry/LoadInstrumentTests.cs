@@ -47,8 +47,10 @@ public sealed class LoadInstrumentTests
         Assert.Equal((3, 5), (Count(Instruments.BatchDuration), Count(Instruments.SliceDuration)));
         Assert.Equal(500, Sum(Instruments.Entities));
         Assert.InRange(Sum(Instruments.TableTransactions), 5 * 18, 500);
-        Assert.Equal((2, 0), (Sum(Instruments.Notifications, $"{Tags.Outcome}=sent"), Sum(Instruments.Notifications, $"{Tags.Outcome}=refused")));
-        foreach (var rare in (string[])[Instruments.TableThrottled, Instruments.TableRetries, Instruments.SqlThrottled, Instruments.SqlRetries])
+        Assert.Equal(
+            (2, 0), (Sum(Instruments.Notifications, $"{Tags.Outcome}=sent"), Sum(Instruments.Notifications, $"{Tags.Outcome}=refused")));
+        foreach (
+            var rare in (string[])[Instruments.TableThrottled, Instruments.TableRetries, Instruments.SqlThrottled, Instruments.SqlRetries])
             Assert.True(Count(rare) > 0 && Sum(rare) == 0, rare);
         Assert.Equal(1, Sum(Instruments.QueueMessages, $"{Tags.Queue}={QueueNames.Mail}{QueueNames.PoisonSuffix}"));
         Assert.Equal((8, 1), (Count(Instruments.QueueMessages), Sum(Instruments.QueueMessages)));
@@ -61,7 +63,8 @@ public sealed class LoadInstrumentTests
         Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
         Assert.Equal(Constants.Of(typeof(Instruments)).Order(), seen.Select(one => one.Name).Distinct().Order());
 
-        double Sum(string name, string tag = "") => seen.Where(one => one.Name == name && one.Tags.Contains(tag, StringComparison.Ordinal)).Sum(one => one.Value);
+        double Sum(string name, string tag = "") =>
+            seen.Where(one => one.Name == name && one.Tags.Contains(tag, StringComparison.Ordinal)).Sum(one => one.Value);
         int Count(string name) => seen.Count(one => one.Name == name);
     }
 

@@ -11,7 +11,8 @@ namespace HibpIngest.Integration.Tests.Telemetry;
 [Collection(ListeningAlone.Name)]
 public sealed class LoadTraceTests
 {
-    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows, options.MatchRows, options.MailsPerMessage) = (200, 100, 150, 1);
+    private static readonly Action<PipelineOptions> Small = options =>
+        (options.BatchRows, options.SliceRows, options.MatchRows, options.MailsPerMessage) = (200, 100, 150, 1);
 
     [Fact]
     public void The_trace_of_a_load_is_the_same_in_every_process_and_version() =>
@@ -34,11 +35,14 @@ public sealed class LoadTraceTests
         var trace = await TraceAsync(rig, 1);
         Assert.All(spans.All, span => Assert.Equal((trace, "1", "Traced"), (span.TraceId, Tag(span, Tags.Load), Tag(span, Tags.Breach))));
         // Two full batches and the rest. A run may get two of them done: its budget is a tick, and so is the clock's step.
-        var (loads, batches, slices, matches, sends) = (spans.Of(Spans.Load), spans.Of(Spans.Batch), spans.Of(Spans.Slice), spans.Of(Spans.Match), spans.Of(Spans.Send));
+        var (loads, batches, slices, matches, sends) =
+            (spans.Of(Spans.Load), spans.Of(Spans.Batch), spans.Of(Spans.Slice), spans.Of(Spans.Match), spans.Of(Spans.Send));
         Assert.InRange(loads.Count, 2, 4);
         Assert.Equal(["200", "200", "50"], batches.Select(batch => Tag(batch, Tags.Accounts)));
         Assert.Equal(["1", "2", "3"], batches.Select(batch => Tag(batch, Tags.Batch)));
-        Assert.Equal([("1", "100"), ("2", "100"), ("3", "100"), ("4", "100"), ("5", "50")], slices.Select(slice => (Tag(slice, Tags.Slice), Tag(slice, Tags.Entities))).Order());
+        Assert.Equal(
+            [("1", "100"), ("2", "100"), ("3", "100"), ("4", "100"), ("5", "50")],
+            slices.Select(slice => (Tag(slice, Tags.Slice), Tag(slice, Tags.Entities))).Order());
         // Three ranges, each of which uses the budget up, and the end.
         Assert.Equal(4, matches.Count);
         Assert.Equal(["1", "1"], sends.Select(send => Tag(send, Tags.Sent)));
@@ -71,7 +75,8 @@ public sealed class LoadTraceTests
         await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var before = spans.All.Count;
-        var (slices, operations, dispatcher) = (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.NewLoadOperations(), rig.Context.NewDispatcher());
+        var (slices, operations, dispatcher) =
+            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.NewLoadOperations(), rig.Context.NewDispatcher());
 
         // What each load has by now is one trace, and not the other's.
         var trace = await TraceAsync(rig, 2);
@@ -100,13 +105,16 @@ public sealed class LoadTraceTests
                 break;
             case "forged":
                 await dispatcher.DispatchAsync(
-                    QueueNames.Slices, """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""", CancellationToken.None);
+                    QueueNames.Slices,
+                    """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""",
+                    CancellationToken.None);
                 break;
             case "requeued":
                 await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
                 break;
             case "poison":
-                await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(message.Body, TimeSpan.Zero, CancellationToken.None);
+                await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(
+                    message.Body, TimeSpan.Zero, CancellationToken.None);
                 Assert.Equal(1, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
                 await rig.RunToEndAsync();
                 break;
@@ -146,15 +154,18 @@ public sealed class LoadTraceTests
         });
         await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        var ingest = Assert.Single(
+            await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
         var dispatcher = rig.Context.NewDispatcher();
         await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
 
-        var error = await Assert.ThrowsAsync<RowsMissingException>(() => dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":1,"slice":2}""", CancellationToken.None));
+        var error = await Assert.ThrowsAsync<RowsMissingException>(
+            () => dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":1,"slice":2}""", CancellationToken.None));
         var span = Assert.Single(spans.Of(Spans.Slice));
         Assert.Equal((ActivityStatusCode.Error, error.Message), (span.Status, span.StatusDescription));
-        Assert.Equal(("1", "Failing", "2", "1"), (Tag(span, Tags.Load), Tag(span, Tags.Breach), Tag(span, Tags.Slice), Tag(span, Tags.Attempt)));
+        Assert.Equal(
+            ("1", "Failing", "2", "1"), (Tag(span, Tags.Load), Tag(span, Tags.Breach), Tag(span, Tags.Slice), Tag(span, Tags.Attempt)));
         Assert.Equal(await TraceAsync(rig, 1), span.TraceId);
     }
 

@@ -8,7 +8,8 @@ internal static class ProtobufFields
 {
     /// <summary>What lies at a path of field numbers, each a message, a string or bytes.</summary>
     public static IEnumerable<byte[]> At(byte[] message, params int[] path) =>
-        path is [var first, .. var rest] ? Fields(message).Where(field => field.Number == first).SelectMany(field => At(field.Content, rest)) : [message];
+        path is [var first, .. var rest]
+        ? Fields(message).Where(field => field.Number == first).SelectMany(field => At(field.Content, rest)) : [message];
 
     private static List<(int Number, byte[] Content)> Fields(byte[] message)
     {

@@ -34,17 +34,27 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Equal(SpanNames, items.Where(item => item.IsSpan).Select(item => item.Name).Distinct().Order());
         Assert.Equal(InstrumentNames, items.Where(item => item.Kind == "MetricData").Select(item => item.Name).Distinct().Order());
         var trace = Assert.Single(items.Where(item => item.IsSpan).Select(item => item.Operation).Distinct());
-        Assert.All(items.Where(item => item.IsSpan), item => Assert.Equal(("1", "Contoso", true), (item[Tags.Load], item[Tags.Breach], item.Success)));
+        Assert.All(
+            items.Where(item => item.IsSpan), item => Assert.Equal(
+                ("1", "Contoso", true), (item[Tags.Load], item[Tags.Breach], item.Success)));
         var ids = items.Where(item => item.IsSpan).Select(item => item.Id).ToHashSet();
         Assert.Single(items, item => item.IsSpan && item.Parent.Length == 0);
         Assert.All(items.Where(item => item.IsSpan && item.Parent.Length > 0), item => Assert.Contains(item.Parent, ids));
-        Assert.Equal(demo.GetProperty("accounts").GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Rows).Value);
-        Assert.Equal(demo.GetProperty("entities").GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Entities).Value);
-        Assert.Equal(demo.GetProperty("rejected").GetDouble(), items.Where(item => item.Kind == "MetricData" && item.Name == Instruments.Rejected).Sum(item => item.Value));
+        Assert.Equal(
+            demo.GetProperty("accounts")
+            .GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Rows).Value);
+        Assert.Equal(
+            demo.GetProperty("entities")
+            .GetDouble(), Assert.Single(items, item => item.Kind == "MetricData" && item.Name == Instruments.Entities).Value);
+        Assert.Equal(
+            demo.GetProperty("rejected")
+            .GetDouble(), items.Where(item => item.Kind == "MetricData" && item.Name == Instruments.Rejected).Sum(item => item.Value));
 
         // What the load's own lines say, within its trace.
         var seen = items.Where(item => item.Kind == "MessageData" && item[Logs.EventId] == $"{Logs.LoadSeen}").ToList();
-        Assert.Equal(("1", "Contoso", "done", "100", trace), (seen[^1][Logs.Load], seen[^1][Logs.Breach], seen[^1][Logs.State], seen[^1][Logs.Progress], seen[^1].Operation));
+        Assert.Equal(
+            ("1", "Contoso", "done", "100", trace),
+            (seen[^1][Logs.Load], seen[^1][Logs.Breach], seen[^1][Logs.State], seen[^1][Logs.Progress], seen[^1].Operation));
         foreach (var line in (string[])["1000", "1006", "1200", "1300", "1302"])
             Assert.Equal(trace, Assert.Single(items, item => item.Kind == "MessageData" && item[Logs.EventId] == line).Operation);
 
@@ -54,9 +64,11 @@ public sealed class TelemetryExportTests : IDisposable
         var spans = endpoint.Bodies("/v1/traces").SelectMany(body => ProtobufFields.At(body, 1, 2, 2)).ToList();
         Assert.Equal(SpanNames, spans.SelectMany(span => ProtobufFields.At(span, 5)).Select(Encoding.UTF8.GetString).Distinct().Order());
         Assert.All(spans, span => Assert.Equal(trace, Convert.ToHexStringLower(Assert.Single(ProtobufFields.At(span, 1)))));
-        var metrics = endpoint.Bodies("/v1/metrics").SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 1)).Select(Encoding.UTF8.GetString);
+        var metrics = endpoint.Bodies("/v1/metrics").SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 1)).Select(
+            Encoding.UTF8.GetString);
         Assert.Equal(InstrumentNames, metrics.Distinct().Order());
-        var lines = endpoint.Bodies("/v1/logs").SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 5, 1)).Select(Encoding.UTF8.GetString).ToList();
+        var lines = endpoint.Bodies("/v1/logs")
+            .SelectMany(body => ProtobufFields.At(body, 1, 2, 2, 5, 1)).Select(Encoding.UTF8.GetString).ToList();
         Assert.Contains("load 1 of Contoso is done", lines);
 
         var people = await PeopleAsync();
@@ -96,11 +108,17 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Single(items.Where(item => item.IsSpan).Select(item => item.Operation).Distinct());
         var failures = items.Where(item => item[Logs.EventId] == "1102").ToList();
         Assert.Equal(5, failures.Count);
-        Assert.All(failures, item => Assert.Equal(("Error", "1", "3", tries[0][Tags.Error]), (item.Severity, item[Logs.Load], item["Slice"], item["Reason"])));
+        Assert.All(
+            failures, item => Assert.Equal(
+                ("Error", "1", "3", tries[0][Tags.Error]), (item.Severity, item[Logs.Load], item["Slice"], item["Reason"])));
         var gaveUp = Assert.Single(items, item => item[Logs.EventId] == "1103");
         Assert.EndsWith("hibp requeue Failing --slice 3", gaveUp.Message, StringComparison.Ordinal);
-        Assert.Equal(["done", "failed", "matching", "upserting"], items.Where(item => item[Logs.EventId] == $"{Logs.LoadSeen}").Select(item => item[Logs.State]).Distinct().Order());
-        Assert.Equal(1, items.Last(item => item is { Kind: "MetricData", Name: Instruments.QueueMessages } && item[Tags.Queue] == "breach-slices-poison").Value);
+        Assert.Equal(
+            ["done", "failed", "matching", "upserting"], items.Where(item => item[Logs.EventId] == $"{Logs.LoadSeen}")
+            .Select(item => item[Logs.State]).Distinct().Order());
+        Assert.Equal(
+            1, items.Last(item => item is { Kind: "MetricData", Name: Instruments.QueueMessages }
+                && item[Tags.Queue] == "breach-slices-poison").Value);
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [.. PipelineRig.Expected(0, 450)]));
     }
 
@@ -119,7 +137,9 @@ public sealed class TelemetryExportTests : IDisposable
         await host.Handler.TerminateAsync();
         Assert.Equal(0, await host.Handler.EndAsync());
         Assert.NotEmpty(endpoint.Items);
-        Assert.All(endpoint.Authorizations, one => Assert.StartsWith("Bearer token-of-the-app-for-https://monitor.azure.com", one, StringComparison.Ordinal));
+        Assert.All(
+            endpoint.Authorizations, one => Assert.StartsWith(
+                "Bearer token-of-the-app-for-https://monitor.azure.com", one, StringComparison.Ordinal));
     }
 
     [Theory]
@@ -147,17 +167,21 @@ public sealed class TelemetryExportTests : IDisposable
     {
         var variables = new Dictionary<string, string>
         {
-            [TelemetryExport.ApplicationInsightsVariable] = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://127.0.0.1:1/",
+            [TelemetryExport.ApplicationInsightsVariable] =
+                "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://127.0.0.1:1/",
             [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
         };
         var demo = (await HibpProcess.RunAsync(_folder.Path, variables, "demo", "--json")).Succeeded();
-        Assert.Equal(demo.Json.GetProperty("notifications").GetInt32(), Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").Length);
+        Assert.Equal(
+            demo.Json.GetProperty("notifications")
+            .GetInt32(), Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").Length);
     }
 
     [Fact]
     public async Task Wrong_settings_are_told_by_every_answer_of_the_functions_app()
     {
-        await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = "whatever" });
+        await using var host = await FunctionsHost.StartAsync(
+            new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = "whatever" });
         var answer = await host.PostTimerAsync();
         Assert.Equal(500, answer.Status);
         Assert.Contains(TelemetryExport.ApplicationInsightsVariable, answer.Body, StringComparison.Ordinal);
@@ -168,7 +192,8 @@ public sealed class TelemetryExportTests : IDisposable
     {
         var people = (await AcceptanceContract.ExtractAsync(RepositoryFile.Path("samples/Contoso.zip"))).ToHashSet();
         Assert.Equal(5_000, people.Count);
-        people.UnionWith(File.ReadLines(RepositoryFile.Path("samples/subscribers.csv")).Skip(1).Select(line => line.Split(',')[0].ToLowerInvariant()));
+        people.UnionWith(
+            File.ReadLines(RepositoryFile.Path("samples/subscribers.csv")).Skip(1).Select(line => line.Split(',')[0].ToLowerInvariant()));
         return people;
     }
 }

@@ -84,7 +84,8 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         var load = await StartAsync(database);
         SqlConnection.ClearAllPools();
         var refused = 0;
-        _proxy.Decide = request => request == TdsRequest.Login && Interlocked.Increment(ref refused) <= 3 ? TdsFault.RefuseLogin : TdsFault.None;
+        _proxy.Decide = request =>
+            request == TdsRequest.Login && Interlocked.Increment(ref refused) <= 3 ? TdsFault.RefuseLogin : TdsFault.None;
 
         await CopyAsync(database, load);
 
@@ -104,8 +105,19 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
 
     private static async Task<long> StartAsync(IBreachDatabase database)
     {
-        var settings = new LoadSettings { ExtractorVersion = 1, TopLevelDomains = "cafe", Limits = new ArchiveLimits(), DedupeCap = 1_000, BatchRows = BatchRows, SliceRows = SliceRows };
-        var load = await database.StartLoadAsync("Adobe", new BreachMetadata(), new BlobVersion("Adobe.zip", $"\"{Guid.NewGuid():N}\""), settings, failure: null, CancellationToken.None);
+        var settings =
+            new LoadSettings
+            {
+                ExtractorVersion = 1,
+                TopLevelDomains = "cafe",
+                Limits = new ArchiveLimits(),
+                DedupeCap = 1_000,
+                BatchRows = BatchRows,
+                SliceRows = SliceRows
+            };
+        var load = await database.StartLoadAsync(
+            "Adobe", new BreachMetadata(), new BlobVersion("Adobe.zip", $"\"{Guid.NewGuid():N}\""), settings, failure: null,
+            CancellationToken.None);
         Assert.True(await database.TryTakeLoadAsync(load.Id, Me, Lease, CancellationToken.None));
         return load.Id;
     }
@@ -124,8 +136,10 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
                     return;
                 }
                 Assert.Equal(0, last % BatchRows);
-                var slices = await database.CommitBatchAsync(load, Me, Batch(last + 1), SliceRows, new LoadCheckpoint(), false, Lease, CancellationToken.None);
-                Assert.Equal([(last + 1, 1_500), (last + 1_501, 1_500), (last + 3_001, 1_000)], slices.Select(slice => (slice.First, slice.Count)));
+                var slices = await database.CommitBatchAsync(
+                    load, Me, Batch(last + 1), SliceRows, new LoadCheckpoint(), false, Lease, CancellationToken.None);
+                Assert.Equal(
+                    [(last + 1, 1_500), (last + 1_501, 1_500), (last + 3_001, 1_000)], slices.Select(slice => (slice.First, slice.Count)));
             }
             catch (StoreUnavailableException) when (++outages < 10)
             {
@@ -146,7 +160,8 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
     {
         await using var connection = new SqlConnection(shared.ConnectionString);
         await connection.OpenAsync();
-        await using (var rows = new SqlCommand("SELECT position, alias, domain FROM dbo.rows WHERE load_id = @load ORDER BY position", connection))
+        await using (
+            var rows = new SqlCommand("SELECT position, alias, domain FROM dbo.rows WHERE load_id = @load ORDER BY position", connection))
         {
             rows.Parameters.AddWithValue("@load", load);
             await using var reader = await rows.ExecuteReaderAsync();
@@ -154,11 +169,14 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
             while (await reader.ReadAsync())
             {
                 position++;
-                Assert.Equal((position, $"user{position}", $"domain{position % 7}.example"), (reader.GetInt64(0), reader.GetString(1), reader.GetString(2)));
+                Assert.Equal(
+                    (position, $"user{position}", $"domain{position % 7}.example"),
+                    (reader.GetInt64(0), reader.GetString(1), reader.GetString(2)));
             }
             Assert.Equal(Batches * BatchRows, position);
         }
-        await using var slices = new SqlCommand("SELECT number, first_position, last_position FROM dbo.slices WHERE load_id = @load ORDER BY number", connection);
+        await using var slices = new SqlCommand(
+            "SELECT number, first_position, last_position FROM dbo.slices WHERE load_id = @load ORDER BY number", connection);
         slices.Parameters.AddWithValue("@load", load);
         await using var found = await slices.ExecuteReaderAsync();
         var next = 1L;

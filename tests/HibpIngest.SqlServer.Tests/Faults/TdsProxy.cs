@@ -167,9 +167,11 @@ internal sealed class TdsProxy : IAsyncDisposable
     /// </summary>
     private static async Task<int> ReadPacketAsync(NetworkStream stream, byte[] packet, CancellationToken cancellationToken)
     {
-        if (await stream.ReadAtLeastAsync(packet.AsMemory(0, TlsHeaderBytes), TlsHeaderBytes, throwOnEndOfStream: false, cancellationToken) < TlsHeaderBytes)
+        if (await stream.ReadAtLeastAsync(
+            packet.AsMemory(0, TlsHeaderBytes), TlsHeaderBytes, throwOnEndOfStream: false, cancellationToken) < TlsHeaderBytes)
             return 0;
-        var length = IsTls(packet[0]) ? TlsHeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(3)) : BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(2));
+        var length = IsTls(packet[0]) ? TlsHeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(3))
+            : BinaryPrimitives.ReadUInt16BigEndian(packet.AsSpan(2));
         await stream.ReadExactlyAsync(packet.AsMemory(TlsHeaderBytes, length - TlsHeaderBytes), cancellationToken);
         return length;
     }
@@ -188,13 +190,14 @@ internal sealed class TdsProxy : IAsyncDisposable
         _ => TdsRequest.Other,
     };
 
-    private static TdsRequest Transaction(ReadOnlySpan<byte> body) => BinaryPrimitives.ReadUInt16LittleEndian(body[BinaryPrimitives.ReadInt32LittleEndian(body)..]) switch
-    {
-        5 => TdsRequest.Begin,
-        7 => TdsRequest.Commit,
-        8 => TdsRequest.RollBack,
-        _ => TdsRequest.Other,
-    };
+    private static TdsRequest Transaction(ReadOnlySpan<byte> body) =>
+        BinaryPrimitives.ReadUInt16LittleEndian(body[BinaryPrimitives.ReadInt32LittleEndian(body)..]) switch
+        {
+            5 => TdsRequest.Begin,
+            7 => TdsRequest.Commit,
+            8 => TdsRequest.RollBack,
+            _ => TdsRequest.Other,
+        };
 
     /// <summary>A packet of type 4 with an ERROR and a DONE token (MS-TDS 2.2.7.10, 2.2.7.6).</summary>
     private static byte[] Refusal()

@@ -13,7 +13,8 @@ internal static class ArchiveTesting
     public static List<Text> Read(byte[] archive, string? password = null, ArchiveLimits? limits = null) =>
         Read(archive, default, out _, password, limits);
 
-    public static List<Text> Read(byte[] archive, ArchivePosition start, out ArchivePosition end, string? password = null, ArchiveLimits? limits = null)
+    public static List<Text> Read(
+        byte[] archive, ArchivePosition start, out ArchivePosition end, string? password = null, ArchiveLimits? limits = null)
     {
         using var stream = new MemoryStream(archive, writable: false);
         using var breach = BreachArchive.Open(stream, password, limits ?? new ArchiveLimits());
@@ -43,7 +44,8 @@ internal static class ArchiveTesting
         var random = new Random(seed);
         var text = new StringBuilder();
         for (int i = 0; i < count; i++)
-            text.Append("user").Append(random.Next(1_000_000)).Append("@example").Append(random.Next(50)).Append(".com:").Append(random.NextInt64()).Append('\n');
+            text.Append("user").Append(random.Next(1_000_000))
+            .Append("@example").Append(random.Next(50)).Append(".com:").Append(random.NextInt64()).Append('\n');
         return text.ToString();
     }
 
@@ -74,7 +76,8 @@ internal static class ArchiveTesting
     public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, params (string Name, byte[] Data)[] entries) =>
         Encrypted(password, aesBits, method, seekable: true, entries);
 
-    public static byte[] Encrypted(string password, int aesBits, CompressionMethod method, bool seekable, params (string Name, byte[] Data)[] entries)
+    public static byte[] Encrypted(
+        string password, int aesBits, CompressionMethod method, bool seekable, params (string Name, byte[] Data)[] entries)
     {
         var zip = new MemoryStream();
         using (var output = new ZipOutputStream(seekable ? zip : new Unseekable(zip)) { IsStreamOwner = false, Password = password })

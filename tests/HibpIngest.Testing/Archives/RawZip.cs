@@ -148,7 +148,8 @@ internal sealed class RawZip
         return _out.ToArray();
     }
 
-    public byte[] Finish(int? entries = null, uint? directorySize = null, uint? directoryOffset = null, string comment = "", byte[]? gap = null)
+    public byte[] Finish(
+        int? entries = null, uint? directorySize = null, uint? directoryOffset = null, string comment = "", byte[]? gap = null)
     {
         long start = _out.Length;
         foreach (byte[] record in _records)

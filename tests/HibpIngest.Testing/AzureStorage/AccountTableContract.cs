@@ -58,7 +58,8 @@ public abstract class AccountTableContract
     public async Task Every_character_an_alias_may_hold_comes_back_as_it_went()
     {
         var table = await NewTableAsync();
-        string[] aliases = ["a+b", "a.b", "a-b", "a_b", "a%2bb", "0123456789", "abcdefghijklmnopqrstuvwxyz", "+", "-", "_", "+-_.x", new string('x', 64)];
+        string[] aliases =
+            ["a+b", "a.b", "a-b", "a_b", "a%2bb", "0123456789", "abcdefghijklmnopqrstuvwxyz", "+", "-", "_", "+-_.x", new string('x', 64)];
         await table.UpsertAsync("xn--80ak6aa92e.xn--p1ai", 12, aliases);
         foreach (var alias in aliases)
             Assert.Equal([12], await table.GetMarksAsync("xn--80ak6aa92e.xn--p1ai", alias, 12, CancellationToken.None));
@@ -115,7 +116,9 @@ public abstract class AccountTableContract
     public async Task The_parts_of_a_walk_leave_nothing_out()
     {
         var table = await NewTableAsync();
-        string[] domains = ["0.example", "1a.example", "9z.example", "a.example", "gmail.example", "m.example", "xn--80ak6aa92e.xn--p1ai", "z9.example", "zz.example"];
+        string[] domains =
+            ["0.example", "1a.example", "9z.example", "a.example", "gmail.example", "m.example", "xn--80ak6aa92e.xn--p1ai", "z9.example",
+                "zz.example"];
         foreach (var domain in domains)
         {
             await table.UpsertAsync(domain, 260, "anna", "bert");
@@ -146,7 +149,9 @@ public abstract class AccountTableContract
         var named = aliases.Where((_, i) => i % every == 0).ToArray();
 
         // Some that are not there, and one twice.
-        Assert.Equal(named.Length, await table.RemoveMarkAsync("example.com", [.. named.Reverse(), named[0], "a", "u1000x", "zoe"], mark, CancellationToken.None));
+        Assert.Equal(
+            named.Length, await table.RemoveMarkAsync(
+                "example.com", [.. named.Reverse(), named[0], "a", "u1000x", "zoe"], mark, CancellationToken.None));
         Assert.Equal(0, await table.RemoveMarkAsync("example.com", named, mark, CancellationToken.None));
 
         Assert.Equal(aliases.Except(named), await ListAsync(table, "example.com", mark));
@@ -163,7 +168,8 @@ public abstract class AccountTableContract
         await Task.WhenAll(
             table.RemoveMarkAsync("example.com", aliases, 1, CancellationToken.None),
             table.WalkAsync(1),
-            Task.WhenAll(aliases.Chunk(25).SelectMany(chunk => new[] { 2, 3 }.Select(mark => table.UpsertAsync("example.com", mark, chunk)))));
+            Task.WhenAll(
+                aliases.Chunk(25).SelectMany(chunk => new[] { 2, 3 }.Select(mark => table.UpsertAsync("example.com", mark, chunk)))));
         foreach (var alias in aliases)
             Assert.Equal([2, 3], await table.GetMarksAsync("example.com", alias, 3, CancellationToken.None));
     }
@@ -187,7 +193,8 @@ public abstract class AccountTableContract
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.GetMarksAsync("example.com", "anna", 1, cancelled.Token));
         var inFlight = new TransactionsInFlight(1, CancellationToken.None);
         await inFlight.EnterAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, inFlight, cancelled.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => table.UpsertAsync("example.com"u8.ToArray(), new Range[] { 0..4 }, "anna"u8.ToArray(), 1, inFlight, cancelled.Token));
     }
 
     private static async Task<string[]> ListAsync(IAccountTable table, string domain, int breach)
@@ -224,7 +231,8 @@ internal static class AccountTableExtensions
         table.UpsertAsync(domain, breach, new TransactionsInFlight(1, CancellationToken.None), aliases);
 
     /// <summary>The same among others of a slice.</summary>
-    public static async Task UpsertAsync(this IAccountTable table, string domain, int breach, TransactionsInFlight inFlight, params string[] aliases)
+    public static async Task UpsertAsync(
+        this IAccountTable table, string domain, int breach, TransactionsInFlight inFlight, params string[] aliases)
     {
         var bytes = Encoding.ASCII.GetBytes(string.Concat(aliases));
         var ranges = new Range[aliases.Length];

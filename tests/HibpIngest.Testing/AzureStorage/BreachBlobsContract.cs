@@ -84,8 +84,11 @@ public abstract class BreachBlobsContract
                 Assert.Equal(at, stream.Seek(at - stream.Length, SeekOrigin.End));
             else
                 stream.Position = at;
-            var read = i % 2 == 0 ? stream.ReadAtLeast(buffer.AsSpan(0, length), length, false) : await stream.ReadAtLeastAsync(buffer.AsMemory(0, length), length, false);
-            Assert.True(content.AsSpan(at, Math.Min(length, content.Length - at)).SequenceEqual(buffer.AsSpan(0, read)), $"seed {Seed}, read {i} at {at}");
+            var read = i % 2 == 0 ? stream.ReadAtLeast(buffer.AsSpan(0, length), length, false)
+                : await stream.ReadAtLeastAsync(buffer.AsMemory(0, length), length, false);
+            Assert.True(
+                content.AsSpan(at, Math.Min(length, content.Length - at))
+                .SequenceEqual(buffer.AsSpan(0, read)), $"seed {Seed}, read {i} at {at}");
         }
 
         stream.Position = content.Length + 10L;
@@ -133,7 +136,8 @@ public abstract class BreachBlobsContract
         await Assert.ThrowsAsync<BlobSupersededException>(() => stream.ReadExactlyAsync(new byte[1]).AsTask());
         Assert.Throws<BlobSupersededException>(() => stream.Read(new byte[1], 0, 1));
         await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(old, CancellationToken.None));
-        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(new BlobVersion("missing.zip", old.ETag), CancellationToken.None));
+        await Assert.ThrowsAsync<BlobSupersededException>(
+            () => blobs.OpenAsync(new BlobVersion("missing.zip", old.ETag), CancellationToken.None));
     }
 
     [Fact]
@@ -158,7 +162,8 @@ public abstract class BreachBlobsContract
     public async Task Blocks_of_another_content_are_left_out()
     {
         var blobs = await NewContainerAsync();
-        await Assert.ThrowsAsync<IOException>(() => blobs.UploadAsync("a.zip", new BreakingStream(Random(34 * MiB), 25 * MiB), null, CancellationToken.None));
+        await Assert.ThrowsAsync<IOException>(
+            () => blobs.UploadAsync("a.zip", new BreakingStream(Random(34 * MiB), 25 * MiB), null, CancellationToken.None));
         var content = Random(20 * MiB);
         var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
         await using var stream = await blobs.OpenAsync(version, CancellationToken.None);

@@ -52,7 +52,9 @@ internal sealed class LoopbackServer : IAsyncDisposable
         });
         await app.StartAsync();
         var address = app.Urls.First();
-        server.ConnectionString = $"AccountName=loopback;AccountKey={Key};BlobEndpoint={address}/loopback;QueueEndpoint={address}/loopback;TableEndpoint={address}/loopback";
+        server.ConnectionString =
+            $"AccountName=loopback;AccountKey={Key};BlobEndpoint={address}/loopback;QueueEndpoint={address}/loopback;"
+            + $"TableEndpoint={address}/loopback";
         return server;
     }
 
@@ -63,8 +65,11 @@ internal sealed class LoopbackServer : IAsyncDisposable
     /// <summary>Answers a transaction as failed in one of its parts.</summary>
     public static Task FailAsync(HttpContext context, int status, string code, int index, string text = "said the service")
     {
-        var error = $$$$"""{"odata.error":{"code":"{{{{code}}}}","message":{"lang":"en-US","value":"{{{{index}}}}:{{{{text}}}}\nRequestId:1"}}}""";
-        return AnswerTransactionAsync(context, Part(string.Create(CultureInfo.InvariantCulture, $"HTTP/1.1 {status} Whatever\r\nContent-Type: application/json;odata=minimalmetadata\r\n\r\n{error}\r\n")));
+        var error =
+            $$$$"""{"odata.error":{"code":"{{{{code}}}}","message":{"lang":"en-US","value":"{{{{index}}}}:{{{{text}}}}\nRequestId:1"}}}""";
+        return AnswerTransactionAsync(
+            context, Part(string.Create(CultureInfo.InvariantCulture, $"HTTP/1.1 {status} Whatever\r\nContent-Type: "
+                + $"application/json;odata=minimalmetadata\r\n\r\n{error}\r\n")));
     }
 
     public static async Task JsonAsync(HttpContext context, int status, string json)
@@ -78,12 +83,15 @@ internal sealed class LoopbackServer : IAsyncDisposable
 
     private static int Count(string body) => body.Split("PATCH http").Length - 1;
 
-    private static string Part(string inner) => "--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" + inner + "\r\n";
+    private static string Part(string inner) =>
+        "--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" + inner + "\r\n";
 
     private static async Task AnswerTransactionAsync(HttpContext context, string parts)
     {
         context.Response.StatusCode = 202;
         context.Response.ContentType = "multipart/mixed; boundary=batchresponse_1";
-        await context.Response.WriteAsync("--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n" + parts + "--changesetresponse_1--\r\n--batchresponse_1--\r\n");
+        await context.Response.WriteAsync(
+            "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n" + parts
+            + "--changesetresponse_1--\r\n--batchresponse_1--\r\n");
     }
 }

@@ -53,7 +53,8 @@ public abstract class MessageQueueContract
         var first = await queue.ReceiveAsync(100, Long, CancellationToken.None);
         var second = await queue.ReceiveAsync(32, Long, CancellationToken.None);
         Assert.Equal((32, 8), (first.Count, second.Count));
-        Assert.Equal(Enumerable.Range(0, 40).Select(i => $$"""{"n":{{i}}}""").Order(), first.Concat(second).Select(message => message.Body).Order());
+        Assert.Equal(
+            Enumerable.Range(0, 40).Select(i => $$"""{"n":{{i}}}""").Order(), first.Concat(second).Select(message => message.Body).Order());
         Assert.Empty(await queue.ReceiveAsync(32, Long, CancellationToken.None));
     }
 

@@ -25,7 +25,8 @@ public abstract class StoreRegisterContract
     public async Task Identities_added_at_once_agree()
     {
         var register = await NewRegisterAsync();
-        var agreed = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => register.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), 1, 1), CancellationToken.None)));
+        var agreed = await Task.WhenAll(
+            Enumerable.Range(0, 8).Select(_ => register.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), 1, 1), CancellationToken.None)));
         Assert.Single(agreed.Distinct());
     }
 

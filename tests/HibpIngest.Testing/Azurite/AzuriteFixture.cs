@@ -12,7 +12,8 @@ public static class AzuriteFixture
     /// <summary>Accounts that tests may take in one run.</summary>
     private const int Accounts = 1_000;
 
-    private static readonly Lazy<Task<AzuriteEmulator>> Shared = new(() => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
+    private static readonly Lazy<Task<AzuriteEmulator>> Shared = new(
+        () => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
     private static int _taken;
 
     /// <summary>Connection string of a storage account that nobody else uses in this run.</summary>

@@ -33,7 +33,9 @@ public sealed class HibpProcess : IAsyncDisposable
         start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "hibp.dll"));
         foreach (var argument in arguments)
             start.ArgumentList.Add(argument);
-        foreach (var name in Environment.GetEnvironmentVariables().Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
+        foreach (
+            var name in Environment.GetEnvironmentVariables()
+            .Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
             start.Environment.Remove(name);
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
@@ -68,14 +70,16 @@ public sealed class HibpProcess : IAsyncDisposable
     }
 
     /// <summary>The same, with something on its standard input.</summary>
-    public static async Task<HibpResult> RunWithInputAsync(string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
+    public static async Task<HibpResult> RunWithInputAsync(
+        string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
     {
         await using var process = new HibpProcess(folder, variables, waitFor: null, input, arguments);
         return await process.EndAsync();
     }
 
     /// <summary>Starts it, and returns when it has said something on standard error.</summary>
-    public static async Task<HibpProcess> StartAsync(string folder, IReadOnlyDictionary<string, string> variables, string waitFor, params string[] arguments)
+    public static async Task<HibpProcess> StartAsync(
+        string folder, IReadOnlyDictionary<string, string> variables, string waitFor, params string[] arguments)
     {
         var process = new HibpProcess(folder, variables, waitFor, input: null, arguments);
         if (await Task.WhenAny(process._said.Task, process._process.WaitForExitAsync(), Task.Delay(Patience)) == process._said.Task)

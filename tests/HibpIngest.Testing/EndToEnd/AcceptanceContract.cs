@@ -12,7 +12,8 @@ namespace HibpIngest.Testing;
 public abstract class AcceptanceContract
 {
     // A tenth of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
-    private static readonly int Accounts = int.Parse(Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "25000", System.Globalization.CultureInfo.InvariantCulture);
+    private static readonly int Accounts = int.Parse(
+        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "25000", System.Globalization.CultureInfo.InvariantCulture);
 
     /// <summary>What <c>--database</c> is told: an empty database of the test's own.</summary>
     protected abstract string Database(string folder);
@@ -33,7 +34,8 @@ public abstract class AcceptanceContract
         Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(folder.Path, variables, arguments);
 
         (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "7", "First.zip")).Succeeded();
-        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", "Second.zip")).Succeeded();
+        (await HibpAsync("sample", "--accounts", $"{Accounts}", "--seed", "8", "--overlap", "20", "--overlap-seed", "7", "Second.zip"))
+            .Succeeded();
         var first = await ExtractAsync(File("First.zip"));
         var second = await ExtractAsync(File("Second.zip"));
         Assert.Equal(Accounts, first.Count);
@@ -42,7 +44,9 @@ public abstract class AcceptanceContract
         Assert.InRange(shared, Accounts / 5, (Accounts / 5) + 100); // by chance some more than those made to be
 
         var (people, domains) = ChooseSubscribers(first, second);
-        await System.IO.File.WriteAllLinesAsync(File("subscribers.csv"), ["email,domain", .. people.Select(email => $"{email},"), .. domains.Select(domain => $"owner@{domain},{domain}")]);
+        await System.IO.File.WriteAllLinesAsync(
+            File("subscribers.csv"),
+            ["email,domain", .. people.Select(email => $"{email},"), .. domains.Select(domain => $"owner@{domain},{domain}")]);
         (await HibpAsync("subscribers", "import", "subscribers.csv")).Succeeded();
 
         await using (await HibpProcess.StartAsync(folder.Path, variables, "ready", "run"))
@@ -50,7 +54,8 @@ public abstract class AcceptanceContract
         {
             foreach (var name in new[] { "First", "Second" })
             {
-                var load = (await HibpAsync("drop", $"{name}.zip", "--title", $"Breach {name}", "--verified", "--wait", "--json")).Succeeded().Json;
+                var load = (await HibpAsync("drop", $"{name}.zip", "--title", $"Breach {name}", "--verified", "--wait", "--json"))
+                    .Succeeded().Json;
                 Assert.Equal(("done", Accounts), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
             }
         }
@@ -59,15 +64,19 @@ public abstract class AcceptanceContract
         Assert.Equal((2 * Accounts) - shared, table.Count);
         foreach (var account in first.Union(second))
         {
-            var expected = new[] { (In: first.Contains(account), Property: "b1"), (In: second.Contains(account), Property: "b2") }.Where(breach => breach.In).Select(breach => breach.Property);
-            Assert.True(table.TryGetValue(account, out var breaches) && breaches.SequenceEqual(expected), "an account does not carry exactly its breaches");
+            var expected = new[] { (In: first.Contains(account), Property: "b1"), (In: second.Contains(account), Property: "b2") }.Where(
+                breach => breach.In).Select(breach => breach.Property);
+            Assert.True(table.TryGetValue(account, out var breaches) && breaches.SequenceEqual(expected), "an account does not carry "
+                + "exactly its breaches");
         }
 
         var mails = Directory.GetFiles(File("mail"), "*.eml").Select(System.IO.File.ReadAllLines)
             .Select(lines => (To: Header(lines, "To"), Breach: Header(lines, "Subject").Split(": Breach ")[1])).Order().ToList();
         var due = new[] { ("First", first), ("Second", second) }.SelectMany(breach =>
             people.Where(breach.Item2.Contains).Select(email => (To: email, Breach: breach.Item1))
-                .Concat(domains.Where(domain => breach.Item2.Any(account => account.EndsWith("@" + domain, StringComparison.Ordinal))).Select(domain => (To: $"owner@{domain}", Breach: breach.Item1))))
+                .Concat(
+                    domains.Where(domain => breach.Item2.Any(account => account.EndsWith("@" + domain, StringComparison.Ordinal))).Select(
+                        domain => (To: $"owner@{domain}", Breach: breach.Item1))))
             .Order().ToList();
         Assert.Equal(due, mails);
         Assert.True(due.Count > Accounts / 500);
@@ -81,17 +90,26 @@ public abstract class AcceptanceContract
     /// <summary>Every five hundredth account of each, some who are in neither, and the domains of some.</summary>
     private static (List<string> People, List<string> Domains) ChooseSubscribers(HashSet<string> first, HashSet<string> second)
     {
-        var people = first.Order().Where((_, i) => i % 500 == 0).Concat(second.Order().Where((_, i) => i % 500 == 250)).Concat(Enumerable.Range(0, 50).Select(i => $"nobody{i}@example.com"))
+        var people = first.Order().Where((_, i) => i % 500 == 0).Concat(second.Order().Where((_, i) => i % 500 == 250)).Concat(
+            Enumerable.Range(0, 50).Select(i => $"nobody{i}@example.com"))
             .Distinct().ToList();
         var domains = first.Concat(second).Select(account => account.Split('@')[1]).GroupBy(domain => domain)
-            .Where(group => group.Count() is > 3 and < 500).Select(group => group.Key).Order().Where((_, i) => i % 100 == 0).Append("example.com").ToList();
+            .Where(group => group.Count() is > 3 and < 500)
+            .Select(group => group.Key).Order().Where((_, i) => i % 100 == 0).Append("example.com").ToList();
         return (people, domains);
     }
 
     /// <summary>The accounts of a zip, found by a plain script of its own.</summary>
     internal static async Task<HashSet<string>> ExtractAsync(string zip)
     {
-        var start = new ProcessStartInfo("node", [RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"), zip]) { RedirectStandardOutput = true, UseShellExecute = false };
+        var start =
+            new ProcessStartInfo(
+                "node", [RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"), zip])
+            {
+                RedirectStandardOutput =
+                    true,
+                UseShellExecute = false
+            };
         using var process = Process.Start(start)!;
         var accounts = new HashSet<string>();
         while (await process.StandardOutput.ReadLineAsync() is { } account)
@@ -107,7 +125,8 @@ public abstract class AcceptanceContract
         var first = Array.FindIndex(lines, line => line.StartsWith(name + ": ", StringComparison.Ordinal));
         var words = lines[first][(name.Length + 2)..] + string.Concat(lines.Skip(first + 1).TakeWhile(line => line.StartsWith(' ')));
         return words.StartsWith("=?utf-8?B?", StringComparison.Ordinal)
-            ? string.Concat(words.Split(' ').Select(word => Encoding.UTF8.GetString(Convert.FromBase64String(word["=?utf-8?B?".Length..^2]))))
+            ? string.Concat(
+                words.Split(' ').Select(word => Encoding.UTF8.GetString(Convert.FromBase64String(word["=?utf-8?B?".Length..^2]))))
             : words;
     }
 }

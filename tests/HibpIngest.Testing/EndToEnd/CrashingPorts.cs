@@ -74,7 +74,9 @@ internal sealed class CrashPoint(int at, bool afterwards)
             {
                 return result == typeof(Task)
                     ? CallAsync(method, args)
-                    : typeof(PortProxy<T>).GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!.MakeGenericMethod(result.GetGenericArguments()[0]).Invoke(this, [method, args]);
+                    : typeof(PortProxy<T>)
+                    .GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!.MakeGenericMethod(
+                        result.GetGenericArguments()[0]).Invoke(this, [method, args]);
             }
             var value = method.Invoke(_port, args);
             return value is IMessageQueue queue ? _point.Wrap(queue) : value;

@@ -18,9 +18,11 @@ internal sealed class HookedBlobs(IBreachBlobs real, Func<Task> beforeOpen) : IB
         return await real.OpenAsync(version, cancellationToken);
     }
 
-    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) => real.ReadSmallAsync(name, maxBytes, cancellationToken);
+    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) =>
+        real.ReadSmallAsync(name, maxBytes, cancellationToken);
 
-    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => real.WriteSmallAsync(name, content, cancellationToken);
+    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) =>
+        real.WriteSmallAsync(name, content, cancellationToken);
 
     public Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
         real.UploadAsync(name, content, progress, cancellationToken);

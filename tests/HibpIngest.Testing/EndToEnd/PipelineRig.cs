@@ -35,7 +35,8 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>The first process on these stores.</summary>
     public PipelineContext Context { get; private set; } = null!;
 
-    public static async Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    public static async Task<PipelineRig> StartAsync(
+        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
     {
         var rig = await NewAsync(configure, time, secretKey);
         await rig.Context.NewStoreSetup().EnsureAsync(CancellationToken.None);
@@ -43,11 +44,13 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     /// <summary>The same with nothing in its stores.</summary>
-    public static async Task<PipelineRig> NewAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+    public static async Task<PipelineRig> NewAsync(
+        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
     {
         var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000 };
         configure?.Invoke(options);
-        var rig = new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
+        var rig =
+            new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
         rig.Context = rig.OpenContext(secretKey);
         return rig;
     }
@@ -77,7 +80,8 @@ internal sealed class PipelineRig : IAsyncDisposable
     public async Task<BlobVersion> DropAsync(string blob, byte[] content, string? metadata = null)
     {
         if (metadata is not null)
-            await Context.Blobs.WriteSmallAsync(Path.ChangeExtension(blob, ".json"), Encoding.UTF8.GetBytes(metadata), CancellationToken.None);
+            await Context.Blobs.WriteSmallAsync(
+                Path.ChangeExtension(blob, ".json"), Encoding.UTF8.GetBytes(metadata), CancellationToken.None);
         return await Context.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
     }
 
@@ -98,13 +102,16 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     public Task ImportAsync(params (string Email, string? Domain)[] subscriptions) =>
-        Context.Database.ImportSubscribersAsync([.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], CancellationToken.None);
+        Context.Database.ImportSubscribersAsync(
+            [.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], CancellationToken.None);
 
-    public async Task<Load> LoadAsync(long id) => await Context.Database.GetLoadAsync(id, CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");
+    public async Task<Load> LoadAsync(long id) =>
+        await Context.Database.GetLoadAsync(id, CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");
 
     public async Task<IReadOnlyList<Load>> LoadsAsync() => await Context.Database.ListLoadsAsync(null, CancellationToken.None);
 
-    public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) => await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
+    public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) =>
+        await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
 
     /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
     public Task<Dictionary<string, string[]>> TableAsync() => RawTable.ReadAccountsAsync(Connection, "accounts");
@@ -114,7 +121,10 @@ internal sealed class PipelineRig : IAsyncDisposable
         : [.. Directory.GetFiles(MailFolder, "*.eml").Order().Select(file => (Path.GetFileName(file), File.ReadAllText(file)))];
 
     /// <summary>To whom mails went, sorted.</summary>
-    public IReadOnlyList<string> Recipients() => [.. Mails().Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>')).Order()];
+    public IReadOnlyList<string> Recipients() =>
+        [.. Mails()
+            .Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>'))
+            .Order()];
 
     /// <summary>Why the notification of a subscriber was refused, read by other means than the product's.</summary>
     public async Task<string> ErrorOfAsync(string email)
@@ -152,7 +162,8 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     /// <summary>Numbered accounts over a few domains, one a line.</summary>
     public static string Accounts(int first, int count) =>
-        string.Concat(Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")};x\n"));
+        string.Concat(
+            Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")};x\n"));
 
     /// <summary>What <see cref="Accounts"/> makes, as the table holds it.</summary>
     public static IEnumerable<string> Expected(int first, int count) =>

@@ -14,7 +14,8 @@ internal static class RawTable
 {
     /// <summary>Every entity: its domain, its row key, and the names of its b* properties.</summary>
     /// <param name="filter">An OData filter; empty: all of the table.</param>
-    public static async Task<List<(string Domain, string Row, string[] Breaches)>> ReadAsync(string connectionString, string table, string filter = "")
+    public static async Task<List<(string Domain, string Row, string[] Breaches)>> ReadAsync(
+        string connectionString, string table, string filter = "")
     {
         using var http = new HttpClient();
         var rows = new List<(string, string, string[])>();
@@ -29,11 +30,14 @@ internal static class RawTable
             foreach (var entity in page.RootElement.GetProperty("value").EnumerateArray())
             {
                 rows.Add((entity.GetProperty("PartitionKey").GetString()!, entity.GetProperty("RowKey").GetString()!,
-                    [.. entity.EnumerateObject().Where(property => property.Name[0] == 'b' && property.Value.ValueKind == JsonValueKind.True).Select(property => property.Name).Order()]));
+                    [.. entity.EnumerateObject()
+                        .Where(property => property.Name[0] == 'b' && property.Value.ValueKind == JsonValueKind.True)
+                        .Select(property => property.Name).Order()]));
             }
             next = response.Headers.TryGetValues("x-ms-continuation-NextPartitionKey", out var partition)
                 ? $"&NextPartitionKey={Uri.EscapeDataString(partition.Single())}"
-                    + (response.Headers.TryGetValues("x-ms-continuation-NextRowKey", out var row) ? $"&NextRowKey={Uri.EscapeDataString(row.Single())}" : "")
+                    + (response.Headers.TryGetValues("x-ms-continuation-NextRowKey", out var row)
+                        ? $"&NextRowKey={Uri.EscapeDataString(row.Single())}" : "")
                 : "";
         }
         while (next.Length > 0);
@@ -59,24 +63,30 @@ internal static class RawTable
     /// The same, in ranges between some of the keys that are expected: the emulator sorts all that a query
     /// leaves for every page of it. The first and the last range are open, so nothing is left out.
     /// </summary>
-    public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(string connectionString, string table, IEnumerable<string> expected)
+    public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(
+        string connectionString, string table, IEnumerable<string> expected)
     {
         const int AboutAPage = 900;
         var bounds = expected.Select(account => (Domain: account.Split('@')[1], Alias: account.Split('@')[0]))
-            .OrderBy(key => key.Domain, StringComparer.Ordinal).ThenBy(key => key.Alias, StringComparer.Ordinal).Where((_, i) => i % AboutAPage == AboutAPage - 1).ToList();
+            .OrderBy(key => key.Domain, StringComparer.Ordinal)
+            .ThenBy(key => key.Alias, StringComparer.Ordinal).Where((_, i) => i % AboutAPage == AboutAPage - 1).ToList();
         var rows = new List<(string, string, string[])>();
         for (var i = 0; i <= bounds.Count; i++)
         {
-            var from = i > 0 ? $"(PartitionKey gt '{bounds[i - 1].Domain}' or (PartitionKey eq '{bounds[i - 1].Domain}' and RowKey ge '{bounds[i - 1].Alias}'))" : "";
-            var to = i < bounds.Count ? $"(PartitionKey lt '{bounds[i].Domain}' or (PartitionKey eq '{bounds[i].Domain}' and RowKey lt '{bounds[i].Alias}'))" : "";
-            rows.AddRange(await ReadAsync(connectionString, table, string.Join(" and ", new[] { from, to }.Where(part => part.Length > 0))));
+            var from = i > 0 ? $"(PartitionKey gt '{bounds[i - 1].Domain}' or (PartitionKey eq '{bounds[i - 1].Domain}' and RowKey ge "
+                + $"'{bounds[i - 1].Alias}'))" : "";
+            var to = i < bounds.Count ? $"(PartitionKey lt '{bounds[i].Domain}' or (PartitionKey eq '{bounds[i].Domain}' and RowKey lt "
+                + $"'{bounds[i].Alias}'))" : "";
+            rows.AddRange(
+                await ReadAsync(connectionString, table, string.Join(" and ", new[] { from, to }.Where(part => part.Length > 0))));
         }
         return ByAccount(rows);
     }
 
     private static HttpRequestMessage Request(string connectionString, string path, string query)
     {
-        var settings = connectionString.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(pair => pair[0], pair => pair[1]);
+        var settings = connectionString.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(
+            pair => pair[0], pair => pair[1]);
         var endpoint = new Uri(settings["TableEndpoint"]);
         var request = new HttpRequestMessage(HttpMethod.Get, $"{endpoint}/{path}{query}");
         var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
@@ -84,8 +94,10 @@ internal static class RawTable
         request.Headers.Add("x-ms-version", "2019-02-02");
         request.Headers.Accept.Add(MediaTypeWithQualityHeaderValue.Parse("application/json;odata=nometadata"));
         var resource = $"/{settings["AccountName"]}{endpoint.AbsolutePath}/{path}";
-        var signature = HMACSHA256.HashData(Convert.FromBase64String(settings["AccountKey"]), Encoding.UTF8.GetBytes($"{date}\n{resource}"));
-        request.Headers.TryAddWithoutValidation("Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
+        var signature = HMACSHA256.HashData(
+            Convert.FromBase64String(settings["AccountKey"]), Encoding.UTF8.GetBytes($"{date}\n{resource}"));
+        request.Headers.TryAddWithoutValidation(
+            "Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
         return request;
     }
 

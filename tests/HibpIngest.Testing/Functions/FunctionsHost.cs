@@ -94,7 +94,9 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     /// <summary>The event of a dropped blob.</summary>
     public Task<HostAnswer> PostBlobAsync(string blob, CancellationToken cancellationToken = default) =>
-        SendAsync(HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob[..^".zip".Length]), cancellationToken);
+        SendAsync(
+            HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob[..^".zip".Length]),
+            cancellationToken);
 
     public Task<HostAnswer> PostMessageAsync(string function, string text, long dequeueCount = 1) =>
         SendAsync(HostRequests.Message(Handler.Address, function, text, Guid.NewGuid().ToString(), dequeueCount));
@@ -107,7 +109,9 @@ internal sealed class FunctionsHost : IAsyncDisposable
     {
         using var toDispose = request;
         using var response = await _http.SendAsync(request, cancellationToken);
-        return new HostAnswer((int)response.StatusCode, response.Content.Headers.ContentType?.MediaType, await response.Content.ReadAsStringAsync(cancellationToken));
+        return new HostAnswer(
+            (int)response.StatusCode, response.Content.Headers.ContentType?.MediaType, await response.Content.ReadAsStringAsync(
+                cancellationToken));
     }
 
     /// <summary>
@@ -124,7 +128,8 @@ internal sealed class FunctionsHost : IAsyncDisposable
             foreach (var (function, queue) in QueueFunctions().Where(one => only is null || one.Function == only))
             {
                 var client = Queue(queue);
-                if (!await client.ExistsAsync() || await client.ReceiveMessagesAsync(BatchSize, Patience) is not { Value: { Length: > 0 } messages })
+                if (!await client.ExistsAsync()
+                    || await client.ReceiveMessagesAsync(BatchSize, Patience) is not { Value: { Length: > 0 } messages })
                     continue;
                 any = true;
                 var failed = (await Task.WhenAll(messages.Select(message => WorkAsync(function, client, message)))).Count(done => !done);

@@ -65,7 +65,10 @@ internal sealed class HandlerProcess : IAsyncDisposable
     public static async Task<HandlerProcess> StartAsync(string? published, string folder, IReadOnlyDictionary<string, string> variables)
     {
         var port = FreePort();
-        var process = new HandlerProcess(published, folder, new Dictionary<string, string>(variables) { ["FUNCTIONS_CUSTOMHANDLER_PORT"] = port.ToString(CultureInfo.InvariantCulture) })
+        var process = new HandlerProcess(
+            published, folder, new Dictionary<string,
+            string>(variables)
+            { ["FUNCTIONS_CUSTOMHANDLER_PORT"] = port.ToString(CultureInfo.InvariantCulture) })
         {
             Address = new Uri($"http://127.0.0.1:{port}/"),
         };

@@ -9,7 +9,8 @@ internal sealed record HostAnswer(int Status, string? ContentType, string Body)
     public bool Succeeded => Status == 200 && ContentType == "application/json" && IsObject;
 
     /// <summary>The host would wait for this one until it kills the handler.</summary>
-    public bool Hangs => Status is >= 200 and < 300 && !(ContentType == "application/json" && IsObject) && (Body.Length == 0 || Body == "null");
+    public bool Hangs =>
+        Status is >= 200 and < 300 && !(ContentType == "application/json" && IsObject) && (Body.Length == 0 || Body == "null");
 
     private bool IsObject
     {
@@ -28,12 +29,15 @@ internal sealed record HostAnswer(int Status, string? ContentType, string Body)
     }
 
     /// <summary>Asserts that it is what an invocation has to get whose work is done.</summary>
-    public void AssertDone() => Assert.Equal((200, "application/json", """{"Outputs":{},"Logs":[],"ReturnValue":null}"""), (Status, ContentType, Body));
+    public void AssertDone() =>
+        Assert.Equal((200, "application/json", """{"Outputs":{},"Logs":[],"ReturnValue":null}"""), (Status, ContentType, Body));
 
     /// <summary>Asserts that it is a failure with one line without an address, and returns that line.</summary>
     public string AssertFailed()
     {
-        Assert.True(Status == 500 && Body.Length > 0 && !Body.Contains('\n', StringComparison.Ordinal) && !Body.Contains('@', StringComparison.Ordinal), ToString());
+        Assert.True(
+            Status == 500 && Body.Length > 0 && !Body.Contains('\n', StringComparison.Ordinal)
+            && !Body.Contains('@', StringComparison.Ordinal), ToString());
         return Body;
     }
 }

@@ -25,7 +25,8 @@ internal static class HostRequests
     /// A blob that was dropped: its address, and what <c>{name}</c> of the path <c>breach/{name}.zip</c>
     /// matched.
     /// </summary>
-    public static HttpRequestMessage Blob(Uri handler, string function, Uri blob, string name) => Make(handler, "blob-deferred", function, body =>
+    public static HttpRequestMessage Blob(Uri handler, string function, Uri blob, string name) =>
+        Make(handler, "blob-deferred", function, body =>
     {
         body["Metadata"]!["Uri"] = Quote(blob.AbsoluteUri);
         body["Metadata"]!["name"] = Quote(name);
@@ -35,7 +36,8 @@ internal static class HostRequests
     /// A queue message. The fields of one that is a JSON object are merged into the metadata, over the host's
     /// own.
     /// </summary>
-    public static HttpRequestMessage Message(Uri handler, string function, string text, string id, long dequeueCount) => Make(handler, "queue", function, body =>
+    public static HttpRequestMessage Message(Uri handler, string function, string text, string id, long dequeueCount) =>
+        Make(handler, "queue", function, body =>
     {
         body["Data"]!["message"] = Quote(text);
         var metadata = body["Metadata"]!.AsObject();
@@ -53,7 +55,8 @@ internal static class HostRequests
     private static HttpRequestMessage Make(Uri handler, string kind, string? function, Action<JsonNode>? change)
     {
         var recorded = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path($"tests/HibpIngest.Testing/Functions/Host/{kind}.json")))!;
-        var request = new HttpRequestMessage(HttpMethod.Parse((string)recorded["method"]!), new Uri(handler, function is null ? (string)recorded["url"]! : $"/{function}"));
+        var request = new HttpRequestMessage(
+            HttpMethod.Parse((string)recorded["method"]!), new Uri(handler, function is null ? (string)recorded["url"]! : $"/{function}"));
         if (change is not null)
         {
             var body = JsonNode.Parse((string)recorded["body"]!)!;

@@ -27,13 +27,17 @@ internal sealed partial class MimeMessage
         var bytes = message.ToArray();
         for (var i = 0; i < bytes.Length; i++)
         {
-            if (bytes[i] is 0 or > 126 || bytes[i] == '\r' && (i + 1 == bytes.Length || bytes[i + 1] != '\n') || bytes[i] == '\n' && (i == 0 || bytes[i - 1] != '\r'))
+            if (bytes[i] is 0 or > 126 || bytes[i] == '\r' && (i + 1 == bytes.Length || bytes[i + 1] != '\n') || bytes[i] == '\n'
+                && (i == 0 || bytes[i - 1] != '\r'))
                 throw new InvalidDataException($"byte {bytes[i]} at {i}");
         }
         var lines = Encoding.ASCII.GetString(bytes).Split("\r\n");
         if (lines[^1].Length > 0)
             throw new InvalidDataException("the last line has no end");
-        foreach (var line in lines.Where(line => line.Length > 76 && !line.StartsWith(" boundary=", StringComparison.Ordinal) && !line.StartsWith("--", StringComparison.Ordinal)))
+        foreach (
+            var line in lines.Where(
+                line => line.Length > 76 && !line.StartsWith(" boundary=", StringComparison.Ordinal)
+                && !line.StartsWith("--", StringComparison.Ordinal)))
             throw new InvalidDataException($"a line of {line.Length} characters: {line}");
         return Parse(lines[..^1], isMessage: true);
     }
@@ -50,7 +54,8 @@ internal sealed partial class MimeMessage
     {
         if (match.Length > 75)
             throw new InvalidDataException("an encoded word of more than 75 characters");
-        return new UTF8Encoding(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true).GetString(Convert.FromBase64String(match.Groups["text"].Value));
+        return new UTF8Encoding(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true).GetString(
+            Convert.FromBase64String(match.Groups["text"].Value));
     });
 
     private static MimeMessage Parse(string[] lines, bool isMessage)
@@ -73,7 +78,8 @@ internal sealed partial class MimeMessage
             message._headers.Add((match.Groups["name"].Value, match.Groups["value"].Value));
         }
         if (isMessage)
-            _ = message.Header("From") + message.Header("To") + message.Header("Date") + message.Header("Message-ID") + message.Header("Subject");
+            _ = message.Header("From") + message.Header("To") + message.Header("Date") + message.Header("Message-ID")
+            + message.Header("Subject");
         if (at == lines.Length)
             throw new InvalidDataException("no body");
         message.ReadBody(lines[(at + 1)..]);

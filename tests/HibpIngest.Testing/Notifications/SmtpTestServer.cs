@@ -83,7 +83,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
         if (name == "localhost")
             names.AddIpAddress(IPAddress.Loopback);
         request.CertificateExtensions.Add(names.Build());
-        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, 0, critical: true));
+        request.CertificateExtensions.Add(
+            new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, 0, critical: true));
         var now = TimeProvider.System.GetUtcNow();
         return request.CreateSelfSigned(now.AddDays(-1), now.AddDays(1));
     }
@@ -125,7 +126,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
             using (client)
                 await new Session(this, session, client.GetStream()).RunAsync(_stop.Token);
         }
-        catch (Exception e) when (e is IOException or OperationCanceledException or SocketException or System.Security.Authentication.AuthenticationException)
+        catch (Exception e) when (
+            e is IOException or OperationCanceledException or SocketException or System.Security.Authentication.AuthenticationException)
         {
             // The client has gone, or the test is over.
         }
@@ -273,7 +275,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
             if (server.Script?.Invoke(new SmtpStep(number, "tls", "")) is { } answer && !await GiveAsync(answer, "", cancellationToken))
                 return false;
             var tls = new SslStream(_stream);
-            await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificate = server.Certificate! }, cancellationToken);
+            await tls.AuthenticateAsServerAsync(
+                new SslServerAuthenticationOptions { ServerCertificate = server.Certificate! }, cancellationToken);
             if (_at < _end)
                 server.Offences.Enqueue("the client sent more before the handshake");
             _stream = tls;
@@ -371,7 +374,8 @@ public sealed record SmtpAnswer
     public static SmtpAnswer Raw(string text) => new() { Text = text, Takes = text.StartsWith('2') };
 
     /// <summary>Closes the connection, perhaps after a last line.</summary>
-    public static SmtpAnswer Drop(string? line = null) => new() { Text = line is null ? null : line + "\r\n", Drops = true, Takes = line?.StartsWith('2') == true };
+    public static SmtpAnswer Drop(string? line = null) =>
+        new() { Text = line is null ? null : line + "\r\n", Drops = true, Takes = line?.StartsWith('2') == true };
 
     /// <summary>Takes the mail and closes the connection without saying so.</summary>
     public static SmtpAnswer TakeAndDrop => new() { Drops = true, Takes = true };

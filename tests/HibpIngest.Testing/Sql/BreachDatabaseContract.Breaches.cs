@@ -49,9 +49,12 @@ public abstract partial class BreachDatabaseContract
             """{"Title":"Adobe Systems"}""", """{"Domain":"adobe.com"}""", """{"BreachDate":"2013-10-04"}""", """{"Description":"lost"}""",
             """{"DataClasses":["Passwords"]}""", """{"IsSensitive":true}""", """{"IsVerified":true}""", """{"IsMalware":true}""",
         ];
-        await Task.WhenAll(documents.Select((document, i) => Task.Run(() => MergeAsync("Adobe", document, database: i % 2 == 0 ? Database : another))));
+        await Task.WhenAll(
+            documents.Select((document, i) => Task.Run(() => MergeAsync("Adobe", document, database: i % 2 == 0 ? Database : another))));
         var metadata = (await Database.GetBreachAsync("Adobe", None))!.Metadata;
-        Assert.Equal(("Adobe Systems", "adobe.com", new DateOnly(2013, 10, 4), "lost"), (metadata.Title, metadata.Domain, metadata.BreachDate!.Value, metadata.Description));
+        Assert.Equal(
+            ("Adobe Systems", "adobe.com", new DateOnly(2013, 10, 4), "lost"),
+            (metadata.Title, metadata.Domain, metadata.BreachDate!.Value, metadata.Description));
         Assert.Equal(BreachFlags.Sensitive | BreachFlags.Verified | BreachFlags.Malware, metadata.Flags);
         Assert.Equal(["Passwords"], metadata.DataClasses);
     }
@@ -131,14 +134,16 @@ public abstract partial class BreachDatabaseContract
             None));
         Assert.Equal(1, await Database.ImportSubscribersAsync([new("b@example.com", null), new("c@example.com", null)], None));
         Assert.Equal(
-            [new("a@example.com", "example.com"), new("b@example.com", null), new("b@example.com", "example.com"), new("c@example.com", null)],
+            [new("a@example.com", "example.com"), new("b@example.com", null), new("b@example.com", "example.com"),
+                new("c@example.com", null)],
             await ListAsync());
     }
 
     [Fact]
     public async Task Many_subscribers_are_listed_in_order()
     {
-        var subscriptions = Enumerable.Range(0, 2_500).Select(i => new Subscription($"user{i:D4}@example.com", i % 2 == 0 ? null : "example.com")).ToList();
+        var subscriptions = Enumerable.Range(0, 2_500)
+            .Select(i => new Subscription($"user{i:D4}@example.com", i % 2 == 0 ? null : "example.com")).ToList();
         Assert.Equal(subscriptions.Count, await Database.ImportSubscribersAsync([.. subscriptions.AsEnumerable().Reverse()], None));
         Assert.Equal(subscriptions, await ListAsync());
     }

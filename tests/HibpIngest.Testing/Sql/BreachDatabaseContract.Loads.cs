@@ -13,7 +13,8 @@ public abstract partial class BreachDatabaseContract
     {
         var started = await StartAsync();
         Time.Advance(Lease);
-        var again = await OpenAnother().StartLoadAsync("Adobe", new BreachMetadata { Title = "not looked at" }, Blob(), Settings with { DedupeCap = 2 }, "not recorded", None);
+        var again = await OpenAnother().StartLoadAsync(
+            "Adobe", new BreachMetadata { Title = "not looked at" }, Blob(), Settings with { DedupeCap = 2 }, "not recorded", None);
         Assert.Equal(started.Id, again.Id);
         Assert.Equal(LoadState.Ingesting, again.State);
         Assert.Equal(Settings, again.Settings);
@@ -105,13 +106,16 @@ public abstract partial class BreachDatabaseContract
             BlobBytesRead = 10,
             BlobBytes = 11,
         };
-        var slices = await Database.CommitBatchAsync(load.Id, Me, Batch(1, accounts), SliceRows, checkpoint, duplicatesPossible: false, Lease, None);
-        Assert.Equal([(1, 1L, 3L, 3), (2, 4L, 6L, 3), (3, 7L, 7L, 1)], slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+        var slices = await Database.CommitBatchAsync(
+            load.Id, Me, Batch(1, accounts), SliceRows, checkpoint, duplicatesPossible: false, Lease, None);
+        Assert.Equal(
+            [(1, 1L, 3L, 3), (2, 4L, 6L, 3), (3, 7L, 7L, 1)], slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
         Assert.All(slices, slice => Assert.Equal((load.Id, SliceState.Pending, 0), (slice.Load, slice.State, slice.Attempts)));
         Assert.Equal(slices, await Database.ListSlicesAsync(load.Id, failedOnly: false, None));
 
         var more = await Database.CommitBatchAsync(
-            load.Id, Me, Batch(8, "a@example.org", "b@example.org"), SliceRows, checkpoint with { EntryFirstPosition = 6 }, duplicatesPossible: true, Lease, None);
+            load.Id, Me, Batch(8, "a@example.org", "b@example.org"), SliceRows, checkpoint with { EntryFirstPosition = 6 },
+            duplicatesPossible: true, Lease, None);
         Assert.Equal([(4, 8L, 9L)], more.Select(slice => (slice.Number, slice.First, slice.Last)));
 
         var committed = (await Database.GetLoadAsync(load.Id, None))!;
@@ -119,7 +123,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(Now + Lease, committed.LeaseExpiresAt);
         Assert.Equal(new SliceCounts(4, 0, 0, 0), committed.Slices);
         Assert.Equal(6, committed.Checkpoint.EntryFirstPosition);
-        Assert.Equal((checkpoint.Entry, 10, 11), (committed.Checkpoint.Entry, committed.Checkpoint.BlobBytesRead, committed.Checkpoint.BlobBytes));
+        Assert.Equal(
+            (checkpoint.Entry, 10, 11), (committed.Checkpoint.Entry, committed.Checkpoint.BlobBytesRead, committed.Checkpoint.BlobBytes));
         Assert.Equal(checkpoint.Rejected.ByRule, committed.Checkpoint.Rejected.ByRule);
         Assert.Equal(9, committed.Checkpoint.Rejected.Duplicates);
 
@@ -219,7 +224,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(4, await CountAsync("slices"));
 
         Task CommitAsync(CancellationToken cancellationToken) =>
-            Database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(10)), SliceRows, new LoadCheckpoint(), false, Lease, cancellationToken);
+            Database.CommitBatchAsync(
+                load.Id, Me, Batch(1, Numbered(10)), SliceRows, new LoadCheckpoint(), false, Lease, cancellationToken);
 
         async Task NothingAsync()
         {
@@ -246,7 +252,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(10, await CountAsync("rows"));
 
         Task CommitAsync(CancellationToken cancellationToken) =>
-            Database.CommitBatchAsync(load.Id, Me, Batch(1, Numbered(10)), SliceRows, new LoadCheckpoint(), false, Lease, cancellationToken);
+            Database.CommitBatchAsync(
+                load.Id, Me, Batch(1, Numbered(10)), SliceRows, new LoadCheckpoint(), false, Lease, cancellationToken);
     }
 
     [Fact]
@@ -254,7 +261,8 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await StartAsync();
         await Database.TryTakeLoadAsync(load.Id, Me, Lease, None);
-        await Assert.ThrowsAsync<ArgumentException>(() => Database.CommitBatchAsync(load.Id, Me, Batch(1), SliceRows, new LoadCheckpoint(), false, Lease, None));
+        await Assert.ThrowsAsync<ArgumentException>(
+            () => Database.CommitBatchAsync(load.Id, Me, Batch(1), SliceRows, new LoadCheckpoint(), false, Lease, None));
     }
 
     [Fact]
@@ -297,7 +305,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((load.Id + 3, (int)load.Id + 5), await HighestAsync());
     }
 
-    private async Task<(long Load, int Mark)> HighestAsync() => await Database.GetHighestIdsAsync(None) is var ids ? (ids.Load, ids.Mark) : default;
+    private async Task<(long Load, int Mark)> HighestAsync() =>
+        await Database.GetHighestIdsAsync(None) is var ids ? (ids.Load, ids.Mark) : default;
 
     [Fact]
     public async Task A_load_started_by_many_is_one()
@@ -333,7 +342,8 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(load.Id, "bad CRC", None);
         var failed = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((LoadState.Failed, "bad CRC", Now, null), (failed.State, failed.Error, failed.FinishedAt, failed.LeaseExpiresAt));
-        await Assert.ThrowsAsync<LoadLostException>(() => Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None));
+        await Assert.ThrowsAsync<LoadLostException>(
+            () => Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None));
 
         Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(load.Id, None));
         var resumed = (await Database.GetLoadAsync(load.Id, None))!;
@@ -386,9 +396,12 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await IngestAsync(Numbered(4));
         var restarted = await Database.RestartLoadAsync(load.Id, Settings with { ExtractorVersion = 2 }, None);
-        Assert.Equal((LoadState.Ingesting, load.Blob, 2, 0), (restarted.State, restarted.Blob, restarted.Settings.ExtractorVersion, restarted.LastPosition));
+        Assert.Equal(
+            (LoadState.Ingesting, load.Blob, 2, 0),
+            (restarted.State, restarted.Blob, restarted.Settings.ExtractorVersion, restarted.LastPosition));
         Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
-        await Assert.ThrowsAsync<LoadLostException>(() => Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None));
+        await Assert.ThrowsAsync<LoadLostException>(
+            () => Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None));
         await Database.FailLoadAsync(load.Id, "lost", None);
         Assert.Equal($"restarted as load {restarted.Id}", (await Database.GetLoadAsync(load.Id, None))!.Error);
         Assert.Equal(restarted.Id, (await StartAsync()).Id);

@@ -117,7 +117,9 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Matching, await StateAsync(load.Id));
         Assert.Null((await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
         Assert.Equal(
-            LoadState.Held, await Database.FinishMatchingAsync(load.Id, new MatchEnd(Encoding.UTF8.GetBytes("""{"Title":"Merged","Notify":"hold","IsSensitive":true}"""), Hold: false), None));
+            LoadState.Held, await Database.FinishMatchingAsync(
+                load.Id, new MatchEnd(Encoding.UTF8.GetBytes("""{"Title":"Merged","Notify":"hold","IsSensitive":true}"""), Hold: false),
+                None));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Merged", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags));
         Assert.Equal([(int)load.Id], breach.Marks);

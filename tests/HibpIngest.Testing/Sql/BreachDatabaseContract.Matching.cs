@@ -55,10 +55,14 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id);
 
         var expected = subscriptions
-            .Select(s => (s.Email, s.Domain, Accounts: accounts.LongCount(a => s.Domain is null ? a == s.Email : a.EndsWith($"@{s.Domain}", StringComparison.Ordinal))))
+            .Select(
+                s => (
+                    s.Email, s.Domain, Accounts: accounts.LongCount(
+                        a => s.Domain is null ? a == s.Email : a.EndsWith($"@{s.Domain}", StringComparison.Ordinal))))
             .Where(s => s.Accounts > 0);
         Assert.True(
-            expected.ToHashSet().SetEquals((await NotificationsAsync(load.Id)).Select(n => (n.Email, n.Domain, n.Accounts))), $"seed {seed}");
+            expected.ToHashSet()
+            .SetEquals((await NotificationsAsync(load.Id)).Select(n => (n.Email, n.Domain, n.Accounts))), $"seed {seed}");
     }
 
     [Fact]
@@ -74,7 +78,8 @@ public abstract partial class BreachDatabaseContract
         Assert.False(await Database.MatchRowsAsync(load.Id, 5, 6, None));
         Assert.Null(await Database.FinishMatchingAsync(load.Id, false, false, None));
         var another = OpenAnother();
-        var matched = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).MatchRowsAsync(load.Id, 4, 6, None))));
+        var matched = await Task.WhenAll(
+            Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).MatchRowsAsync(load.Id, 4, 6, None))));
         Assert.Single(matched, won => won);
         Assert.Equal(6, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
         Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
@@ -118,12 +123,14 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync("boss@example.org for example.com", "user1@example.com", "boss@example.org for other.example");
         var load = await UpsertAsync(
-            ["user1@example.com", "user2@example.com", "user1@example.com", "user1@other.example", "user1@example.com", "user2@example.com"], duplicatesPossible: true);
+            ["user1@example.com", "user2@example.com", "user1@example.com", "user1@other.example", "user1@example.com",
+                "user2@example.com"], duplicatesPossible: true);
         Assert.Equal(6, load.Accounts);
         Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
         Assert.Equal(3, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
         Assert.Equal(
-            ["1: user1@example.com", "2: boss@example.org for example.com, 2 accounts", "3: boss@example.org for other.example, 1 accounts"],
+            ["1: user1@example.com", "2: boss@example.org for example.com, 2 accounts",
+                "3: boss@example.org for other.example, 1 accounts"],
             Show(await NotificationsAsync(load.Id)));
     }
 
@@ -320,7 +327,8 @@ public abstract partial class BreachDatabaseContract
         // The claim has run out and nobody has taken it over: the mail was sent, and that is kept.
         Assert.True((await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None)).Recorded);
         var another = OpenAnother();
-        var finished = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).TryFinishLoadAsync(load.Id, None))));
+        var finished = await Task.WhenAll(
+            Enumerable.Range(0, 8).Select(i => Task.Run(() => (i % 2 == 0 ? Database : another).TryFinishLoadAsync(load.Id, None))));
         Assert.Single(finished, won => won);
         var done = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((LoadState.Done, Now, new NotificationCounts(0, 3, 1)), (done.State, done.FinishedAt, done.Notifications));
@@ -383,7 +391,8 @@ public abstract partial class BreachDatabaseContract
                 }
                 var first = (int)found.LastPosition + 1;
                 await database.CommitBatchAsync(
-                    load.Id, owner, Batch(first, [.. Numbered(first + 4).Skip(first - 1)]), SliceRows, new LoadCheckpoint(), false, Lease, None);
+                    load.Id, owner, Batch(first, [.. Numbered(first + 4).Skip(first - 1)]), SliceRows, new LoadCheckpoint(), false, Lease,
+                    None);
                 await database.ReleaseLoadAsync(load.Id, owner, None);
             }
         }
@@ -395,7 +404,8 @@ public abstract partial class BreachDatabaseContract
                 var all = ended.IsCompleted;
                 foreach (var slice in await database.ListSlicesAsync(load.Id, false, None))
                 {
-                    if (slice.State == SliceState.Done || await database.BeginSliceAsync(load.Id, slice.Number, 1_000, None) is not { } work)
+                    if (slice.State == SliceState.Done
+                        || await database.BeginSliceAsync(load.Id, slice.Number, 1_000, None) is not { } work)
                         continue;
                     var read = new AccountBatch(SliceRows);
                     await database.ReadRowsAsync(load.Id, slice.First, slice.Last, read, None);
@@ -414,7 +424,8 @@ public abstract partial class BreachDatabaseContract
             var numbers = new List<int>();
             for (var first = 1; first <= 31; first += 5)
             {
-                foreach (var notification in (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
+                foreach (
+                    var notification in (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
                 {
                     if ((await database.CompleteNotificationAsync(notification.Id, owner, null, None)).Recorded)
                         numbers.Add(notification.Number);

@@ -15,7 +15,9 @@ public abstract partial class BreachDatabaseContract
         for (var attempt = 1; attempt <= MaxTries; attempt++)
         {
             var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
-            Assert.Equal((attempt, 4L, 4L, 1, "Adobe", (int)load.Id), (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.Mark));
+            Assert.Equal(
+                (attempt, 4L, 4L, 1, "Adobe", (int)load.Id),
+                (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.Mark));
         }
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
@@ -36,7 +38,9 @@ public abstract partial class BreachDatabaseContract
         await Database.ReturnSliceTryAsync(load.Id, 1, "late", None);
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 1, None);
         var work = (await Database.BeginSliceAsync(load.Id, 1, MaxTries, None))!;
-        Assert.Equal((SliceState.Done, 1, null, Now - Lease, null), (work.Slice.State, work.Slice.Attempts, work.Slice.Error, work.Slice.DoneAt, work.Slice.QueuedAt));
+        Assert.Equal(
+            (SliceState.Done, 1, null, Now - Lease, null),
+            (work.Slice.State, work.Slice.Attempts, work.Slice.Error, work.Slice.DoneAt, work.Slice.QueuedAt));
         var counted = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((3, new SliceCounts(1, 0, 1, 0), LoadState.Ingesting), (counted.Entities, counted.Slices, counted.State));
     }
@@ -281,7 +285,8 @@ public abstract partial class BreachDatabaseContract
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
         await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
         if (by == "superseded")
-            Assert.All(await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+            Assert.All(
+                await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
     }
 
@@ -296,7 +301,9 @@ public abstract partial class BreachDatabaseContract
         await Database.FailSliceAsync(load.Id, 2, "bad", exhausted: true, None);
         Time.Advance(Lease);
         var requeued = Assert.Single(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
-        Assert.Equal((2, SliceState.Pending, 0, null, null), (requeued.Number, requeued.State, requeued.Attempts, requeued.Error, requeued.QueuedAt));
+        Assert.Equal(
+            (2, SliceState.Pending, 0, null, null),
+            (requeued.Number, requeued.State, requeued.Attempts, requeued.Error, requeued.QueuedAt));
         var open = (await Database.GetLoadAsync(load.Id, None))!;
         Assert.Equal((LoadState.Upserting, null, null), (open.State, open.Error, open.FinishedAt));
         Assert.Equal([1], (await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: true, None)).Select(slice => slice.Number));

@@ -24,7 +24,9 @@ public abstract partial class BreachDatabaseContract
             var databases = Enumerable.Range(0, 4).Select(_ => OpenAnother($"empty {round}")).ToList();
             Assert.Equal(0, (await databases[0].GetSchemaVersionAsync(None)).Found);
             await Task.WhenAll(databases.Select(database => Task.Run(() => database.UpgradeAsync(None))));
-            Assert.All(await Task.WhenAll(databases.Select(database => database.GetSchemaVersionAsync(None))), version => Assert.Equal(version.Expected, version.Found));
+            Assert.All(
+                await Task.WhenAll(databases.Select(database => database.GetSchemaVersionAsync(None))),
+                version => Assert.Equal(version.Expected, version.Found));
             Assert.False(await databases[3].HasLoadsAsync(None));
         }
     }

@@ -95,15 +95,19 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     }
 
     protected static List<string> Accounts(AccountBatch batch) =>
-        [.. Enumerable.Range(0, batch.Count).Select(i => $"{Encoding.ASCII.GetString(batch.Alias(i))}@{Encoding.ASCII.GetString(batch.Domain(i))}")];
+        [.. Enumerable.Range(0, batch.Count).Select(
+            i => $"{Encoding.ASCII.GetString(batch.Alias(i))}@{Encoding.ASCII.GetString(batch.Domain(i))}")];
 
-    protected static List<string> Numbered(int count, string domain = "example.com") => [.. Enumerable.Range(1, count).Select(i => $"user{i}@{domain}")];
+    protected static List<string> Numbered(int count, string domain = "example.com") =>
+        [.. Enumerable.Range(1, count).Select(i => $"user{i}@{domain}")];
 
     protected Task<Load> StartAsync(string breach = "Adobe", BlobVersion? blob = null) =>
-        Database.StartLoadAsync(breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
+        Database.StartLoadAsync(
+            breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
 
     /// <summary>A load with these accounts committed in one batch, its lease still held by <see cref="Me"/>.</summary>
-    protected async Task<Load> IngestAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    protected async Task<Load> IngestAsync(
+        IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
         var load = await StartAsync(breach, blob);
         Assert.True(await Database.TryTakeLoadAsync(load.Id, Me, Lease, None));
@@ -112,7 +116,8 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     }
 
     /// <summary>The same with its ingest finished.</summary>
-    protected async Task<Load> IngestAllAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    protected async Task<Load> IngestAllAsync(
+        IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
         var load = await IngestAsync(accounts, breach, blob, duplicatesPossible);
         await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
@@ -126,7 +131,8 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     }
 
     /// <summary>A load with its slices done and in state matching.</summary>
-    protected async Task<Load> UpsertAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
+    protected async Task<Load> UpsertAsync(
+        IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
         var load = await IngestAllAsync(accounts, breach, blob, duplicatesPossible);
         await CompleteSlicesAsync(load.Id);
@@ -151,7 +157,8 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     protected async Task<LoadState> StateAsync(long load) => (await Database.GetLoadAsync(load, None))!.State;
 
-    protected Task<IReadOnlyList<Notification>> NotificationsAsync(long load) => Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
+    protected Task<IReadOnlyList<Notification>> NotificationsAsync(long load) =>
+        Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
 
     protected async Task ImportAsync(params string[] subscriptions) =>
         await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], None);
@@ -165,7 +172,9 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     /// <summary>What somebody sees of notifications: "2: email", "3: email for domain, 5 accounts".</summary>
     protected static List<string> Show(IEnumerable<Notification> notifications) =>
-        [.. notifications.Select(n => n.Domain is null && n.Accounts == 1 ? $"{n.Number}: {n.Email}" : $"{n.Number}: {n.Email} for {n.Domain}, {n.Accounts} accounts")];
+        [.. notifications.Select(n => n.Domain is null && n.Accounts == 1 ? $"{n.Number}: {n.Email}" : $"{n.Number}: {n.Email} for "
+            + $"{n.Domain}, {n.Accounts} accounts")];
 
-    protected static async Task<NotPossibleException> RefusedAsync(Func<Task> request) => await Assert.ThrowsAsync<NotPossibleException>(request);
+    protected static async Task<NotPossibleException> RefusedAsync(Func<Task> request) =>
+        await Assert.ThrowsAsync<NotPossibleException>(request);
 }

@@ -17,11 +17,14 @@ internal static class DatabaseSteps
 
     /// <summary>Starts a load under a drawn id, its metadata as a document.</summary>
     public static Task<Load> StartLoadAsync(
-        this IBreachDatabase database, string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure, CancellationToken cancellationToken) =>
-        database.StartLoadAsync(new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure }, cancellationToken);
+        this IBreachDatabase database, string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure,
+        CancellationToken cancellationToken) =>
+        database.StartLoadAsync(
+            new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure }, cancellationToken);
 
     /// <summary>Restarts a load under a drawn id.</summary>
-    public static Task<Load> RestartLoadAsync(this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
+    public static Task<Load> RestartLoadAsync(
+        this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
         database.RestartLoadAsync(load, DrawId(), settings, cancellationToken);
 
     /// <summary>Fails a load, whoever holds it.</summary>
@@ -36,33 +39,39 @@ internal static class DatabaseSteps
     }
 
     /// <summary>Begins a try of a slice as the one worker that tests without another have.</summary>
-    public static Task<SliceWork?> BeginSliceAsync(this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
+    public static Task<SliceWork?> BeginSliceAsync(
+        this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
         database.BeginSliceAsync(load, slice, Worker, WorkersLease, maxTries, cancellationToken);
 
     /// <summary>Completes a slice as the worker, its try begun or not.</summary>
-    public static async Task CompleteSliceAsync(this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)
+    public static async Task CompleteSliceAsync(
+        this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)
     {
         await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
         await database.CompleteSliceAsync(load, slice, Worker, entities, cancellationToken);
     }
 
     /// <summary>Fails a slice as the worker, its try begun or not.</summary>
-    public static async Task FailSliceAsync(this IBreachDatabase database, long load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
+    public static async Task FailSliceAsync(
+        this IBreachDatabase database, long load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
     {
         await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
         await database.FailSliceAsync(load, slice, Worker, error, exhausted, cancellationToken);
     }
 
     /// <summary>Gives the worker's try back.</summary>
-    public static Task ReturnSliceTryAsync(this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
+    public static Task ReturnSliceTryAsync(
+        this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
         database.ReturnSliceTryAsync(load, slice, Worker, progress: null, error, cancellationToken);
 
     /// <summary>Copies one batch over a copy of its own; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint, bool duplicatesPossible, TimeSpan lease,
+        this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint,
+        bool duplicatesPossible, TimeSpan lease,
         CancellationToken cancellationToken)
     {
-        await using var copy = await database.OpenCopyAsync(new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
+        await using var copy = await database.OpenCopyAsync(
+            new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
         return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
     }
 
@@ -74,7 +83,10 @@ internal static class DatabaseSteps
     /// <summary>Ends matching, all steps of it; <paramref name="suppress"/>: by a document that retires the breach.</summary>
     public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress,
         CancellationToken cancellationToken) =>
-        database.FinishAllAsync(load, new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : (ReadOnlyMemory<byte>?)null, hold), cancellationToken);
+        database.FinishAllAsync(
+            load,
+            new MatchEnd(suppress ? new ReadOnlyMemory<byte>("""{"IsRetired":true}"""u8.ToArray()) : (ReadOnlyMemory<byte>?)null, hold),
+            cancellationToken);
 
     /// <summary>Ends matching, all steps of it.</summary>
     public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end,
@@ -94,9 +106,11 @@ internal static class DatabaseSteps
             Ahead: TimeSpan.FromHours(1)), cancellationToken);
 
     /// <summary>Begins a try of a slice, whoever it is that does.</summary>
-    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) => database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
+    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) =>
+        database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 
     /// <summary>Takes a load that is ingesting.</summary>
-    public static Task<bool> TryTakeLoadAsync(this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public static Task<bool> TryTakeLoadAsync(
+        this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.TryTakeLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);
 }

@@ -14,7 +14,8 @@ internal static class DriverErrors
     public static SqlException Sql(string message, Exception? inner, params int[] numbers)
     {
         var errors = (SqlErrorCollection)typeof(SqlErrorCollection).GetConstructor(NonPublic, [])!.Invoke([]);
-        var constructor = typeof(SqlError).GetConstructors(NonPublic).OrderByDescending(one => one.GetParameters().Length).First(one => one.GetParameters()[0].Name == "infoNumber");
+        var constructor = typeof(SqlError).GetConstructors(NonPublic).OrderByDescending(one => one.GetParameters().Length).First(
+            one => one.GetParameters()[0].Name == "infoNumber");
         foreach (var number in numbers)
         {
             var error = constructor.Invoke([.. constructor.GetParameters().Select(parameter => parameter.Name switch
@@ -23,20 +24,28 @@ internal static class DriverErrors
                 "errorState" => (byte)1,
                 "errorClass" => (byte)(number == 0 ? 20 : 14),
                 "errorMessage" => message,
-                _ => parameter.ParameterType == typeof(string) ? "" : parameter.ParameterType.IsValueType ? Activator.CreateInstance(parameter.ParameterType) : null,
+                _ => parameter.ParameterType == typeof(string)
+                ? "" : parameter.ParameterType.IsValueType ? Activator.CreateInstance(parameter.ParameterType) : null,
             })]);
             typeof(SqlErrorCollection).GetMethod("Add", NonPublic)!.Invoke(errors, [error]);
         }
         var create = typeof(SqlException).GetMethods(NonPublic)
-            .First(method => method.Name == "CreateException" && method.GetParameters() is [{ ParameterType.Name: nameof(SqlErrorCollection) }, _, { ParameterType.Name: nameof(Guid) }, { ParameterType.Name: nameof(Exception) }, ..]);
+            .First(
+                method =>
+                    method.Name == "CreateException"
+                    && method.GetParameters() is [
+                    { ParameterType.Name: nameof(SqlErrorCollection) }, _, { ParameterType.Name: nameof(Guid) },
+                    { ParameterType.Name: nameof(Exception) }, ..]);
         return (SqlException)create.Invoke(null, [.. create.GetParameters().Select(parameter => parameter.Name switch
         {
             "errorCollection" => errors,
             "innerException" => inner,
-            _ => parameter.ParameterType == typeof(string) ? "" : parameter.ParameterType.IsValueType ? Activator.CreateInstance(parameter.ParameterType) : null,
+            _ => parameter.ParameterType == typeof(string)
+            ? "" : parameter.ParameterType.IsValueType ? Activator.CreateInstance(parameter.ParameterType) : null,
         })])!;
     }
 
     /// <summary>What the driver says of its own state.</summary>
-    public static InvalidOperationException Invalid(string message, Exception? inner = null) => new(message, inner) { Source = "Microsoft.Data.SqlClient" };
+    public static InvalidOperationException Invalid(string message, Exception? inner = null) =>
+        new(message, inner) { Source = "Microsoft.Data.SqlClient" };
 }

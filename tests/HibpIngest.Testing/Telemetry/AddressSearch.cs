@@ -17,7 +17,8 @@ internal static partial class AddressSearch
         {
             var text = Encoding.Latin1.GetString(payload);
             var unescaped = Escape().Replace(text, escape => $"{(char)Convert.ToInt32(escape.Groups["code"].Value, 16)}");
-            all.Append(text).Append('\n').Append(unescaped).Append('\n').Append(System.Net.WebUtility.HtmlDecode(unescaped)).Append('\n').Append(Uri.UnescapeDataString(unescaped)).Append('\n');
+            all.Append(text).Append('\n').Append(unescaped).Append('\n')
+                .Append(System.Net.WebUtility.HtmlDecode(unescaped)).Append('\n').Append(Uri.UnescapeDataString(unescaped)).Append('\n');
             foreach (var word in Base64().Matches(text).Select(word => word.Value[..(word.Length / 4 * 4)]))
             {
                 if (TryDecode(word) is { } decoded)

@@ -144,5 +144,6 @@ internal sealed class TelemetryItem(JsonElement envelope)
 
     private JsonElement Metric => Data.GetProperty("metrics")[0];
 
-    private static string Text(JsonElement of, string property) => of.TryGetProperty(property, out var value) ? value.GetString() ?? "" : "";
+    private static string Text(JsonElement of, string property) =>
+        of.TryGetProperty(property, out var value) ? value.GetString() ?? "" : "";
 }

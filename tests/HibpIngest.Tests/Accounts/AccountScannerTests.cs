@@ -76,7 +76,8 @@ public sealed class AccountScannerTests
     [InlineData(100_000)]
     public void Decides_on_runs_longer_than_any_buffer(int chunk)
     {
-        var text = new string('a', 300_000) + "@b.com " + "a@" + new string('b', 300_000) + ".com " + "x@y.com" + new string('_', 300_000) + "z@y.com " + new string('@', 300_000) + "q@r.de";
+        var text = new string('a', 300_000) + "@b.com " + "a@" + new string('b', 300_000) + ".com " + "x@y.com" + new string('_', 300_000)
+            + "z@y.com " + new string('@', 300_000) + "q@r.de";
         var bytes = Encoding.ASCII.GetBytes(text);
         var (accounts, broken) = CollectingSink.Scan(bytes.Chunk(chunk));
         Assert.Equal(["x@y.com", "q@r.de"], accounts);
@@ -87,7 +88,8 @@ public sealed class AccountScannerTests
     [Fact]
     public void Allocates_nothing_per_account()
     {
-        var bytes = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 10_000).Select(i => $"{i};First.Last{i}@mail{i % 97}.example.com:hash\n")));
+        var bytes = Encoding.ASCII.GetBytes(
+            string.Concat(Enumerable.Range(0, 10_000).Select(i => $"{i};First.Last{i}@mail{i % 97}.example.com:hash\n")));
         var sink = new CountingSink();
         var scanner = new AccountScanner(sink, new RejectionCounts());
         ScanInPieces(); // loads types, sets statics
@@ -112,8 +114,10 @@ public sealed class AccountScannerTests
         byte[][] texts =
         [
             Encoding.ASCII.GetBytes("a@b.com"), Encoding.ASCII.GetBytes(".de@f.org"), [0xFF],
-            [.. Encoding.Unicode.Preamble, .. Encoding.Unicode.GetBytes("g@h.net"), (byte)'x'], Encoding.ASCII.GetBytes("i@"), Encoding.ASCII.GetBytes("jkl.com m@n.de\\"),
-            [.. Encoding.BigEndianUnicode.Preamble, .. Encoding.BigEndianUnicode.GetBytes("no@p.com")], Encoding.ASCII.GetBytes("q"), Encoding.ASCII.GetBytes("@r.com"),
+            [.. Encoding.Unicode.Preamble, .. Encoding.Unicode.GetBytes("g@h.net"), (byte)'x'], Encoding.ASCII.GetBytes("i@"),
+            Encoding.ASCII.GetBytes("jkl.com m@n.de\\"),
+            [.. Encoding.BigEndianUnicode.Preamble, .. Encoding.BigEndianUnicode.GetBytes("no@p.com")], Encoding.ASCII.GetBytes("q"),
+            Encoding.ASCII.GetBytes("@r.com"),
         ];
         foreach (var text in texts)
         {
@@ -170,8 +174,10 @@ public sealed class AccountScannerTests
             (1, Gen.Choose(1, 70).SelectMany(n => Gen.Elements('a', '.', 'B', '-', '_', '@').Select(c => new string(c, n)))),
             (1, Gen.Choose(28, 36).SelectMany(n => Gen.Elements("", "@", "@x.com", ".com").Select(s => new string('q', n) + s))),
             (1, Gen.Elements(64, 65, 63, 62).Select(n => new string('c', n))),
-            (1, Gen.Choose(180, 260).Select(n => string.Concat(Enumerable.Repeat(new string('l', 50) + ".", n / 51)) + new string('m', n % 51))));
-        return Gen.Choose(0, most / 2).SelectMany(count => Gen.ListOf(piece, count)).Select(pieces => string.Concat(pieces)).Select(text => text.Length > most * 4 ? text[..(most * 4)] : text);
+            (1, Gen.Choose(180, 260).Select(
+                n => string.Concat(Enumerable.Repeat(new string('l', 50) + ".", n / 51)) + new string('m', n % 51))));
+        return Gen.Choose(0, most / 2).SelectMany(count => Gen.ListOf(piece, count)).Select(pieces => string.Concat(pieces)).Select(
+            text => text.Length > most * 4 ? text[..(most * 4)] : text);
     }
 
     private static void Check(Gen<string> texts, int runs, Action<string> property) =>

@@ -109,7 +109,8 @@ public sealed class DedupeSetTests
         Assert.InRange(DedupeSet.DefaultCap(), 1, Math.Min(50_000_000, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * 2 / 5 / 24));
     }
 
-    private static bool Add(DedupeSet set, string alias, string domain) => set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+    private static bool Add(DedupeSet set, string alias, string domain) =>
+        set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
 
     private static bool Add(DedupeSet set, uint number)
     {

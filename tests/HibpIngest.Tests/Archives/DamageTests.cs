@@ -50,7 +50,9 @@ public sealed class DamageTests(ITestOutputHelper output)
                 if (TryRead(changed) is { } texts)
                 {
                     read++;
-                    Assert.True(whole.SequenceEqual(texts), $"{name}: byte {at} of {archive.Length} changed by {bits:X2} went unnoticed: {string.Join('|', texts)}\n{Convert.ToHexString(archive.AsSpan(Math.Max(0, at - 30), Math.Min(52, archive.Length - Math.Max(0, at - 30))))}");
+                    Assert.True(whole.SequenceEqual(texts), $"{name}: byte {at} of {archive.Length} changed by {bits:X2} went unnoticed: "
+                        + $"{string.Join('|', texts)}\n"
+                        + $"{Convert.ToHexString(archive.AsSpan()[Math.Max(0, at - 30)..Math.Min(at + 22, archive.Length)])}");
                 }
                 changed[at] = archive[at];
             }
@@ -178,7 +180,10 @@ public sealed class DamageTests(ITestOutputHelper output)
                     data = [.. data[..at], .. other[random.Next(other.Length)..]];
                     break;
                 default:
-                    byte[] signature = [(byte)'P', (byte)'K', .. random.Next(5) switch { 0 => "\u0001\u0002"u8, 1 => "\u0003\u0004"u8, 2 => "\u0005\u0006"u8, 3 => "\u0006\u0006"u8, _ => "\u0007\u0008"u8 }];
+                    byte[] signature =
+                        [(byte)'P', (byte)'K',
+                            .. random.Next(5) switch { 0 => "\u0001\u0002"u8, 1 => "\u0003\u0004"u8, 2 => "\u0005\u0006"u8,
+                                3 => "\u0006\u0006"u8, _ => "\u0007\u0008"u8 }];
                     signature.AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
                     break;
             }

@@ -30,8 +30,13 @@ public sealed class DirectoryTests
     {
         Assert.Equal(TwoRead, Read(Two().FinishZip64()));
         Assert.Equal(TwoRead, Read([1, 2, 3, .. Two().FinishZip64()]));
-        Assert.Contains("its ZIP64 end record is not where", Refusal([.. Two().FinishZip64(locatorOffset: 5)[..^42], 9, .. Two().FinishZip64(locatorOffset: 5)[^42..]]), StringComparison.Ordinal);
-        Assert.Contains("18,446,744,073,709,551,615 entries, at most 1,000,000 are read (limit MaxEntries)", Refusal(Two().FinishZip64(entries: ulong.MaxValue)), StringComparison.Ordinal);
+        Assert.Contains(
+            "its ZIP64 end record is not where",
+            Refusal([.. Two().FinishZip64(locatorOffset: 5)[..^42], 9, .. Two().FinishZip64(locatorOffset: 5)[^42..]]),
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "18,446,744,073,709,551,615 entries, at most 1,000,000 are read (limit MaxEntries)",
+            Refusal(Two().FinishZip64(entries: ulong.MaxValue)), StringComparison.Ordinal);
         Assert.Contains("which can't be in a file", Refusal(Two().FinishZip64(entries: 900_000)), StringComparison.Ordinal);
     }
 
@@ -64,7 +69,8 @@ public sealed class DirectoryTests
         Assert.Contains("breaks off before entry 3 of 3", Refusal(Two().AddRecord(new byte[46]).Finish()), StringComparison.Ordinal);
         Assert.Contains("says no entries in 94 bytes", Refusal(Two().Finish(entries: 0)), StringComparison.Ordinal);
         Assert.Contains("says 3 entries in 94 bytes", Refusal(Two().Finish(entries: 3)), StringComparison.Ordinal);
-        Assert.Contains("no central directory at 1, where", Refusal(Two().Finish(directorySize: 95, directoryOffset: 1)), StringComparison.Ordinal);
+        Assert.Contains(
+            "no central directory at 1, where", Refusal(Two().Finish(directorySize: 95, directoryOffset: 1)), StringComparison.Ordinal);
     }
 
     [Theory]
@@ -93,6 +99,7 @@ public sealed class DirectoryTests
         Assert.Equal(new ArchivePosition(entries, entries, entries), breach.Position);
         // One chunk of the directory, which itself is eleven times that. Out of order: 20 bytes an entry besides.
         Assert.InRange(opened, 0, (2 << 20) + (reversed ? 20 * entries : 0));
-        Assert.Contains("(limit MaxEntries)", Refusal(archive, limits: new ArchiveLimits { MaxEntries = entries - 1 }), StringComparison.Ordinal);
+        Assert.Contains(
+            "(limit MaxEntries)", Refusal(archive, limits: new ArchiveLimits { MaxEntries = entries - 1 }), StringComparison.Ordinal);
     }
 }

@@ -22,8 +22,11 @@ public sealed class LimitTests
     public void Nesting_is_opened_to_its_limit(bool gzip)
     {
         Assert.Equal("deep", Assert.Single(Read(Nest(Bytes("deep"), 3, gzip))).Content);
-        Assert.Contains("an archive 4 deep, at most 3 are opened (limit MaxNesting)", Refusal(Nest(Bytes("deep"), 4, gzip)), StringComparison.Ordinal);
-        Assert.Contains("an archive 1 deep, at most 0", Refusal(Nest(Bytes("deep"), 1, gzip), limits: new ArchiveLimits { MaxNesting = 0 }), StringComparison.Ordinal);
+        Assert.Contains(
+            "an archive 4 deep, at most 3 are opened (limit MaxNesting)", Refusal(Nest(Bytes("deep"), 4, gzip)), StringComparison.Ordinal);
+        Assert.Contains(
+            "an archive 1 deep, at most 0", Refusal(Nest(Bytes("deep"), 1, gzip), limits: new ArchiveLimits { MaxNesting = 0 }),
+            StringComparison.Ordinal);
         Assert.Equal("flat", Assert.Single(Read(Nest(Bytes("flat"), 0, gzip), limits: new ArchiveLimits { MaxNesting = 0 })).Content);
     }
 
@@ -34,7 +37,9 @@ public sealed class LimitTests
         byte[] zip = Zip(true, ("x", inner), ("y", inner));
         Read(zip, default, out var end, limits: new ArchiveLimits { MaxEntries = 10 });
         Assert.Equal(10, end.EntriesOpened);
-        Assert.Contains("hold more than 9 entries (limit MaxEntries)", Refusal(zip, limits: new ArchiveLimits { MaxEntries = 9 }), StringComparison.Ordinal);
+        Assert.Contains(
+            "hold more than 9 entries (limit MaxEntries)", Refusal(zip, limits: new ArchiveLimits { MaxEntries = 9 }),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -45,7 +50,9 @@ public sealed class LimitTests
         long exactly = 2 * (1000 + inner.Length);
         Read(zip, default, out var end, limits: new ArchiveLimits { MaxInflatedBytes = exactly });
         Assert.Equal(exactly, end.InflatedBytes);
-        Assert.Contains("(limit MaxInflatedBytes)", Refusal(zip, limits: new ArchiveLimits { MaxInflatedBytes = exactly - 1 }), StringComparison.Ordinal);
+        Assert.Contains(
+            "(limit MaxInflatedBytes)", Refusal(zip, limits: new ArchiveLimits { MaxInflatedBytes = exactly - 1 }),
+            StringComparison.Ordinal);
     }
 
     [Fact]

@@ -31,7 +31,8 @@ public sealed class NameTests
     [InlineData("../../etc/passwd", "../../etc/passwd")]
     [InlineData("пароли.txt", "пароли.txt")]
     [InlineData("a\u2028b", "a b")]
-    public void Display_names_are_redacted(string name, string shown) => Assert.Equal(shown, EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
+    public void Display_names_are_redacted(string name, string shown) =>
+        Assert.Equal(shown, EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes(name)).Path);
 
     [Fact]
     public void Names_in_other_encodings_are_shown_somehow() =>
@@ -42,7 +43,9 @@ public sealed class NameTests
     {
         for (int length = 1; length < 400; length++)
         {
-            string path = EntryName.TopLevel(0, 1, Encoding.UTF8.GetBytes($"start/{new string('x', length)}@example.com/\U0001F600\U0001F600{new string('y', length)}/end.csv"))
+            string path = EntryName.TopLevel(
+                0, 1, Encoding.UTF8.GetBytes(
+                    $"start/{new string('x', length)}@example.com/\U0001F600\U0001F600{new string('y', length)}/end.csv"))
                 .Nested(Encoding.UTF8.GetBytes("inner.csv")).Path;
             Assert.InRange(path.Length, 1, EntryName.MaxPath);
             Assert.StartsWith("start/[address]/", path, StringComparison.Ordinal);

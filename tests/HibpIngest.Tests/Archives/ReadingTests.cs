@@ -14,7 +14,9 @@ public sealed class ReadingTests
     public void Entries_come_whole_and_in_order(bool seekable)
     {
         string[] texts = [Lines(20_000, 1), "one line", Lines(10, 2)];
-        byte[] zip = Zip(seekable, ("b.csv", Bytes(texts[0])), ("folder/", []), ("empty.txt", []), ("folder/a.sql", Bytes(texts[1])), ("noext", Bytes(texts[2])));
+        byte[] zip = Zip(
+            seekable, ("b.csv", Bytes(texts[0])), ("folder/", []), ("empty.txt", []), ("folder/a.sql", Bytes(texts[1])),
+            ("noext", Bytes(texts[2])));
 
         var read = Read(zip, default, out var end);
 
@@ -30,13 +32,16 @@ public sealed class ReadingTests
         string text = Lines(5_000, 3);
         byte[] inner = Zip(seekable, ("x.txt", Bytes(text)), ("void", []), ("y.dat", Gzip(Bytes("in gzip in zip"))));
         byte[] middle = Zip(seekable, ("inner.bin", inner), ("z", Bytes("beside")));
-        byte[] zip = Zip(seekable, ("plain.zip", Bytes("a text named zip")), ("middle.txt", middle), ("g.sql", Gzip(Bytes("in gzip"))), ("last", Bytes("last")));
+        byte[] zip = Zip(
+            seekable, ("plain.zip", Bytes("a text named zip")), ("middle.txt", middle), ("g.sql", Gzip(Bytes("in gzip"))),
+            ("last", Bytes("last")));
 
         var read = Read(zip);
 
         Assert.Equal(
             [
-                new(0, "plain.zip", "a text named zip"), new(1, "middle.txt/inner.bin/x.txt", text), new(1, "middle.txt/inner.bin/y.dat", "in gzip in zip"),
+                new(0, "plain.zip", "a text named zip"), new(1, "middle.txt/inner.bin/x.txt", text),
+                new(1, "middle.txt/inner.bin/y.dat", "in gzip in zip"),
                 new(1, "middle.txt/z", "beside"), new(2, "g.sql", "in gzip"), new(3, "last", "last"),
             ],
             read);
@@ -73,7 +78,9 @@ public sealed class ReadingTests
     public void Reading_from_any_entry_gives_the_same_texts_and_counts(bool seekable)
     {
         byte[] inner = Zip(seekable, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes(Lines(100, 7)))));
-        byte[] zip = Zip(seekable, ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", inner), ("b", Bytes("b")), ("g", Gzip(inner)), ("empty", []), ("c", Bytes("c")));
+        byte[] zip = Zip(
+            seekable, ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", inner), ("b", Bytes("b")), ("g", Gzip(inner)), ("empty", []),
+            ("c", Bytes("c")));
         var all = Read(zip, default, out var end);
         var positions = new SortedDictionary<int, ArchivePosition>();
         using (var breach = BreachArchive.Open(new MemoryStream(zip), null, new ArchiveLimits()))

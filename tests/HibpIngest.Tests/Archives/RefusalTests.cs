@@ -79,14 +79,16 @@ public sealed class RefusalTests
 
         Assert.Equal(["good.csv", "bad.csv"], delivered);
         Assert.Equal(
-            $"entry 2 of 2 'bad.csv': its CRC-32 should be 12345678 and is {Crc32.HashToUInt32(Text):X8}; the archive is damaged or incomplete: drop an intact copy",
+            $"entry 2 of 2 'bad.csv': its CRC-32 should be 12345678 and is {Crc32.HashToUInt32(Text):X8}; the archive is damaged or "
+            + "incomplete: drop an intact copy",
             thrown.Message);
     }
 
     [Fact]
     public void A_text_that_is_passed_over_is_checked_too()
     {
-        using var breach = BreachArchive.Open(new MemoryStream(RawZip.Of(new("a", Text) { CentralCrc = 1 }, new("b", Text))), null, new ArchiveLimits());
+        using var breach = BreachArchive.Open(
+            new MemoryStream(RawZip.Of(new("a", Text) { CentralCrc = 1 }, new("b", Text))), null, new ArchiveLimits());
         Assert.Throws<BadArchiveException>(() => breach.ReadFrom(default).Count());
     }
 
@@ -96,13 +98,15 @@ public sealed class RefusalTests
         { "bytes, its header says 999,999", RawZip.Of(new RawZip.Entry("e", Text) { CentralSize = 999_999 }) },
         { "inflates to 0 bytes, its header says 5", RawZip.Of(new RawZip.Entry("e", Bytes("hello")) { Compressed = [3, 0] }) },
         { "bytes, its header says", RawZip.Of(new RawZip.Entry("e", Text) { CentralCompressed = 100 }) },
-        { "compressed data goes on after its end", RawZip.Of(new RawZip.Entry("e", Text) { Compressed = [.. RawZip.Deflate(Text), .. new byte[20_000]] }) },
+        { "compressed data goes on after its end", RawZip.Of(
+            new RawZip.Entry("e", Text) { Compressed = [.. RawZip.Deflate(Text), .. new byte[20_000]] }) },
         { "are not within the file", RawZip.Of(new RawZip.Entry("e", Text) { CentralCompressed = 1_000_000 }) },
         { "deflate data is damaged after 0 bytes", RawZip.Of(new RawZip.Entry("e", Text) { Compressed = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }) },
         { "no local header where the central directory says", RawZip.Of(new RawZip.Entry("e", Text) { Offset = 3 }) },
         { "its data is not within the file", RawZip.Of(new RawZip.Entry("e", Text) { Offset = 0xFFFFFF00 }) },
         { "local header does not match the central directory", RawZip.Of(new RawZip.Entry("e", Text) { LocalMethod = 0 }) },
-        { "local header does not match the central directory", RawZip.Of(new RawZip.Entry("e", Text) { LocalFlags = 1, CentralFlags = 0 }) },
+        { "local header does not match the central directory", RawZip.Of(
+            new RawZip.Entry("e", Text) { LocalFlags = 1, CentralFlags = 0 }) },
         { "unknown method 12 (bzip2)", RawZip.Of(new RawZip.Entry("e", Text) { Method = 12 }) },
         { "unknown method 93 (Zstandard)", RawZip.Of(new RawZip.Entry("e", Text) { Method = 93 }) },
         { "unknown method 9 (Deflate64)", RawZip.Of(new RawZip.Entry("e", Text) { Method = 9 }) },
@@ -136,9 +140,11 @@ public sealed class RefusalTests
     {
         { "entry 1 of 1 'n/i': its CRC-32 should be 00000007", RawZip.Of(new RawZip.Entry("i", Text) { LocalCrc = 7 }) },
         { "'n/i': it inflates to", RawZip.Of(new RawZip.Entry("i", Text) { LocalSize = 7 }) },
-        { "'n/i': the CRC-32 and sizes that follow it are not those of its data", RawZip.Of(Streamed(Text, RawZip.Descriptor(1, RawZip.Deflate(Text).Length, Text.Length))) },
+        { "'n/i': the CRC-32 and sizes that follow it are not those of its data", RawZip.Of(
+            Streamed(Text, RawZip.Descriptor(1, RawZip.Deflate(Text).Length, Text.Length))) },
         { "'n/i': the CRC-32 and sizes that follow it are not those of its data", RawZip.Of(Streamed(Text, null)) },
-        { "'n/i': stored, with its size behind it", RawZip.Of(Streamed(Text, RawZip.Descriptor(Crc32.HashToUInt32(Text), Text.Length, Text.Length), method: 0)) },
+        { "'n/i': stored, with its size behind it", RawZip.Of(
+            Streamed(Text, RawZip.Descriptor(Crc32.HashToUInt32(Text), Text.Length, Text.Length), method: 0)) },
         { "'n/i': unknown method 14 (LZMA)", RawZip.Of(new RawZip.Entry("i", Text) { Method = 14 }) },
         { "'n/i': the archive is encrypted and no password was given", RawZip.Of(new RawZip.Entry("i", Text) { LocalFlags = 1 }) },
         { "'n': the zip within it is cut off: it has no central directory", RawZip.Of(Stored("i", Text))[..(31 + Text.Length)] },
@@ -165,8 +171,12 @@ public sealed class RefusalTests
     public void What_follows_a_nested_zip_is_checked_with_the_outer_entry()
     {
         byte[] inner = RawZip.Of(new RawZip.Entry("i", Text));
-        Assert.Contains("'n': its CRC-32 should be 00000001", Refusal(RawZip.Of(new RawZip.Entry("n", inner) { CentralCrc = 1 })), StringComparison.Ordinal);
-        Assert.Contains("'n': its CRC-32 should be 00000001", Refusal(RawZip.Of(new RawZip.Entry("n", Gzip(Text)) { CentralCrc = 1 })), StringComparison.Ordinal);
+        Assert.Contains(
+            "'n': its CRC-32 should be 00000001", Refusal(RawZip.Of(new RawZip.Entry("n", inner) { CentralCrc = 1 })),
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "'n': its CRC-32 should be 00000001", Refusal(RawZip.Of(new RawZip.Entry("n", Gzip(Text)) { CentralCrc = 1 })),
+            StringComparison.Ordinal);
     }
 
     [Theory]
@@ -178,7 +188,9 @@ public sealed class RefusalTests
     {
         byte[] empty = RawZip.Descriptor(0, 0, 0, signature, zip64);
         byte[] full = RawZip.Descriptor(Crc32.HashToUInt32(Text), RawZip.Deflate(Text).Length, Text.Length, signature, zip64);
-        byte[] nested = RawZip.Of(Streamed([], empty, method: 0), Streamed(Text, full), Streamed([], [], method: 0), Streamed(Bytes("z"), RawZip.Descriptor(Crc32.HashToUInt32("z"u8), 3, 1)));
+        byte[] nested = RawZip.Of(
+            Streamed([], empty, method: 0), Streamed(Text, full), Streamed([], [], method: 0), Streamed(
+                Bytes("z"), RawZip.Descriptor(Crc32.HashToUInt32("z"u8), 3, 1)));
 
         Assert.Equal(["n/i", "n/i"], Read(RawZip.Of(Stored("n", nested))).Select(text => text.Name));
     }
@@ -248,7 +260,8 @@ public sealed class RefusalTests
         entry = entry with { LocalFlags = 9, LocalSize = 0, After = RawZip.Descriptor(0, compressed, Text.Length) };
         Assert.Equal([new(0, "n/e", expected)], Read(RawZip.Of(Stored("n", RawZip.Of(entry))), "secret"));
         Assert.Contains("'n/a': encrypted, with its size behind it",
-            Refusal(RawZip.Of(Stored("n", Encrypted("secret", 0, CompressionMethod.Deflated, false, ("a", Text)))), "secret"), StringComparison.Ordinal);
+            Refusal(RawZip.Of(Stored("n", Encrypted("secret", 0, CompressionMethod.Deflated, false, ("a", Text)))), "secret"),
+            StringComparison.Ordinal);
     }
 
     /// <summary>Where the data of the only entry lies, and its AES extra field, as SharpZipLib sees it.</summary>

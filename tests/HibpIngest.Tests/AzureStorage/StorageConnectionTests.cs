@@ -9,17 +9,37 @@ public sealed class StorageConnectionTests
     private const string Secret = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
 
     [Theory]
-    [InlineData("UseDevelopmentStorage=true", "http://127.0.0.1:10000/devstoreaccount1", "http://127.0.0.1:10001/devstoreaccount1", "http://127.0.0.1:10002/devstoreaccount1", true, "emulator (127.0.0.1:10000)")]
-    [InlineData(" UseDevelopmentStorage=true; DevelopmentStorageProxyUri=http://10.1.2.3", "http://10.1.2.3:10000/devstoreaccount1", "http://10.1.2.3:10001/devstoreaccount1", "http://10.1.2.3:10002/devstoreaccount1", false, "devstoreaccount1 (10.1.2.3:10000)")]
-    [InlineData("DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=" + Secret + ";EndpointSuffix=core.chinacloudapi.cn", "https://acme.blob.core.chinacloudapi.cn/", "https://acme.queue.core.chinacloudapi.cn/", "https://acme.table.core.chinacloudapi.cn/", false, "acme (acme.blob.core.chinacloudapi.cn)")]
-    [InlineData("AccountName=acme;AccountKey=" + Secret + ";TableEndpoint=https://tables.acme.example/x/;", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://tables.acme.example/x", false, "acme (acme.blob.core.windows.net)")]
-    [InlineData("SharedAccessSignature=sv=2021&sig=" + Secret + ";BlobEndpoint=https://acme.blob.core.windows.net;QueueEndpoint=https://acme.queue.core.windows.net;TableEndpoint=https://acme.table.core.windows.net", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/", false, "acme (acme.blob.core.windows.net)")]
-    [InlineData("acme", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/", false, "acme (acme.blob.core.windows.net)")]
-    [InlineData("https://acme.blob.core.usgovcloudapi.net/", "https://acme.blob.core.usgovcloudapi.net/", "https://acme.queue.core.usgovcloudapi.net/", "https://acme.table.core.usgovcloudapi.net/", false, "acme (acme.blob.core.usgovcloudapi.net)")]
-    public void Every_kind_of_connection_is_understood(string connection, string blobs, string queues, string tables, bool emulator, string display)
+    [InlineData(
+        "UseDevelopmentStorage=true", "http://127.0.0.1:10000/devstoreaccount1", "http://127.0.0.1:10001/devstoreaccount1",
+        "http://127.0.0.1:10002/devstoreaccount1", true, "emulator (127.0.0.1:10000)")]
+    [InlineData(
+        " UseDevelopmentStorage=true; DevelopmentStorageProxyUri=http://10.1.2.3", "http://10.1.2.3:10000/devstoreaccount1",
+        "http://10.1.2.3:10001/devstoreaccount1", "http://10.1.2.3:10002/devstoreaccount1", false, "devstoreaccount1 (10.1.2.3:10000)")]
+    [InlineData(
+        "DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=" + Secret + ";EndpointSuffix=core.chinacloudapi.cn",
+        "https://acme.blob.core.chinacloudapi.cn/", "https://acme.queue.core.chinacloudapi.cn/",
+        "https://acme.table.core.chinacloudapi.cn/", false, "acme (acme.blob.core.chinacloudapi.cn)")]
+    [InlineData(
+        "AccountName=acme;AccountKey=" + Secret + ";TableEndpoint=https://tables.acme.example/x/;", "https://acme.blob.core.windows.net/",
+        "https://acme.queue.core.windows.net/", "https://tables.acme.example/x", false, "acme (acme.blob.core.windows.net)")]
+    [InlineData(
+        "SharedAccessSignature=sv=2021&sig=" + Secret
+        + ";BlobEndpoint=https://acme.blob.core.windows.net;QueueEndpoint=https://acme.queue.core.windows.net;"
+        + "TableEndpoint=https://acme.table.core.windows.net", "https://acme.blob.core.windows.net/",
+        "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/", false, "acme (acme.blob.core.windows.net)")]
+    [InlineData(
+        "acme", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/",
+        false, "acme (acme.blob.core.windows.net)")]
+    [InlineData(
+        "https://acme.blob.core.usgovcloudapi.net/", "https://acme.blob.core.usgovcloudapi.net/",
+        "https://acme.queue.core.usgovcloudapi.net/", "https://acme.table.core.usgovcloudapi.net/", false,
+        "acme (acme.blob.core.usgovcloudapi.net)")]
+    public void Every_kind_of_connection_is_understood(
+        string connection, string blobs, string queues, string tables, bool emulator, string display)
     {
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        Assert.Equal((blobs, queues, tables), (store.BlobEndpoint.AbsoluteUri, store.QueueEndpoint.AbsoluteUri, store.TableEndpoint.AbsoluteUri));
+        Assert.Equal(
+            (blobs, queues, tables), (store.BlobEndpoint.AbsoluteUri, store.QueueEndpoint.AbsoluteUri, store.TableEndpoint.AbsoluteUri));
         Assert.Equal((emulator, display), (store.IsEmulator, store.DisplayName));
     }
 
@@ -35,7 +55,10 @@ public sealed class StorageConnectionTests
     [InlineData("AccountName=acme;AccountKey=" + Secret + ";BlobEndpoint=nowhere", "BlobEndpoint is not an address")]
     [InlineData("AccountName=Acme!;AccountKey=" + Secret, "AccountName is not one")]
     [InlineData("UseDevelopmentStorage=false", "UseDevelopmentStorage")]
-    [InlineData("SharedAccessSignature=" + Secret + ";BlobEndpoint=https://a.blob.core.windows.net;QueueEndpoint=https://a.queue.core.windows.net;TableEndpoint=https://a.table.core.windows.net", "no signature")]
+    [InlineData(
+        "SharedAccessSignature=" + Secret
+        + ";BlobEndpoint=https://a.blob.core.windows.net;QueueEndpoint=https://a.queue.core.windows.net;"
+        + "TableEndpoint=https://a.table.core.windows.net", "no signature")]
     [InlineData("https://acme.blob.core.windows.net/?sv=2021&sig=" + Secret, "address")]
     [InlineData("https://example.com", "address")]
     public void A_malformed_one_is_one_clear_line_without_its_secret(string connection, string expected)

@@ -18,14 +18,17 @@ namespace HibpIngest.Tests.AzureStorage;
 
 public sealed class TableFaultTests
 {
-    private static readonly StorageOptions Quick = new() { MaxRetries = 3, RetryDelay = TimeSpan.FromMilliseconds(5), MaxRetryDelay = TimeSpan.FromMilliseconds(20) };
+    private static readonly StorageOptions Quick =
+        new() { MaxRetries = 3, RetryDelay = TimeSpan.FromMilliseconds(5), MaxRetryDelay = TimeSpan.FromMilliseconds(20) };
 
     [Fact]
     public async Task A_part_that_is_throttled_is_sent_again_and_counted()
     {
         long throttled = 0;
         using var meters = Listen("hibp.table.throttled", value => Interlocked.Add(ref throttled, value));
-        await using var server = await LoopbackServer.StartAsync((context, number, body) => number < 2 ? LoopbackServer.FailAsync(context, 503, "ServerBusy", 1) : LoopbackServer.AcceptAsync(context, body));
+        await using var server = await LoopbackServer.StartAsync(
+            (context, number, body) =>
+                number < 2 ? LoopbackServer.FailAsync(context, 503, "ServerBusy", 1) : LoopbackServer.AcceptAsync(context, body));
         await Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert");
         Assert.Equal(3, server.Requests.Count);
         Assert.Single(server.Requests.Distinct());
@@ -47,7 +50,8 @@ public sealed class TableFaultTests
                 await patience.CancelAsync();
         });
         var inFlight = new TransactionsInFlight(1, patience.Token);
-        var error = await Assert.ThrowsAsync<StoreThrottledException>(() => Open(server).Table.UpsertAsync("example.com", 1, inFlight, "anna", "bert", "carl"));
+        var error = await Assert.ThrowsAsync<StoreThrottledException>(
+            () => Open(server).Table.UpsertAsync("example.com", 1, inFlight, "anna", "bert", "carl"));
         Assert.Equal($"upsert of 3 accounts (number 2 of them) failed: status {status} ({code})", error.Message);
         Assert.InRange(server.Requests.Count, requests, requests + 1);
     }
@@ -71,7 +75,8 @@ public sealed class TableFaultTests
             if (context.Request.Method == "POST")
                 await LoopbackServer.FailAsync(context, 503, "ServerBusy", 0);
             else
-                await LoopbackServer.JsonAsync(context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
+                await LoopbackServer.JsonAsync(
+                    context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
         });
         var table = Open(server).Table;
         var inFlight = new TransactionsInFlight(1, patience.Token); // one place, and the busy one steps aside
@@ -157,10 +162,13 @@ public sealed class TableFaultTests
                 var buffer = new byte[8192];
                 while (!request.EndsWith("--batch_h--\r\n", StringComparison.Ordinal))
                     request += Encoding.ASCII.GetString(buffer, 0, await stream.ReadAsync(buffer));
-                await stream.WriteAsync(Encoding.ASCII.GetBytes($"HTTP/1.1 202 Accepted\r\nContent-Length: {2 * Part.Length}\r\n\r\n{string.Concat(Enumerable.Repeat(Part, parts))}"));
+                await stream.WriteAsync(Encoding.ASCII.GetBytes("HTTP/1.1 202 Accepted\r\nContent-Length: "
+                    + $"{2 * Part.Length}\r\n\r\n{string.Concat(Enumerable.Repeat(Part, parts))}"));
             }
         });
-        using var store = StorageAccount.Open($"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}", NullLoggerFactory.Instance, Quick);
+        using var store = StorageAccount.Open(
+            $"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}",
+            NullLoggerFactory.Instance, Quick);
         await store.Table.UpsertAsync("example.com", 1, "anna", "bert");
         await serving;
     }
@@ -184,7 +192,8 @@ public sealed class TableFaultTests
             {"b751":true}
 
             """;
-        var expected = "POST /loopback/$batch\n--batch_h\nContent-Type: multipart/mixed; boundary=cs_h\n\n" + Part("anna%2Bnews") + Part("b_t") + "--cs_h--\n--batch_h--\n";
+        var expected = "POST /loopback/$batch\n--batch_h\nContent-Type: multipart/mixed; boundary=cs_h\n\n" + Part("anna%2Bnews")
+            + Part("b_t") + "--cs_h--\n--batch_h--\n";
         Assert.Equal(expected, Assert.Single(server.Requests).ReplaceLineEndings("\n"));
         var body = server.Requests[0][(server.Requests[0].IndexOf('\n', StringComparison.Ordinal) + 1)..];
         Assert.Equal(body.ReplaceLineEndings("\r\n"), body);
@@ -197,7 +206,8 @@ public sealed class TableFaultTests
         await using var server = await LoopbackServer.StartAsync((context, _, _) =>
         {
             targets.Enqueue(context.Features.Get<IHttpRequestFeature>()!.RawTarget);
-            return LoopbackServer.JsonAsync(context, context.Request.Method == "PATCH" ? 204 : 200, context.Request.Method == "PATCH" ? "" : "{}");
+            return LoopbackServer.JsonAsync(
+                context, context.Request.Method == "PATCH" ? 204 : 200, context.Request.Method == "PATCH" ? "" : "{}");
         });
         await Open(server).Table.UpsertAsync("example.com", 1, "anna+news");
         await Open(server).Table.GetMarksAsync("example.com", "anna+news", 1, CancellationToken.None);
@@ -213,7 +223,9 @@ public sealed class TableFaultTests
         var port = ((IPEndPoint)listener.LocalEndpoint).Port;
         listener.Stop();
         var at = $"http://127.0.0.1:{port}/loopback";
-        using var store = StorageAccount.Open($"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}", NullLoggerFactory.Instance, Quick);
+        using var store = StorageAccount.Open(
+            $"AccountName=loopback;AccountKey={LoopbackServer.Key};BlobEndpoint={at};QueueEndpoint={at};TableEndpoint={at}",
+            NullLoggerFactory.Instance, Quick);
         Func<Task>[] calls =
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
@@ -232,8 +244,16 @@ public sealed class TableFaultTests
     public async Task A_service_that_does_not_answer_is_unavailable()
     {
         using var over = new CancellationTokenSource();
-        await using var server = await LoopbackServer.StartAsync((context, _, _) => Task.Delay(Timeout.Infinite, over.Token).ContinueWith(_ => { }, TaskScheduler.Default));
-        var options = new StorageOptions { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5), NetworkTimeout = TimeSpan.FromMilliseconds(200) };
+        await using var server = await LoopbackServer.StartAsync(
+            (context, _, _) => Task.Delay(Timeout.Infinite, over.Token).ContinueWith(_ => { }, TaskScheduler.Default));
+        var options =
+            new StorageOptions
+            {
+                MaxRetries = 1,
+                RetryDelay = TimeSpan.FromMilliseconds(5),
+                NetworkTimeout = TimeSpan.FromMilliseconds(
+                200)
+            };
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, options);
         var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.Equal("upsert of 2 accounts failed: no answer in time", error.Message);
@@ -252,8 +272,10 @@ public sealed class TableFaultTests
             context.Response.StatusCode = 202;
             await context.Response.Body.WriteAsync(Encoding.UTF8.GetBytes(answer));
         });
-        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
-        Assert.StartsWith("upsert of 2 accounts failed: the answer is not one of the table service", error.Message, StringComparison.Ordinal);
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        Assert.StartsWith(
+            "upsert of 2 accounts failed: the answer is not one of the table service", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -267,7 +289,8 @@ public sealed class TableFaultTests
                 context.Response.Headers["x-ms-continuation-NextRowKey"] = "1!8!r";
             }
 
-            await LoopbackServer.JsonAsync(context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1"}]}""");
+            await LoopbackServer.JsonAsync(
+                context, 200, number == 0 ? """{"value":[]}""" : $$"""{"value":[{"RowKey":"user{{number}}!1"}]}""");
         });
         var aliases = new List<string>();
         await foreach (var alias in Open(server).Table.ListAliasesAsync("example.com", [300], CancellationToken.None))
@@ -284,7 +307,9 @@ public sealed class TableFaultTests
         {
             authorization = request.Headers.Authorization?.ToString();
             return Task.CompletedTask;
-        }, new HttpResponseMessage(HttpStatusCode.NotFound) { Content = new StringContent("""{"odata.error":{"code":"ResourceNotFound"}}""") }));
+        }, new HttpResponseMessage(
+            HttpStatusCode.NotFound)
+        { Content = new StringContent("""{"odata.error":{"code":"ResourceNotFound"}}""") }));
         var connection = StorageConnection.Parse("https://someaccount.blob.core.windows.net");
         var credential = new Token();
         var tables = new TableService(connection, credential, Quick, new HttpClientTransport(client));
@@ -294,7 +319,8 @@ public sealed class TableFaultTests
 
         credential.Fails = true;
         var without = new TableService(connection, credential, Quick, new HttpClientTransport(client));
-        await Assert.ThrowsAsync<StoreRefusedException>(() => without.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
+        await Assert.ThrowsAsync<StoreRefusedException>(
+            () => without.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
     }
 
     private static Task Accept(Microsoft.AspNetCore.Http.HttpContext context, string body)
@@ -305,7 +331,8 @@ public sealed class TableFaultTests
         return Task.CompletedTask;
     }
 
-    private static StorageAccount Open(LoopbackServer server) => StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
+    private static StorageAccount Open(LoopbackServer server) =>
+        StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
 
     private static MeterListener Listen(string instrument, Action<long> add)
     {
@@ -323,7 +350,8 @@ public sealed class TableFaultTests
     }
 
     /// <summary>Does something before each request goes out, or answers it itself.</summary>
-    private sealed class Interceptor(Func<HttpRequestMessage, Task> before, HttpResponseMessage? answer = null) : DelegatingHandler(new SocketsHttpHandler())
+    private sealed class Interceptor(Func<HttpRequestMessage, Task> before, HttpResponseMessage? answer = null)
+        : DelegatingHandler(new SocketsHttpHandler())
     {
         protected override async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
         {
@@ -346,6 +374,7 @@ public sealed class TableFaultTests
             return new AccessToken("a-token", DateTimeOffset.MaxValue);
         }
 
-        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) => new(GetToken(requestContext, cancellationToken));
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
+            new(GetToken(requestContext, cancellationToken));
     }
 }

@@ -23,7 +23,8 @@ public sealed class TokenTests
         foreach (var call in Calls(store))
         {
             var error = await Assert.ThrowsAsync<StoreRefusedException>(call);
-            Assert.Contains("no token for the storage account (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
+            Assert.Contains(
+                "no token for the storage account (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
         }
         Assert.Equal(0, network.Requests);
     }
@@ -40,7 +41,9 @@ public sealed class TokenTests
         foreach (var call in Calls(store))
         {
             var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
-            Assert.Contains("no token for the storage account just now (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
+            Assert.Contains(
+                "no token for the storage account just now (the metadata service does not answer)", error.Message,
+                StringComparison.Ordinal);
         }
         // And back, as if nothing had been.
         tokens.Fails = false;
@@ -61,7 +64,8 @@ public sealed class TokenTests
     }
 
     private static StorageAccount Open(Network network, TokenCredential credential) => StorageAccount.Open(
-        "someaccount", NullLoggerFactory.Instance, new StorageOptions { Credential = credential, MaxRetries = Quick.MaxRetries, RetryDelay = Quick.RetryDelay }, network);
+        "someaccount", NullLoggerFactory.Instance,
+        new StorageOptions { Credential = credential, MaxRetries = Quick.MaxRetries, RetryDelay = Quick.RetryDelay }, network);
 
     /// <summary>One of each service, and both ways to the tables.</summary>
     private static Func<Task>[] Calls(StorageAccount store) =>
@@ -92,8 +96,10 @@ public sealed class TokenTests
         public bool Fails { get; set; }
 
         public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
-            Fails ? throw new CredentialUnavailableException("the metadata service does not answer\r\nand more") : new AccessToken("a-token", DateTimeOffset.UnixEpoch);
+            Fails ? throw new CredentialUnavailableException("the metadata service does not answer\r\nand more")
+            : new AccessToken("a-token", DateTimeOffset.UnixEpoch);
 
-        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) => new(GetToken(requestContext, cancellationToken));
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
+            new(GetToken(requestContext, cancellationToken));
     }
 }

@@ -25,8 +25,10 @@ public sealed class PipelineSettingsTests
     public void Variables_set_every_kind_of_option()
     {
         var settings = Read(
-            ("HIBP_STORAGE", "account"), ("HIBP_DATABASE", "file.db"), ("HIBP_MAIL", "pickup:out"), ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_SECRET_KEY", "key"),
-            ("HIBP_BATCHROWS", "30000"), ("HIBP_MAILSPERSECOND", "2.5"), ("HIBP_TIMEBUDGET", "00:04:00"), ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
+            ("HIBP_STORAGE", "account"), ("HIBP_DATABASE", "file.db"), ("HIBP_MAIL", "pickup:out"), ("HIBP_MAIL_FROM", "a@b.org"),
+            ("HIBP_SECRET_KEY", "key"),
+            ("HIBP_BATCHROWS", "30000"), ("HIBP_MAILSPERSECOND", "2.5"), ("HIBP_TIMEBUDGET", "00:04:00"),
+            ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
             ("HIBP_NOTIFY", "hold"), ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
         Assert.Equal(("account", "file.db", "pickup:out", "key"), (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
         Assert.Equal("a@b.org", settings.Options.MailFrom);
@@ -44,7 +46,8 @@ public sealed class PipelineSettingsTests
     [Fact]
     public void The_command_line_wins()
     {
-        var settings = PipelineSettings.Read("mine", "mine.db", new Dictionary<string, string> { ["HIBP_STORAGE"] = "theirs", ["HIBP_DATABASE"] = "theirs.db" });
+        var settings = PipelineSettings.Read(
+            "mine", "mine.db", new Dictionary<string, string> { ["HIBP_STORAGE"] = "theirs", ["HIBP_DATABASE"] = "theirs.db" });
         Assert.Equal(("mine", "mine.db"), (settings.Storage, settings.Database));
     }
 
@@ -63,7 +66,9 @@ public sealed class PipelineSettingsTests
     [Fact]
     public void What_is_logged_holds_no_secret_and_no_address()
     {
-        var text = Read(("HIBP_STORAGE", "topsecret1"), ("HIBP_MAIL", "smtp://u:topsecret2@h"), ("HIBP_SECRET_KEY", "topsecret3"), ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_BATCHROWS", "123")).Describe();
+        var text =
+            Read(("HIBP_STORAGE", "topsecret1"), ("HIBP_MAIL", "smtp://u:topsecret2@h"), ("HIBP_SECRET_KEY", "topsecret3"),
+                ("HIBP_MAIL_FROM", "a@b.org"), ("HIBP_BATCHROWS", "123")).Describe();
         Assert.Contains("HIBP_BATCHROWS=123", text, StringComparison.Ordinal);
         Assert.Contains("HIBP_LIMITS__MAXNESTING=3", text, StringComparison.Ordinal);
         Assert.DoesNotContain("topsecret", text, StringComparison.Ordinal);

@@ -22,7 +22,8 @@ public sealed class UsageTests
             Assert.All(command.Options, option => Assert.False(string.IsNullOrEmpty(option.Description)));
         });
 
-        static IEnumerable<System.CommandLine.Command> Below(System.CommandLine.Command command) => command.Subcommands.SelectMany(below => Below(below).Prepend(below));
+        static IEnumerable<System.CommandLine.Command> Below(System.CommandLine.Command command) =>
+            command.Subcommands.SelectMany(below => Below(below).Prepend(below));
     }
 
     [Theory]
@@ -42,5 +43,6 @@ public sealed class UsageTests
     [InlineData("demo --storage UseDevelopmentStorage=true")]
     [InlineData("sample --accounts 0 Out.zip")]
     [InlineData("sample --accounts 10 --overlap 20 Out.zip")]
-    public void A_wrong_command_line_does_not_parse(string line) => Assert.NotEmpty(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors);
+    public void A_wrong_command_line_does_not_parse(string line) =>
+        Assert.NotEmpty(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors);
 }

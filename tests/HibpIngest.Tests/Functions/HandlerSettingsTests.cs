@@ -12,7 +12,8 @@ public sealed class HandlerSettingsTests
     [InlineData("00:25:00", null, "00:25:00", "00:26:30")]
     [InlineData("00:25:00", "00:29:00", "00:25:00", "00:29:00")]
     [InlineData("00:00:00", null, "00:00:00", "00:00:00")]
-    public void The_budget_has_a_default_and_the_limit_follows_it(string? budget, string? limit, string expectedBudget, string expectedLimit)
+    public void The_budget_has_a_default_and_the_limit_follows_it(
+        string? budget, string? limit, string expectedBudget, string expectedLimit)
     {
         var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Options;
         Assert.Equal((expectedBudget, expectedLimit), (options.TimeBudget.ToString(), options.PlanLimit.ToString()));
@@ -38,7 +39,9 @@ public sealed class HandlerSettingsTests
 
     private static PipelineSettings Read(params (string Name, string? Value)[] variables)
     {
-        var environment = new Dictionary<string, string?> { ["HIBP_STORAGE"] = "account", ["HIBP_DATABASE"] = "file.db", ["HIBP_MAIL"] = "pickup:mail" };
+        var environment = new Dictionary<string,
+            string?>
+        { ["HIBP_STORAGE"] = "account", ["HIBP_DATABASE"] = "file.db", ["HIBP_MAIL"] = "pickup:mail" };
         foreach (var (name, value) in variables)
             environment[name] = value;
         return HandlerSettings.Read(environment.Where(one => one.Value is not null).ToDictionary(one => one.Key, one => one.Value));

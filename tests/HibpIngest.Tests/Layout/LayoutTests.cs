@@ -1,5 +1,6 @@
 using System.Reflection;
 using System.Runtime.CompilerServices;
+using System.Text.RegularExpressions;
 using System.Xml.Linq;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
@@ -7,8 +8,11 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Layout;
 
-/// <summary>The rooms of the house: which project may know which, and how wide a port may be.</summary>
-public sealed class LayoutTests
+/// <summary>
+/// The rooms of the house: which project may know which, how wide a port may be, and what the fast tests don't
+/// start.
+/// </summary>
+public sealed partial class LayoutTests
 {
     private const int MostMembersOfAPort = 12;
 
@@ -25,19 +29,48 @@ public sealed class LayoutTests
         ["HibpIngest.AzureStorage"] = ["HibpIngest.Core"],
         ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
         // Hosts.
-        ["HibpIngest.Hosting"] = ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql"],
+        ["HibpIngest.Hosting"] =
+            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
     };
 
-    [Fact]
-    public void Projects_know_those_that_they_may_and_no_other()
+    private static readonly Dictionary<string, string[]> TestReferences = new()
     {
-        var found = Directory.GetDirectories(RepositoryFile.Path("src"))
-            .SelectMany(folder => Directory.GetFiles(folder, "*.csproj"))
-            .ToDictionary(file => Path.GetFileNameWithoutExtension(file), ReferencesOf);
-        Assert.Equal(References.Keys.Order(), found.Keys.Order());
-        Assert.All(References, expected => Assert.Equal((expected.Key, string.Join(' ', expected.Value)), (expected.Key, string.Join(' ', found[expected.Key]))));
+        ["HibpIngest.Testing"] = ["HibpIngest.Cli", "HibpIngest.Functions"],
+        // No test project knows another one: what two need is in HibpIngest.Testing.
+        ["HibpIngest.Tests"] = ["HibpIngest.Testing"],
+        ["HibpIngest.Integration.Tests"] = ["HibpIngest.Benchmarks", "HibpIngest.Testing"],
+        ["HibpIngest.Deployment.Tests"] = ["HibpIngest.Testing"],
+        ["HibpIngest.SqlServer.Tests"] = ["HibpIngest.Testing"],
+        ["HibpIngest.Benchmarks"] = ["HibpIngest.Cli"],
+    };
+
+    [Fact]
+    public void Projects_know_those_that_they_may_and_no_other() => AssertReferences(References, "src");
+
+    [Fact]
+    public void Test_projects_know_what_they_share_and_not_one_another() => AssertReferences(TestReferences, "tests");
+
+    [Fact]
+    public void Fast_tests_start_no_process_and_no_emulator()
+    {
+        // What starts one, and in HibpIngest.Testing whatever uses that: a type is in the file of its name.
+        var slow =
+            new HashSet<string> { nameof(System.Diagnostics.Process), nameof(System.Diagnostics.ProcessStartInfo), "AzuriteEmulator",
+                "LocalEmulator", "NodePackages" };
+        var shared = Sources("tests/HibpIngest.Testing");
+        for (var known = 0; known != slow.Count;)
+        {
+            known = slow.Count;
+            slow.UnionWith([.. shared.Where(file => file.Words.Overlaps(slow)).Select(file => file.Name)]);
+        }
+        Assert.Superset(
+            new HashSet<string> { "AzuriteFixture", "PipelineRig", "HibpProcess", "HandlerProcess", "FunctionsHost",
+                "AcceptanceContract" }, slow);
+        foreach (var (file, words) in Sources("tests/HibpIngest.Tests").Where(file => file.Name != nameof(LayoutTests)))
+            Assert.True(!words.Overlaps(slow), $"{file} uses {string.Join(", ", words.Intersect(slow))}, which starts a process: it "
+                + "belongs to HibpIngest.Integration.Tests");
     }
 
     [Theory]
@@ -65,8 +98,12 @@ public sealed class LayoutTests
     {
         // The sums of them are for the composition root.
         var ports = typeof(IBreachDatabase).Assembly.GetExportedTypes()
-            .Where(type => type.IsInterface && type.Namespace == typeof(IBreachDatabase).Namespace && type != typeof(IBreachDatabase) && type != typeof(IStoreRegister))
-            .ToDictionary(type => type.Name, type => type.GetMembers().Count(member => member is not System.Reflection.MethodInfo { IsSpecialName: true }));
+            .Where(
+                type => type.IsInterface && type.Namespace == typeof(IBreachDatabase).Namespace && type != typeof(IBreachDatabase)
+                && type != typeof(IStoreRegister))
+            .ToDictionary(
+                type => type.Name, type => type.GetMembers()
+                .Count(member => member is not System.Reflection.MethodInfo { IsSpecialName: true }));
         Assert.All(ports, port => Assert.True(port.Value <= MostMembersOfAPort, $"{port.Key} has {port.Value} members"));
         Assert.Empty(typeof(IBreachDatabase).GetMembers());
         Assert.Empty(typeof(IStoreRegister).GetMembers());
@@ -77,10 +114,12 @@ public sealed class LayoutTests
     {
         // What the compiler makes of lambdas keeps what they use; nobody hands it over.
         var takers =
-            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.AccountLookup), typeof(HibpIngest.Cli.CommandSession), typeof(PipelineContext) }
+            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.AccountLookup),
+                typeof(HibpIngest.Cli.CommandSession), typeof(PipelineContext) }
                 .SelectMany(one => one.Assembly.GetTypes())
             where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false) && type != typeof(PipelineContext)
-            from member in type.GetMembers(BindingFlags.DeclaredOnly | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static)
+            from member in type.GetMembers(
+                BindingFlags.DeclaredOnly | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static)
             where member is MethodBase method && !member.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false)
                 && !method.Name.Contains('<', StringComparison.Ordinal)
                 && method.GetParameters().Any(parameter => parameter.ParameterType == typeof(PipelineContext))
@@ -97,11 +136,38 @@ public sealed class LayoutTests
         Assert.Equal(["IngestBreach", "MatchSubscribers", "SendNotifications", "UpsertSlice"], stages.Order());
         Assert.All(stages, stage =>
         {
-            var text = File.ReadAllText(Assert.Single(Directory.GetFiles(RepositoryFile.Path("src/HibpIngest.Pipeline"), $"{stage}.cs", SearchOption.AllDirectories)));
+            var text = File.ReadAllText(
+                Assert.Single(
+                    Directory.GetFiles(RepositoryFile.Path("src/HibpIngest.Pipeline"), $"{stage}.cs", SearchOption.AllDirectories)));
             Assert.DoesNotContain("catch (Exception", text, StringComparison.Ordinal);
             Assert.All(stages.Where(other => other != stage), other => Assert.DoesNotContain($"{other}.", text, StringComparison.Ordinal));
         });
     }
+
+    private static void AssertReferences(Dictionary<string, string[]> references, string folder)
+    {
+        var found = Directory.GetDirectories(RepositoryFile.Path(folder))
+            .SelectMany(project => Directory.GetFiles(project, "*.csproj"))
+            .ToDictionary(file => Path.GetFileNameWithoutExtension(file), ReferencesOf);
+        Assert.Equal(references.Keys.Order(), found.Keys.Order());
+        Assert.All(
+            references, expected => Assert.Equal(
+                (expected.Key, string.Join(' ', expected.Value)), (expected.Key, string.Join(' ', found[expected.Key]))));
+    }
+
+    /// <summary>The words of each file's code, without comments.</summary>
+    private static List<(string Name, HashSet<string> Words)> Sources(string project) =>
+    [
+        .. Directory.EnumerateFiles(RepositoryFile.Path(project), "*.cs", SearchOption.AllDirectories)
+            .Where(file => !file.Contains($"{Path.DirectorySeparatorChar}obj{Path.DirectorySeparatorChar}", StringComparison.Ordinal))
+            .Select(file => (
+                Path.GetFileNameWithoutExtension(file),
+                File.ReadLines(file).Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal))
+                    .SelectMany(line => Word().Matches(line)).Select(word => word.Value).ToHashSet())),
+    ];
+
+    [GeneratedRegex(@"\w+", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Word();
 
     private static string[] ReferencesOf(string project) =>
         [.. XDocument.Load(project).Descendants("ProjectReference")

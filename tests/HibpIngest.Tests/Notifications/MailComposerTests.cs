@@ -12,7 +12,8 @@ public sealed class MailComposerTests
 
     private static readonly Notification Person = new() { Id = 42, Number = 1, Email = "ann@example.com", Accounts = 1 };
 
-    private static readonly Notification Company = new() { Id = 43, Number = 2, Email = "boss@example.org", Domain = "example.org", Accounts = 3 };
+    private static readonly Notification Company =
+        new() { Id = 43, Number = 2, Email = "boss@example.org", Domain = "example.org", Accounts = 3 };
 
     private static readonly Breach Full = new()
     {
@@ -22,7 +23,8 @@ public sealed class MailComposerTests
             Title = "Adobe & Söhne",
             Domain = "adobe.com",
             BreachDate = new DateOnly(2013, 10, 4),
-            Description = "<p>In October 2013, <em>153 million</em> accounts &amp; hints leaked. See <a href=\"https://example.com/?a=1&amp;b=2\">more</a>.</p><p>Second<br/>line</p><script>alert('x')</script>",
+            Description = "<p>In October 2013, <em>153 million</em> accounts &amp; hints leaked. See <a "
+            + "href=\"https://example.com/?a=1&amp;b=2\">more</a>.</p><p>Second<br/>line</p><script>alert('x')</script>",
             DataClasses = ["Email addresses", "Passwords <hashed>"],
             Flags = BreachFlags.Verified,
         },
@@ -172,7 +174,9 @@ public sealed class MailComposerTests
         Assert.Equal(accounts.Take(attached).Prepend("email"), message.Parts[1].Text.Split("\r\n", StringSplitOptions.RemoveEmptyEntries));
         foreach (var part in message.Leaves.Take(2))
         {
-            Assert.Equal(saysFirst, Unwrap(part.Text).Replace("<strong>", "").Replace("</strong>", "").Contains("lists the first 10,000 of 12,345."));
+            Assert.Equal(
+                saysFirst, Unwrap(part.Text)
+                .Replace("<strong>", "").Replace("</strong>", "").Contains("lists the first 10,000 of 12,345."));
             Assert.Equal(!saysFirst, Unwrap(part.Text).Contains("They are listed"));
         }
     }
@@ -191,7 +195,8 @@ public sealed class MailComposerTests
     {
         var message = MimeMessage.Parse(Compose(Company, Full, ["+1@example.org", "-2+3", "=cmd", "@x", "a+b@example.org"]).Content);
 
-        Assert.Equal("email\r\n'+1@example.org\r\n'-2+3@example.org\r\n'=cmd@example.org\r\n'@x\r\na+b@example.org\r\n", message.Parts[1].Text);
+        Assert.Equal(
+            "email\r\n'+1@example.org\r\n'-2+3@example.org\r\n'=cmd@example.org\r\n'@x\r\na+b@example.org\r\n", message.Parts[1].Text);
         Assert.Contains("apostrophe in front", Unwrap(message.Leaves[0].Text));
     }
 
@@ -209,7 +214,8 @@ public sealed class MailComposerTests
         var composer = new MailComposer("notices@hibp.test");
         var first = Id(composer.Compose(Person, Full, null, complete: true, Date));
 
-        Assert.Equal(first, Id(composer.Compose(Person, Full with { Metadata = new BreachMetadata() }, null, complete: true, Date.AddDays(1))));
+        Assert.Equal(
+            first, Id(composer.Compose(Person, Full with { Metadata = new BreachMetadata() }, null, complete: true, Date.AddDays(1))));
         Assert.Equal(4, new[]
         {
             first,
@@ -228,12 +234,15 @@ public sealed class MailComposerTests
     [InlineData("A\u2028Bcc: eve@example.com\u0085\0\u202e")]
     public void No_header_can_be_smuggled_in_by_a_title(string title)
     {
-        var breach = Full with { Metadata = Full.Metadata with { Title = title, Domain = title, Description = title, DataClasses = [title] } };
+        var breach =
+            Full with { Metadata = Full.Metadata with { Title = title, Domain = title, Description = title, DataClasses = [title] } };
 
         var message = MimeMessage.Parse(Compose(Person, breach).Content);
 
         Assert.Throws<InvalidDataException>(() => message.Header("Bcc"));
-        Assert.StartsWith("Your email address is in leaked data: A Bcc: eve@example.com", MimeMessage.DecodeWords(message.Header("Subject")), StringComparison.Ordinal);
+        Assert.StartsWith(
+            "Your email address is in leaked data: A Bcc: eve@example.com", MimeMessage.DecodeWords(message.Header("Subject")),
+            StringComparison.Ordinal);
         Assert.DoesNotContain(MimeMessage.DecodeWords(message.Header("Subject")), c => char.IsControl(c) || c is '\u2028' or '\u202e');
         Assert.All(message.Parts, part => Assert.DoesNotContain(part.Text.ReplaceLineEndings("\n"), c => char.IsControl(c) && c != '\n'));
     }
@@ -281,8 +290,10 @@ public sealed class MailComposerTests
         var characters = "abc =?_.<>&\"'\t\r\n-äß漢😀\u0301\0".EnumerateRunes().ToArray();
         for (var i = 0; i < 300; i++)
         {
-            var text = string.Concat(Enumerable.Range(0, random.Next(0, 400)).Select(_ => characters[random.Next(characters.Length)].ToString()));
-            var breach = Full with { Metadata = Full.Metadata with { Title = text, Domain = text, Description = text, DataClasses = [text] } };
+            var text = string.Concat(
+                Enumerable.Range(0, random.Next(0, 400)).Select(_ => characters[random.Next(characters.Length)].ToString()));
+            var breach =
+                Full with { Metadata = Full.Metadata with { Title = text, Domain = text, Description = text, DataClasses = [text] } };
             var message = MimeMessage.Parse(Compose(Company, breach, ["amy"]).Content);
             Assert.Equal(3, message.Leaves.Count);
             Assert.DoesNotContain('\ufffd', MimeMessage.DecodeWords(message.Header("Subject")));
@@ -295,7 +306,8 @@ public sealed class MailComposerTests
     [InlineData("Breach notices <a@b.example>", "Breach notices", "a@b.example")]
     [InlineData(" \"Notices, \\\"daily\\\"\" <a@b.example> ", "Notices, \"daily\"", "a@b.example")]
     [InlineData("Mitteilungen für Sie <a@b.example>", "Mitteilungen für Sie", "a@b.example")]
-    public void Senders_that_are_understood(string text, string? name, string address) => Assert.Equal(new MailFrom(name, address), MailFrom.Parse(text));
+    public void Senders_that_are_understood(string text, string? name, string address) =>
+        Assert.Equal(new MailFrom(name, address), MailFrom.Parse(text));
 
     [Theory]
     [InlineData("")]
@@ -305,22 +317,29 @@ public sealed class MailComposerTests
     [InlineData("Name a@b.example")]
     [InlineData("a\r\nBcc: x <a@b.example>")]
     [InlineData("<a@b.example> <c@d.example>")]
-    public void Senders_that_are_refused(string text) => Assert.StartsWith("HIBP_MAIL_FROM is expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
+    public void Senders_that_are_refused(string text) => Assert.StartsWith(
+        "HIBP_MAIL_FROM is expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
 
     [Fact]
     public void A_sender_s_name_may_be_in_any_language()
     {
-        var message = MimeMessage.Parse(new MailComposer("Mitteilungen für Sie <a@b.example>").Compose(Person, Full, null, complete: true, Date).Content);
+        var message = MimeMessage.Parse(
+            new MailComposer("Mitteilungen für Sie <a@b.example>").Compose(Person, Full, null, complete: true, Date).Content);
 
         Assert.Equal("Mitteilungen für Sie <a@b.example>", MimeMessage.DecodeWords(message.Header("From")));
     }
 
-    private static OutgoingMail Compose(Notification notification, Breach breach, IReadOnlyList<string>? accounts = null, bool complete = true) =>
+    private static OutgoingMail Compose(
+        Notification notification, Breach breach, IReadOnlyList<string>? accounts = null, bool complete = true) =>
         new MailComposer("\"Breach \\\"notices\\\"\" <notices@hibp.test>").Compose(notification, breach, accounts, complete, Date);
 
     private static Breach Flagged(BreachFlags flags) => Full with { Metadata = Full.Metadata with { Flags = flags } };
 
     // Lines of a paragraph joined again: where they were broken is nobody's business.
     private static string Unwrap(string text) =>
-        string.Join("\n\n", text.ReplaceLineEndings("\n").Split("\n\n").Select(paragraph => paragraph.Length > 70 && !paragraph.Contains("Site:") ? paragraph.Replace("\n  ", " ").Replace("\n", " ") : paragraph));
+        string.Join(
+            "\n\n", text.ReplaceLineEndings("\n")
+            .Split("\n\n").Select(
+                paragraph =>
+                    paragraph.Length > 70 && !paragraph.Contains("Site:") ? paragraph.Replace("\n  ", " ").Replace("\n", " ") : paragraph));
 }

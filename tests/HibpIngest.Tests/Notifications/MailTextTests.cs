@@ -23,7 +23,8 @@ public sealed class MailTextTests
     [InlineData("<p>don't <b>won't</b></p>", "don't won't")]
     [InlineData("<table><tr><td>a</td><td>b</td></tr></table>", "a b")]
     [InlineData("<p></p>  <br>", "")]
-    public void Html_is_reduced_to_its_text(string html, string paragraphs) => Assert.Equal(paragraphs, string.Join('|', HtmlText.Paragraphs(html)));
+    public void Html_is_reduced_to_its_text(string html, string paragraphs) =>
+        Assert.Equal(paragraphs, string.Join('|', HtmlText.Paragraphs(html)));
 
     [Fact]
     public void Hostile_html_takes_no_long_time()
@@ -40,7 +41,9 @@ public sealed class MailTextTests
     [Fact]
     public void A_template_is_filled_in()
     {
-        var template = MailTemplate.Parse("<p>{{name}}</p>\n{{#yes}}\nyes {{name}}\n{{/yes}}\n{{#no}}\nno\n{{/no}}\n{{#text}}\n[{{text}}]\n{{/text}}\n{{#empty}}\nempty\n{{/empty}}\n<ul>{{#items}}<li>{{.}}</li>{{/items}}</ul>", html: true);
+        var template = MailTemplate.Parse("<p>{{name}}</p>\n{{#yes}}\nyes "
+            + "{{name}}\n{{/yes}}\n{{#no}}\nno\n{{/no}}\n{{#text}}\n[{{text}}]\n{{/text}}\n{{#empty}}\nempty\n{{/empty}}\n"
+            + "<ul>{{#items}}<li>{{.}}</li>{{/items}}</ul>", html: true);
 
         var result = template.Render(new Dictionary<string, object?>
         {
@@ -52,7 +55,8 @@ public sealed class MailTextTests
             ["items"] = new List<string> { "a>b", "{{name}}" },
         });
 
-        Assert.Equal("<p>&lt;b&gt;&quot;&amp;&#39;{{yes}}</p>\nyes &lt;b&gt;&quot;&amp;&#39;{{yes}}\n[t]\n<ul><li>a&gt;b</li><li>{{name}}</li></ul>", result);
+        Assert.Equal("<p>&lt;b&gt;&quot;&amp;&#39;{{yes}}</p>\nyes "
+            + "&lt;b&gt;&quot;&amp;&#39;{{yes}}\n[t]\n<ul><li>a&gt;b</li><li>{{name}}</li></ul>", result);
     }
 
     [Fact]
@@ -65,7 +69,8 @@ public sealed class MailTextTests
     [InlineData("{{.}}")]
     [InlineData("{{#x}}never closed")]
     public void A_mistake_in_a_template_is_an_error(string template) =>
-        Assert.Throws<InvalidOperationException>(() => MailTemplate.Parse(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
+        Assert.Throws<InvalidOperationException>(
+            () => MailTemplate.Parse(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
 
     [Theory]
     [InlineData("a=b", "a=3Db\r\n")]

@@ -24,7 +24,9 @@ public sealed class NotificationSendersTests
     [InlineData("smtp://mail.example.com?tls=implicit", "mail.example.com", 465, SmtpTls.Implicit, null, null)]
     [InlineData("smtp://mail.example.com?tls=none", "mail.example.com", 25, SmtpTls.None, null, null)]
     [InlineData("smtp://mail.example.com:25?tls=STARTTLS", "mail.example.com", 25, SmtpTls.StartTls, null, null)]
-    [InlineData("smtp://ann%40example.com:p%3Aa%2Fs%25s@mail.example.com:587?tls=starttls", "mail.example.com", 587, SmtpTls.StartTls, "ann@example.com", "p:a/s%s")]
+    [InlineData(
+        "smtp://ann%40example.com:p%3Aa%2Fs%25s@mail.example.com:587?tls=starttls", "mail.example.com", 587, SmtpTls.StartTls,
+        "ann@example.com", "p:a/s%s")]
     [InlineData("smtp://ann:a:b@mail.example.com", "mail.example.com", 587, SmtpTls.StartTls, "ann", "a:b")]
     [InlineData("smtp://ann:@mail.example.com?tls=none", "mail.example.com", 25, SmtpTls.None, "ann", "")]
     [InlineData("smtp://[::1]:2525?tls=none", "::1", 2525, SmtpTls.None, null, null)]

@@ -42,7 +42,8 @@ public sealed class PickupSenderTests : IDisposable
     public async Task A_full_disk_is_told_and_leaves_nothing()
     {
         // /dev/full answers every write as a full disk does.
-        await using var sender = new PickupSender(_root, _ => new FileStream("/dev/full", FileMode.Open, FileAccess.Write, FileShare.ReadWrite, bufferSize: 0));
+        await using var sender = new PickupSender(
+            _root, _ => new FileStream("/dev/full", FileMode.Open, FileAccess.Write, FileShare.ReadWrite, bufferSize: 0));
         await File.WriteAllTextAsync(Path.Combine(_root, "7.eml"), "before");
 
         var full = await Assert.ThrowsAsync<StoreFullException>(() => sender.SendAsync(Mail(7, "a\r\n"), default));
@@ -57,7 +58,8 @@ public sealed class PickupSenderTests : IDisposable
     {
         await using var sender = new PickupSender(_root);
 
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sender.SendAsync(Mail(7, "a\r\n"), new CancellationToken(canceled: true)));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => sender.SendAsync(Mail(7, "a\r\n"), new CancellationToken(canceled: true)));
 
         Assert.Empty(Directory.GetFileSystemEntries(_root));
     }
@@ -71,7 +73,8 @@ public sealed class PickupSenderTests : IDisposable
         foreach (var folder in new[] { file, Path.Combine(file, "below"), "/sys/kernel" })
         {
             await using var sender = new PickupSender(folder);
-            Assert.Contains(folder, (await Assert.ThrowsAsync<StoreRefusedException>(() => sender.SendAsync(Mail(7, "a\r\n"), default))).Message);
+            Assert.Contains(
+                folder, (await Assert.ThrowsAsync<StoreRefusedException>(() => sender.SendAsync(Mail(7, "a\r\n"), default))).Message);
             await Assert.ThrowsAsync<StoreRefusedException>(() => sender.CheckAsync(default));
         }
     }
@@ -87,7 +90,8 @@ public sealed class PickupSenderTests : IDisposable
         Assert.Empty(Directory.GetFileSystemEntries(_root));
     }
 
-    private static OutgoingMail Mail(long id, string content) => new(id, "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));
+    private static OutgoingMail Mail(long id, string content) =>
+        new(id, "notices@hibp.test", "ann@example.com", Encoding.ASCII.GetBytes(content));
 
     private sealed class Watched(string path, Action written) : FileStream(path, FileMode.CreateNew)
     {

@@ -28,10 +28,14 @@ public sealed class SmtpSenderTests
             await sender.SendAsync(Mail(content), default).WaitAsync(Patience);
 
         Assert.Equal(contents, server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
-        Assert.All(server.Mails, mail => Assert.Equal(("notices@hibp.test", "ann@example.com", 1, false, null), (mail.From, mail.To, mail.Session, mail.IsSecure, mail.User)));
+        Assert.All(
+            server.Mails, mail => Assert.Equal(
+                ("notices@hibp.test", "ann@example.com", 1, false, null), (mail.From, mail.To, mail.Session, mail.IsSecure, mail.User)));
         Assert.Equal(1, server.Connections);
         Assert.Equal("EHLO [127.0.0.1]", server.Commands.First());
-        Assert.Equal(["MAIL FROM:<notices@hibp.test>", "RCPT TO:<ann@example.com>", "DATA", ".", "RSET", "MAIL FROM:<notices@hibp.test>"], server.Commands.Skip(1).Take(6));
+        Assert.Equal(
+            ["MAIL FROM:<notices@hibp.test>", "RCPT TO:<ann@example.com>", "DATA", ".", "RSET", "MAIL FROM:<notices@hibp.test>"],
+            server.Commands.Skip(1).Take(6));
         Assert.Empty(server.Offences);
     }
 
@@ -69,8 +73,16 @@ public sealed class SmtpSenderTests
     public async Task Login_goes_over_tls(SmtpTls tls, string logins, string command)
     {
         using var certificate = SmtpTestServer.CreateCertificate();
-        await using var server = new SmtpTestServer { Certificate = certificate, ImplicitTls = tls == SmtpTls.Implicit, Login = ("ann@example.com", "secret: pässword"), Logins = logins };
-        await using var sender = new SmtpSender(Server(server, tls, "ann@example.com", "secret: pässword", certificate), TimeProvider.System);
+        await using var server =
+            new SmtpTestServer
+            {
+                Certificate = certificate,
+                ImplicitTls = tls == SmtpTls.Implicit,
+                Login = ("ann@example.com", "secret: pässword"),
+                Logins = logins
+            };
+        await using var sender = new SmtpSender(
+            Server(server, tls, "ann@example.com", "secret: pässword", certificate), TimeProvider.System);
 
         await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
 
@@ -92,12 +104,16 @@ public sealed class SmtpSenderTests
     public async Task A_certificate_that_is_not_trusted_or_for_another_name_gets_no_password(SmtpTls tls, bool isTrusted, string name)
     {
         using var certificate = SmtpTestServer.CreateCertificate(name);
-        await using var server = new SmtpTestServer { Certificate = certificate, ImplicitTls = tls == SmtpTls.Implicit, Login = ("ann@example.com", "secret") };
-        await using var sender = new SmtpSender(Server(server, tls, "ann@example.com", "secret", isTrusted ? certificate : null), TimeProvider.System);
+        await using var server =
+            new SmtpTestServer { Certificate = certificate, ImplicitTls = tls == SmtpTls.Implicit, Login = ("ann@example.com", "secret") };
+        await using var sender = new SmtpSender(
+            Server(server, tls, "ann@example.com", "secret", isTrusted ? certificate : null), TimeProvider.System);
 
         await RefusesAsync<StoreRefusedException>(sender, "certificate");
 
-        Assert.DoesNotContain(server.Commands, line => line.StartsWith("AUTH", StringComparison.Ordinal) || line.StartsWith("MAIL", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            server.Commands, line => line.StartsWith("AUTH", StringComparison.Ordinal) || line.StartsWith(
+                "MAIL", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -115,7 +131,13 @@ public sealed class SmtpSenderTests
     public async Task Words_before_the_handshake_are_not_believed()
     {
         using var certificate = SmtpTestServer.CreateCertificate();
-        await using var server = new SmtpTestServer { Certificate = certificate, Script = step => step.Name == "STARTTLS" ? SmtpAnswer.Raw("220 go ahead\r\n250 injected\r\n") : null };
+        await using var server =
+            new SmtpTestServer
+            {
+                Certificate = certificate,
+                Script = step => step.Name == "STARTTLS"
+                ? SmtpAnswer.Raw("220 go ahead\r\n250 injected\r\n") : null
+            };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
 
         await RefusesAsync<StoreRefusedException>(sender, "unencrypted after STARTTLS");
@@ -140,7 +162,8 @@ public sealed class SmtpSenderTests
     public async Task A_permanent_refusal_of_recipient_or_message_is_that_notification_s(string at, string answer, string codes)
     {
         await using var server = new SmtpTestServer();
-        server.Script = step => step.Name == at && server.Mails.IsEmpty && !server.Commands.Contains("RSET") ? SmtpAnswer.Say(answer) : null;
+        server.Script = step =>
+            step.Name == at && server.Mails.IsEmpty && !server.Commands.Contains("RSET") ? SmtpAnswer.Say(answer) : null;
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await RefusesAsync<BadInputException>(sender, $"for good: {codes}");
@@ -162,7 +185,8 @@ public sealed class SmtpSenderTests
     [InlineData("RCPT", "503 5.5.1 order", "503 5.5.1")]
     public async Task Other_permanent_refusals_are_the_set_up_s(string at, string answer, string codes)
     {
-        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step.Name == at ? SmtpAnswer.Say(answer) : null };
+        await using var server =
+            new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step.Name == at ? SmtpAnswer.Say(answer) : null };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
 
         await RefusesAsync<StoreRefusedException>(sender, $": {codes};");
@@ -177,7 +201,13 @@ public sealed class SmtpSenderTests
     [InlineData(".", "421 4.3.2 not now")]
     public async Task A_passing_refusal_is_unavailability(string at, string answer)
     {
-        await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Script = step => step is { Session: 1 } && step.Name == at ? SmtpAnswer.Say(answer) : null };
+        await using var server =
+            new SmtpTestServer
+            {
+                Login = ("ann@example.com", "secret"),
+                Script = step => step is { Session: 1 } && step.Name == at
+                ? SmtpAnswer.Say(answer) : null
+            };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
 
         await RefusesAsync<StoreUnavailableException>(sender, answer[..9]);
@@ -218,7 +248,13 @@ public sealed class SmtpSenderTests
     public async Task A_dropped_connection_is_unavailability(string at)
     {
         using var certificate = SmtpTestServer.CreateCertificate();
-        await using var server = new SmtpTestServer { Certificate = certificate, Script = step => step is { Session: 1 } && step.Name == at ? SmtpAnswer.Drop() : null };
+        await using var server =
+            new SmtpTestServer
+            {
+                Certificate = certificate,
+                Script = step => step is { Session: 1 } && step.Name == at
+                ? SmtpAnswer.Drop() : null
+            };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
 
         await RefusesAsync<StoreUnavailableException>(sender, "");
@@ -236,8 +272,11 @@ public sealed class SmtpSenderTests
         var notification = new Notification { Id = 9, Number = 1, Email = "ann@example.com", Accounts = 1 };
         var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata() };
 
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch), default).WaitAsync(Patience));
-        await sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch.AddHours(1)), default).WaitAsync(Patience);
+        await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch), default)
+            .WaitAsync(Patience));
+        await sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch.AddHours(1)), default)
+            .WaitAsync(Patience);
 
         Assert.Equal(2, server.Mails.Count);
         Assert.Single(server.Mails.Select(mail => MimeMessage.Parse(mail.Content).Header("Message-ID")).Distinct());
@@ -295,7 +334,14 @@ public sealed class SmtpSenderTests
             },
         };
         await using var sender = new SmtpSender(
-            new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 1, CommandTimeout = TimeSpan.FromHours(1) }, time);
+            new SmtpServer
+            {
+                Host = "127.0.0.1",
+                Port = server.Port,
+                Tls = SmtpTls.None,
+                MaxConnections = 1,
+                CommandTimeout = TimeSpan.FromHours(1)
+            }, time);
 
         var sending = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
         await silence.Task.WaitAsync(Patience);
@@ -331,7 +377,9 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task Endless_answers_are_cut_off()
     {
-        foreach (var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n", string.Concat(Enumerable.Repeat("250-more\r\n", 10_000)) })
+        foreach (
+            var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n",
+                string.Concat(Enumerable.Repeat("250-more\r\n", 10_000)) })
         {
             await using var server = new SmtpTestServer { Script = step => step.Name == "EHLO" ? SmtpAnswer.Raw(answer) : null };
             await using var sender = NotificationSenders.Create(server.Setting);
@@ -347,7 +395,8 @@ public sealed class SmtpSenderTests
     [InlineData("250 bare line end\n")]
     public async Task Answers_of_any_lawful_form_are_read(string answer)
     {
-        await using var server = new SmtpTestServer { Script = step => step.Name is "MAIL" or "RCPT" or "." ? SmtpAnswer.Raw(answer) : null };
+        await using var server =
+            new SmtpTestServer { Script = step => step.Name is "MAIL" or "RCPT" or "." ? SmtpAnswer.Raw(answer) : null };
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
@@ -359,7 +408,8 @@ public sealed class SmtpSenderTests
     public async Task A_refusal_of_several_lines_is_read_to_its_end()
     {
         await using var server = new SmtpTestServer();
-        server.Script = step => step.Name == "RCPT" && !server.Commands.Contains("RSET") ? SmtpAnswer.Raw("550-5.1.1 ann@example.com\r\n550-5.1.1 is nobody\r\n550 5.1.1 here\r\n") : null;
+        server.Script = step => step.Name == "RCPT" && !server.Commands.Contains("RSET")
+            ? SmtpAnswer.Raw("550-5.1.1 ann@example.com\r\n550-5.1.1 is nobody\r\n550 5.1.1 here\r\n") : null;
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await RefusesAsync<BadInputException>(sender, ": 550 5.1.1");
@@ -371,7 +421,8 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task A_connection_closed_between_two_mails_is_opened_again()
     {
-        await using var server = new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.Drop("250 2.0.0 ok") : null };
+        await using var server =
+            new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.Drop("250 2.0.0 ok") : null };
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(Patience);
@@ -400,7 +451,8 @@ public sealed class SmtpSenderTests
     public async Task A_connection_is_closed_after_its_number_of_mails()
     {
         await using var server = new SmtpTestServer();
-        await using var sender = new SmtpSender(new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxMailsPerConnection = 2 }, TimeProvider.System);
+        await using var sender = new SmtpSender(
+            new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxMailsPerConnection = 2 }, TimeProvider.System);
 
         for (var i = 0; i < 3; i++)
             await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
@@ -424,9 +476,11 @@ public sealed class SmtpSenderTests
             }
             return null;
         };
-        await using var sender = new SmtpSender(new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 3 }, TimeProvider.System);
+        await using var sender = new SmtpSender(
+            new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 3 }, TimeProvider.System);
 
-        await Task.WhenAll(Enumerable.Range(0, 30).Select(i => sender.SendAsync(Mail("a\r\n", $"user{i}@example.org"), default))).WaitAsync(Patience);
+        await Task.WhenAll(Enumerable.Range(0, 30).Select(i => sender.SendAsync(Mail("a\r\n", $"user{i}@example.org"), default))).WaitAsync(
+            Patience);
 
         Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
         Assert.Equal(30, server.Mails.Count);
@@ -450,7 +504,8 @@ public sealed class SmtpSenderTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        var thrown = await Assert.ThrowsAsync<OperationCanceledException>(() => sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience));
+        var thrown = await Assert.ThrowsAsync<OperationCanceledException>(
+            () => sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience));
         await sender.SendAsync(Mail("b\r\n"), default).WaitAsync(Patience);
 
         Assert.Equal(cancel.Token, thrown.CancellationToken);
@@ -511,7 +566,8 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await sender.SendAsync(Mail(new string('a', 998) + "\r\n"), default).WaitAsync(Patience);
-        var refusal = await Assert.ThrowsAsync<BadInputException>(() => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(Patience));
+        var refusal = await Assert.ThrowsAsync<BadInputException>(
+            () => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(Patience));
 
         Assert.Contains("1001 bytes", refusal.Message);
         Assert.Single(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
@@ -526,7 +582,8 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        var refusal = await Assert.ThrowsAsync(expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(Patience));
+        var refusal = await Assert.ThrowsAsync(
+            expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(Patience));
 
         Assert.DoesNotContain("ann", refusal.ToString().Split("   at ")[0]);
         Assert.Equal(0, server.Connections);
@@ -559,17 +616,19 @@ public sealed class SmtpSenderTests
         Assert.DoesNotContain(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
     }
 
-    private static SmtpServer Server(SmtpTestServer server, SmtpTls tls, string? user = null, string? password = null, X509Certificate2? trusted = null) => new()
-    {
-        Host = tls == SmtpTls.None ? "127.0.0.1" : "localhost",
-        Port = server.Port,
-        Tls = tls,
-        User = user,
-        Password = password,
-        TrustedRoots = trusted is null ? null : [trusted],
-    };
+    private static SmtpServer Server(
+        SmtpTestServer server, SmtpTls tls, string? user = null, string? password = null, X509Certificate2? trusted = null) => new()
+        {
+            Host = tls == SmtpTls.None ? "127.0.0.1" : "localhost",
+            Port = server.Port,
+            Tls = tls,
+            User = user,
+            Password = password,
+            TrustedRoots = trusted is null ? null : [trusted],
+        };
 
-    private static OutgoingMail Mail(string content, string to = "ann@example.com") => new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(content));
+    private static OutgoingMail Mail(string content, string to = "ann@example.com") =>
+        new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(content));
 
     /// <summary>
     /// The mail is refused in the right words, which hold no address, no password and nothing else that the

@@ -22,11 +22,16 @@ public sealed class SubscriberFileTests
 
     [Fact]
     public void Utf16_with_a_bom_is_read() =>
-        Assert.Equal(Two, SubscriberFile.Read(new MemoryStream([.. Encoding.Unicode.GetPreamble(), .. Encoding.Unicode.GetBytes("email,domain\r\nann@example.com,\r\nbob@example.com,example.org\r\n")])));
+        Assert.Equal(
+            Two, SubscriberFile.Read(
+                new MemoryStream(
+                    [.. Encoding.Unicode.GetPreamble(), .. Encoding.Unicode.GetBytes(
+                        "email,domain\r\nann@example.com,\r\nbob@example.com,example.org\r\n")])));
 
     [Fact]
     public void Without_a_domain_column_everybody_is_told_of_their_own_address() =>
-        Assert.Equal([new("ann@example.com", null), new Subscription("bob@example.com", null)], Read("email\nann@example.com\nbob@example.com\n"));
+        Assert.Equal(
+            [new("ann@example.com", null), new Subscription("bob@example.com", null)], Read("email\nann@example.com\nbob@example.com\n"));
 
     [Fact]
     public void The_same_address_may_be_subscribed_to_itself_and_to_domains() =>
@@ -39,7 +44,8 @@ public sealed class SubscriberFileTests
 
     [Theory]
     [InlineData("email,domain\nann@example.com,\nbob.secret\n", 3, "the email is not an address")]
-    [InlineData("email,domain\r\nann@example.com,\r\n\r\nsecret@example\r\n", 4, "the email is not an address (it breaks the rule DomainShape)")]
+    [InlineData(
+        "email,domain\r\nann@example.com,\r\n\r\nsecret@example\r\n", 4, "the email is not an address (it breaks the rule DomainShape)")]
     [InlineData("email,domain\nsecret@example.notatld,\n", 2, "the email is not an address (it breaks the rule TopLevelDomain)")]
     [InlineData("email,domain\nann@example.com;secret@example.com,\n", 2, "the email is not an address")]
     [InlineData("email,domain\nsécret@example.com,\n", 2, "the email is not an address")]
@@ -68,7 +74,8 @@ public sealed class SubscriberFileTests
     [InlineData("")]
     [InlineData("\uFEFF")]
     [InlineData("\n\n")]
-    public void An_empty_file_is_refused(string csv) => Assert.Contains("is empty", Assert.Throws<BadInputException>(() => Read(csv)).Message);
+    public void An_empty_file_is_refused(string csv) =>
+        Assert.Contains("is empty", Assert.Throws<BadInputException>(() => Read(csv)).Message);
 
     [Fact]
     public void A_line_without_an_end_is_refused_before_it_is_in_memory()
@@ -77,7 +84,8 @@ public sealed class SubscriberFileTests
 
         var refusal = Assert.Throws<BadInputException>(() => SubscriberFile.Read(endless));
 
-        Assert.StartsWith("the subscriber file, line 2: the quotes are wrong, or the line has more than", refusal.Message, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "the subscriber file, line 2: the quotes are wrong, or the line has more than", refusal.Message, StringComparison.Ordinal);
         Assert.InRange(endless.Given, 0, 1 << 20);
     }
 
@@ -102,7 +110,9 @@ public sealed class SubscriberFileTests
             csv.Append("user").Append(i).Append(i % 1000 == 0 ? "@example.com,\n\n" : "@example.com,\n");
         csv.Append("bad\n");
 
-        Assert.StartsWith("the subscriber file, line 100102:", Assert.Throws<BadInputException>(() => Read(csv.ToString())).Message, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "the subscriber file, line 100102:", Assert.Throws<BadInputException>(() => Read(csv.ToString())).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]

@@ -36,7 +36,8 @@ public sealed class SampleBreachTests
     public void Shares_the_asked_for_part_with_the_other_sample_and_nothing_else()
     {
         var first = Read(Make(new SampleOptions { Accounts = 20_000, Seed = 1 })).Accounts.ToHashSet();
-        var second = Read(Make(new SampleOptions { Accounts = 20_000, Seed = 2, OverlapPercent = 20, OverlapSeed = 1 })).Accounts.ToHashSet();
+        var second =
+            Read(Make(new SampleOptions { Accounts = 20_000, Seed = 2, OverlapPercent = 20, OverlapSeed = 1 })).Accounts.ToHashSet();
         Assert.Equal((20_000, 20_000), (first.Count, second.Count));
         Assert.Equal(4_000, second.Count(first.Contains));
     }
@@ -52,7 +53,9 @@ public sealed class SampleBreachTests
     public void Makes_the_same_text_for_the_same_seed_on_every_machine()
     {
         var text = Read(Make(Contoso)).Text;
-        Assert.Equal("24835d7ea4b212ea0a0b20473553a818ddbab527874330d79e5cf79243e61786", Convert.ToHexStringLower(SHA256.HashData(Encoding.Latin1.GetBytes(text))));
+        Assert.Equal(
+            "24835d7ea4b212ea0a0b20473553a818ddbab527874330d79e5cf79243e61786", Convert.ToHexStringLower(
+                SHA256.HashData(Encoding.Latin1.GetBytes(text))));
     }
 
     [Fact]

@@ -88,7 +88,8 @@ public sealed partial class SqliteBreachDatabaseTests
             // A small one still goes in, on the same connection.
             await full.CommitBatchAsync(load.Id, Me, Batch(11, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
         }
-        await Database.CommitBatchAsync(load.Id, Me, Batch(12, accounts), LoadSettings.DefaultSliceRows, new LoadCheckpoint(), false, Lease, None);
+        await Database.CommitBatchAsync(
+            load.Id, Me, Batch(12, accounts), LoadSettings.DefaultSliceRows, new LoadCheckpoint(), false, Lease, None);
         Assert.Equal(20_011, await CountAsync("rows"));
     }
 
@@ -181,10 +182,16 @@ public sealed partial class SqliteBreachDatabaseTests
             plan.AppendLine(row.GetString(3));
         var steps = plan.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
         Assert.Single(steps, step => step.StartsWith("SEARCH r USING INTEGER PRIMARY KEY", StringComparison.Ordinal));
-        Assert.Contains(steps, step => step.StartsWith("SEARCH a USING COVERING INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
-        Assert.Contains(steps, step => step.StartsWith("SEARCH d USING COVERING INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
-        Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR", StringComparison.Ordinal));
-        Assert.DoesNotContain(steps, step => step.Contains("B-TREE", StringComparison.Ordinal) || step.Contains("AUTOMATIC", StringComparison.Ordinal));
+        Assert.Contains(
+            steps, step => step.StartsWith(
+                "SEARCH a USING COVERING INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
+        Assert.Contains(
+            steps, step => step.StartsWith(
+                "SEARCH d USING COVERING INDEX subscribers_match (match_domain=? AND match_alias=?", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            steps, step => step.Contains("B-TREE", StringComparison.Ordinal) || step.Contains("AUTOMATIC", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -225,6 +232,7 @@ public sealed partial class SqliteBreachDatabaseTests
     public void The_library_has_none_of_the_known_defects_and_is_the_one_that_the_documents_name()
     {
         Assert.True(SqliteBreachDatabase.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteBreachDatabase.LibraryVersion}");
-        Assert.Contains($"The bundled SQLite is {SqliteBreachDatabase.LibraryVersion}.", DocumentFiles.ReadAllUnwrapped(), StringComparison.Ordinal);
+        Assert.Contains(
+            $"The bundled SQLite is {SqliteBreachDatabase.LibraryVersion}.", DocumentFiles.ReadAllUnwrapped(), StringComparison.Ordinal);
     }
 }

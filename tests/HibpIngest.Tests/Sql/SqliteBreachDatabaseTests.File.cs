@@ -36,7 +36,8 @@ public sealed partial class SqliteBreachDatabaseTests
         // A batch, what a sweep asks first, and what a stage reads.
         foreach (var call in new Func<Task>[]
             {
-                () => Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None),
+                () =>
+                    Database.CommitBatchAsync(load.Id, Me, Batch(5, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None),
                 () => Database.TryLockAsync("sweep", Me, Lease, None),
                 () => Database.GetLoadAsync(load.Id, None),
                 () => Database.GetSchemaVersionAsync(None),
@@ -44,7 +45,9 @@ public sealed partial class SqliteBreachDatabaseTests
             })
         {
             var told = await Assert.ThrowsAsync<StoreMismatchException>(call);
-            Assert.StartsWith($"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", told.Message, StringComparison.Ordinal);
+            Assert.StartsWith(
+                $"database '{FileOf(MainDatabase)}' was deleted, moved or replaced while this process works with it", told.Message,
+                StringComparison.Ordinal);
         }
         // Nothing was made in its place.
         if (what is "deleted" or "moved away")
@@ -92,7 +95,9 @@ public sealed partial class SqliteBreachDatabaseTests
         var file = Path.Combine(_folder, "deep", "er", "x.db");
         await using var database = SqliteBreachDatabase.Open(file, Time);
         Assert.Equal((0, (await Database.GetSchemaVersionAsync(None)).Expected), await database.GetSchemaVersionAsync(None));
-        foreach (var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None), () => database.TryLockAsync("sweep", Me, Lease, None) })
+        foreach (
+            var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None),
+                () => database.TryLockAsync("sweep", Me, Lease, None) })
         {
             var told = await Assert.ThrowsAsync<StoreMissingException>(call);
             Assert.Contains($"there is no database '{file}'", told.Message, StringComparison.Ordinal);

@@ -21,7 +21,8 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
     protected override Task SetSchemaVersionAsync(int version) => ExecuteAsync($"PRAGMA user_version = {version}");
 
     protected override Task LeaseSliceAsync(long load, int slice, DateTimeOffset until) =>
-        ExecuteAsync($"UPDATE slices SET owner = '{Other}', lease_expires_at = {until.ToUnixTimeMilliseconds()} WHERE load_id = {load} AND number = {slice}");
+        ExecuteAsync($"UPDATE slices SET owner = '{Other}', lease_expires_at = {until.ToUnixTimeMilliseconds()} WHERE load_id = {load} "
+            + $"AND number = {slice}");
 
     protected override async Task<long> CountAsync(string table) => (long)(await ScalarAsync($"SELECT COUNT(*) FROM {table}"))!;
 
@@ -43,5 +44,6 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
     }
 
     /// <summary>By another driver than the one under test.</summary>
-    private SqliteConnection Connect(string database, int timeoutSeconds = 30) => new($"Data Source={FileOf(database)};Pooling=False;Default Timeout={timeoutSeconds}");
+    private SqliteConnection Connect(string database, int timeoutSeconds = 30) =>
+        new($"Data Source={FileOf(database)};Pooling=False;Default Timeout={timeoutSeconds}");
 }

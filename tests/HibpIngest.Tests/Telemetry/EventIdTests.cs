@@ -16,10 +16,14 @@ public sealed class EventIdTests
     [Fact]
     public void No_two_lines_share_an_event_id()
     {
-        Type[] ofAllAssemblies = [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport), typeof(Screen), typeof(HandlerPipeline)];
+        Type[] ofAllAssemblies =
+            [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
+                typeof(Screen), typeof(HandlerPipeline)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
-            .SelectMany(type => type.GetMethods(BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
+            .SelectMany(
+                type => type.GetMethods(
+                    BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
             .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)
             .OfType<int>()
             .ToList();

@@ -14,7 +14,10 @@ public sealed class ExceptionGuardTests
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
         TelemetryExport? export = null;
-        using (var logs = LoggerFactory.Create(logging => export = TelemetryExport.Start(logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })))
+        using (
+            var logs = LoggerFactory.Create(
+                logging => export = TelemetryExport.Start(
+                    logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString })))
         {
             logs.CreateLogger("HibpIngest.Anything").LogError(new EventId(7), Thrown(), "load {Load}: something failed", 3);
             logs.CreateLogger("Microsoft.AspNetCore.Server.Kestrel").LogError("a request of {Person} failed", Address);
@@ -23,7 +26,8 @@ public sealed class ExceptionGuardTests
         export!.Dispose();
         var item = Assert.Single(endpoint.Items);
         Assert.Equal(("ExceptionData", "7", "3"), (item.Kind, item["EventId"], item["Load"]));
-        Assert.Contains("System.InvalidOperationException < System.FormatException", item["exception.stacktrace"], StringComparison.Ordinal);
+        Assert.Contains(
+            "System.InvalidOperationException < System.FormatException", item["exception.stacktrace"], StringComparison.Ordinal);
         Assert.Contains(nameof(Thrown), item["exception.stacktrace"], StringComparison.Ordinal);
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [Address]));
     }

@@ -37,7 +37,8 @@ public sealed class InstrumentTests
     {
         var page = DocumentFiles.Read("docs/telemetry.md");
         var published = new List<Instrument>();
-        RuntimeHelpers.RunClassConstructor(typeof(StorageAccount).Assembly.GetType("HibpIngest.AzureStorage.StorageTelemetry", throwOnError: true)!.TypeHandle);
+        RuntimeHelpers.RunClassConstructor(
+            typeof(StorageAccount).Assembly.GetType("HibpIngest.AzureStorage.StorageTelemetry", throwOnError: true)!.TypeHandle);
         using var listener = new MeterListener
         {
             InstrumentPublished = (instrument, _) =>
@@ -48,7 +49,8 @@ public sealed class InstrumentTests
         };
         listener.Start();
         Assert.Equal(Constants.Of(typeof(Instruments)).Order(), published.Select(instrument => instrument.Name).Order());
-        Assert.All(published, instrument => Assert.Contains($"\n| `{instrument.Name}` | {instrument.Unit} | ", page, StringComparison.Ordinal));
+        Assert.All(
+            published, instrument => Assert.Contains($"\n| `{instrument.Name}` | {instrument.Unit} | ", page, StringComparison.Ordinal));
         Assert.All(Constants.Of(typeof(Spans)), span => Assert.Contains($"\n| `{span}` | ", page, StringComparison.Ordinal));
     }
 

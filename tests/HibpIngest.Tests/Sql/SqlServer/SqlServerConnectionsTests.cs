@@ -15,7 +15,8 @@ public sealed class SqlServerConnectionsTests
     [Fact]
     public void User_and_password_are_used_as_given_over_an_encrypted_connection()
     {
-        var connections = SqlServerConnections.Parse($"Server=db.example,1433;Database=hibp;User ID=app;Password=\"{Secret}\"", NoCredential);
+        var connections = SqlServerConnections.Parse(
+            $"Server=db.example,1433;Database=hibp;User ID=app;Password=\"{Secret}\"", NoCredential);
         Assert.Equal("db.example,1433/hibp", connections.DisplayName);
         Assert.False(connections.UsesTokens);
         using var connection = connections.Create();
@@ -23,17 +24,24 @@ public sealed class SqlServerConnectionsTests
         var settings = new SqlConnectionStringBuilder(connection.ConnectionString);
         Assert.Equal(("app", Secret, false), (settings.UserID, settings.Password, settings.TrustServerCertificate));
         Assert.Equal(SqlConnectionEncryptOption.Mandatory, settings.Encrypt);
-        Assert.Equal((30, 30, 8000, "HibpIngest"), (settings.ConnectTimeout, settings.CommandTimeout, settings.PacketSize, settings.ApplicationName));
-        Assert.Equal((false, false, PoolBlockingPeriod.NeverBlock), (settings.MultipleActiveResultSets, settings.Enlist, settings.PoolBlockingPeriod));
+        Assert.Equal(
+            (30, 30, 8000, "HibpIngest"),
+            (settings.ConnectTimeout, settings.CommandTimeout, settings.PacketSize, settings.ApplicationName));
+        Assert.Equal(
+            (false, false, PoolBlockingPeriod.NeverBlock),
+            (settings.MultipleActiveResultSets, settings.Enlist, settings.PoolBlockingPeriod));
     }
 
     [Fact]
     public void What_the_operator_sets_stays()
     {
         using var connection = SqlServerConnections.Parse(
-            "Server=x;Database=hibp;User ID=a;Password=b;Packet Size=16000;Command Timeout=7;Connect Timeout=5;Max Pool Size=9;Encrypt=Strict;Application Name=mine", NoCredential).Create();
+            "Server=x;Database=hibp;User ID=a;Password=b;Packet Size=16000;Command Timeout=7;Connect Timeout=5;Max Pool "
+            + "Size=9;Encrypt=Strict;Application Name=mine", NoCredential).Create();
         var settings = new SqlConnectionStringBuilder(connection.ConnectionString);
-        Assert.Equal((16000, 7, 5, 9, "mine"), (settings.PacketSize, settings.CommandTimeout, settings.ConnectTimeout, settings.MaxPoolSize, settings.ApplicationName));
+        Assert.Equal(
+            (16000, 7, 5, 9, "mine"),
+            (settings.PacketSize, settings.CommandTimeout, settings.ConnectTimeout, settings.MaxPoolSize, settings.ApplicationName));
         Assert.Equal(SqlConnectionEncryptOption.Strict, settings.Encrypt);
     }
 
@@ -67,7 +75,8 @@ public sealed class SqlServerConnectionsTests
     public void The_credentials_are_those_of_Azure_Identity()
     {
         Assert.True(SqlServerConnections.Parse(Azure).UsesTokens);
-        Assert.True(SqlServerConnections.Parse($"{Azure};Authentication=Active Directory Managed Identity;User ID={Guid.Empty}").UsesTokens);
+        Assert.True(
+            SqlServerConnections.Parse($"{Azure};Authentication=Active Directory Managed Identity;User ID={Guid.Empty}").UsesTokens);
     }
 
     [Theory]
@@ -80,7 +89,9 @@ public sealed class SqlServerConnectionsTests
     [InlineData("Server=x;Database=hibp;User ID=u", "a User ID and no Password")]
     [InlineData("Server=x;Database=hibp;Password=\"" + Secret + "\"", "a Password and no User ID")]
     [InlineData("Server=x;Database=hibp;Authentication=Active Directory Interactive", "kind of Authentication")]
-    [InlineData("Server=x;Database=hibp;Authentication=Active Directory Service Principal;User ID=u;Password=\"" + Secret + "\"", "kind of Authentication")]
+    [InlineData(
+        "Server=x;Database=hibp;Authentication=Active Directory Service Principal;User ID=u;Password=\"" + Secret + "\"",
+        "kind of Authentication")]
     public void A_malformed_one_is_one_clear_line_without_its_secret(string connectionString, string expected)
     {
         var error = Assert.Throws<BadInputException>(() => SqlServerConnections.Parse(connectionString, NoCredential));
@@ -89,7 +100,8 @@ public sealed class SqlServerConnectionsTests
         Assert.DoesNotContain('\n', error.Message);
     }
 
-    private static TokenCredential NoCredential(string? clientId, bool managed) => throw new InvalidOperationException("no credential is expected to be asked for");
+    private static TokenCredential NoCredential(string? clientId, bool managed) =>
+        throw new InvalidOperationException("no credential is expected to be asked for");
 
     private sealed class OneToken : TokenCredential
     {
@@ -97,7 +109,8 @@ public sealed class SqlServerConnectionsTests
 
         public List<string> Scopes { get; } = [];
 
-        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
         public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken)
         {
@@ -108,5 +121,6 @@ public sealed class SqlServerConnectionsTests
 
     /// <summary>What the driver asks a token for.</summary>
     private sealed class Asked() : SqlAuthenticationParameters(
-        SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/", "https://login.example/tenant", null!, null!, Guid.NewGuid(), 30);
+        SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
+        "https://login.example/tenant", null!, null!, Guid.NewGuid(), 30);
 }

@@ -10,7 +10,8 @@ namespace HibpIngest.Tests.Sql.SqlServer;
 public sealed class SqlServerErrorsTests
 {
     // As SQL Server words a duplicate key: it quotes the key.
-    private const string Quoting = "Violation of UNIQUE KEY constraint 'subscribers_by_name'. The duplicate key value is (somebody@example.com).";
+    private const string Quoting = "Violation of UNIQUE KEY constraint 'subscribers_by_name'. The duplicate key value is "
+        + "(somebody@example.com).";
 
     [Theory]
     // learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues: the transient fault error codes
@@ -45,7 +46,8 @@ public sealed class SqlServerErrorsTests
     [InlineData(20)]
     [InlineData(10053)]
     [InlineData(10054)]
-    public void What_passes_is_tried_again(int number) => Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
+    public void What_passes_is_tried_again(int number) =>
+        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
 
     [Theory]
     [InlineData(1205, typeof(StoreUnavailableException))]
@@ -65,7 +67,9 @@ public sealed class SqlServerErrorsTests
     [InlineData(911, "no such database")]
     [InlineData(208, "hibp database upgrade")]
     public void A_set_up_that_is_wrong_is_refused_with_what_to_do(int number, string advice) =>
-        Assert.Contains(advice, Classified<StoreRefusedException>(FailureKind.Final, DriverErrors.Sql(Quoting, number), Stage.Opening).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            advice, Classified<StoreRefusedException>(FailureKind.Final, DriverErrors.Sql(Quoting, number), Stage.Opening).Message,
+            StringComparison.Ordinal);
 
     [Theory]
     [InlineData(18456)]
@@ -84,11 +88,16 @@ public sealed class SqlServerErrorsTests
     [Fact]
     public void A_connection_that_is_gone_is_tried_again_unless_the_commit_was_sent()
     {
-        var lost = DriverErrors.Sql("A transport-level error", new IOException("broken", new SocketException((int)SocketError.ConnectionReset)), 0);
-        Assert.Contains("ConnectionReset", Classified<StoreUnavailableException>(FailureKind.Transient, lost, broken: true).Message, StringComparison.Ordinal);
+        var lost = DriverErrors.Sql(
+            "A transport-level error", new IOException("broken", new SocketException((int)SocketError.ConnectionReset)), 0);
+        Assert.Contains(
+            "ConnectionReset", Classified<StoreUnavailableException>(FailureKind.Transient, lost, broken: true).Message,
+            StringComparison.Ordinal);
         Classified<StoreUnavailableException>(FailureKind.InDoubt, lost, Stage.Committing, broken: true);
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("BeginExecuteReader requires an open and available Connection"), broken: true);
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Invalid("Timeout expired. All pooled connections were in use"), Stage.Opening);
+        Classified<StoreUnavailableException>(
+            FailureKind.Transient, DriverErrors.Invalid("BeginExecuteReader requires an open and available Connection"), broken: true);
+        Classified<StoreUnavailableException>(
+            FailureKind.Transient, DriverErrors.Invalid("Timeout expired. All pooled connections were in use"), Stage.Opening);
         Classified<StoreUnavailableException>(FailureKind.InDoubt, DriverErrors.Sql("Execution Timeout Expired", -2), Stage.Committing);
     }
 
@@ -96,7 +105,9 @@ public sealed class SqlServerErrorsTests
     public void A_time_out_is_tried_again_at_once_only_in_opening()
     {
         Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
-        Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Invalid("Cannot access destination table 'dbo.rows'", DriverErrors.Sql("Execution Timeout Expired", -2)));
+        Classified<StoreUnavailableException>(
+            FailureKind.TimedOut, DriverErrors.Invalid(
+                "Cannot access destination table 'dbo.rows'", DriverErrors.Sql("Execution Timeout Expired", -2)));
         Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("Connection Timeout Expired", -2), Stage.Opening);
     }
 
@@ -104,16 +115,24 @@ public sealed class SqlServerErrorsTests
     public void A_certificate_or_a_token_that_is_missing_is_refused()
     {
         var certificate = DriverErrors.Sql("pre-login handshake", new AuthenticationException("The remote certificate was rejected"), 35);
-        Assert.Contains("TrustServerCertificate", Classified<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message, StringComparison.Ordinal);
-        Assert.Contains("az login", Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message, StringComparison.Ordinal);
-        Classified<StoreUnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
+        Assert.Contains(
+            "TrustServerCertificate", Classified<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening).Message,
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "az login",
+            Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message,
+            StringComparison.Ordinal);
+        Classified<StoreUnavailableException>(
+            FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
         // The driver wraps what its token callback throws, as an error of the class that ends a connection; its
         // own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
         Classified<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
         Classified<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
-        Assert.Contains("ICU", Classified<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);
+        Classified<StoreUnavailableException>(
+            FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
+        Assert.Contains("ICU", Classified<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant "
+            + "Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -126,7 +145,9 @@ public sealed class SqlServerErrorsTests
     [Fact]
     public void What_is_not_the_drivers_is_left_alone()
     {
-        foreach (var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"), new OperationCanceledException() })
+        foreach (
+            var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"),
+                new OperationCanceledException() })
             Assert.Null(SqlServerErrors.Classify(e, Stage.Working, broken: false, opened: true, "db/hibp"));
     }
 

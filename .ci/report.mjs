@@ -1,0 +1,31 @@
+// What a test run's result files say: the minutes of each test project, and how much of each project below src the
+// tests ran for which tests/Directory.Build.props has it counted. A line counts once, however many test projects ran it,
+// and one that a generator wrote doesn't.
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+const [results, root] = process.argv.slice(2);
+const files = readdirSync(results, { recursive: true }).map((name) => join(results, name));
+
+for (const file of files.filter((name) => name.endsWith('.trx')).sort()) {
+  const [, start, finish] = /<Times [^>]*start="([^"]+)" finish="([^"]+)"/.exec(readFileSync(file, 'utf8'));
+  console.log(`${((Date.parse(finish) - Date.parse(start)) / 60_000).toFixed(1)} minutes  ${basename(file, '.trx')}`);
+}
+
+const lines = new Map(readdirSync(join(root, 'src')).sort().map((project) => [project, new Map()]));
+for (const file of files.filter((name) => name.endsWith('.cobertura.xml'))) {
+  let seen, path;
+  for (const [, , filename, number, hits] of readFileSync(file, 'utf8').matchAll(/<(class|line) [^>]*?(?:filename="([^"]*)"|number="(\d+)" hits="(\d+)")/g)) {
+    if (filename !== undefined) {
+      path = filename;
+      seen = lines.get(/[/\\]src[/\\](HibpIngest\.[^/\\]+)[/\\]/.exec(filename)?.[1]);
+    } else if (!path.includes('/obj/')) {
+      seen?.set(`${path}:${number}`, hits !== '0' || seen.get(`${path}:${number}`) === true);
+    }
+  }
+}
+console.log('lines that HibpIngest.Tests and HibpIngest.Integration.Tests ran:');
+for (const [project, seen] of lines) {
+  const ran = [...seen.values()].filter((hit) => hit).length;
+  console.log(`${seen.size === 0 ? '  -' : String(Math.floor((100 * ran) / seen.size)).padStart(3)} %  ${project}`);
+}

@@ -1,0 +1,22 @@
+namespace HibpIngest.Tests.Layout;
+
+/// <summary>How the code looks, as far as no analyzer keeps it.</summary>
+public sealed class FormTests
+{
+    private const int LongestLine = 140;
+
+    [Fact]
+    public void No_line_of_code_is_too_long()
+    {
+        var files = new[] { "src", "tests", "build", "infra" }
+            .SelectMany(folder => Directory.EnumerateFiles(RepositoryFile.Path(folder), "*.cs", SearchOption.AllDirectories))
+            .Where(file => !file.Split(Path.DirectorySeparatorChar).Any(part => part is "obj" or "bin" or "node_modules")).ToList();
+        Assert.True(files.Count > 300, $"{files.Count} files");
+        var tooLong =
+            from file in files
+            from line in File.ReadLines(file).Select((text, index) => (text, number: index + 1))
+            where line.text.Length > LongestLine
+            select $"{Path.GetFileName(file)}:{line.number} has {line.text.Length} columns";
+        Assert.Empty(tooLong);
+    }
+}
