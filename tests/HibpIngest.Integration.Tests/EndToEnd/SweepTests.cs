@@ -110,6 +110,20 @@ public sealed class SweepTests
         Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, CancellationToken.None)); // delayed
     }
 
+    [Fact]
+    public async Task A_message_that_was_put_off_is_not_taken_for_lost()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
+        var hooks = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"));
+        await (rig.Context with { Blobs = hooks }).NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
+
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
+    }
+
     [Theory]
     [InlineData(0, 30)]
     [InlineData(1, 60)]
