@@ -69,7 +69,7 @@ internal sealed class DoctorCommand : HibpCommand
         checks.Add(node is null
             ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: hibp demo and the storage emulator need it")
             : new DoctorLine("node", Ok, node, null));
-        checks.Add(RepositoryFolder.Find(Path.Combine("infra", "local", "node_modules", "azurite", "package.json")) is not null
+        checks.Add(RepositoryFolder.Find(Path.Combine(AzuriteEmulator.Folder, "node_modules", "azurite", "package.json")) is not null
             ? new DoctorLine("emulator", Ok, "installed", null)
             : new DoctorLine("emulator", Missing, "not installed yet", "nothing to do: hibp run or hibp demo installs it"));
     }

@@ -18,7 +18,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),
         ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
         ("HIBP_LIMITS__MAXENTRIES", "most entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, MAXINFLATIONRATIO"),
-        ("HIBP_EMULATOR_DIR", "folder with the emulator's package-lock.json, where it isn't infra/local above the program"),
+        ("HIBP_EMULATOR_DIR", "folder with the emulator's package-lock.json, where it isn't above the program"),
     ];
 
     public override int Invoke(ParseResult parseResult)

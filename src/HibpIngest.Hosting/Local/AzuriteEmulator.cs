@@ -7,7 +7,7 @@ namespace HibpIngest.Hosting.Local;
 
 /// <summary>
 /// The storage emulator (Azurite) as a child process on loopback: installed from the lock file of
-/// <c>infra/local</c> when missing, ready when <see cref="StartAsync"/> returns, ended by
+/// <see cref="Folder"/> when missing, ready when <see cref="StartAsync"/> returns, ended by
 /// <see cref="DisposeAsync"/> or by the end of this process, however that comes. Needs Node 20 or later on the
 /// path.
 /// </summary>
@@ -15,6 +15,9 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 {
     /// <summary>Names the folder that holds the emulator's package.json where it can't be found above the program.</summary>
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
+
+    /// <summary>Where the emulator's package.json and lock are in the repository.</summary>
+    public const string Folder = "src/HibpIngest.Hosting/Local/Azurite";
 
     /// <summary>
     /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
@@ -170,15 +173,10 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             return Path.GetFullPath(named);
         }
 
-        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
-        {
-            var candidate = Path.Combine(folder.FullName, "infra", "local");
-            if (File.Exists(Path.Combine(candidate, "package-lock.json")))
-                return candidate;
-        }
-
-        throw new NotPossibleException($"the storage emulator's folder (infra/local) is not above {AppContext.BaseDirectory}; set "
-            + $"{FolderVariable} to it, or HIBP_STORAGE to a storage account");
+        return RepositoryFolder.Find(Path.Combine(Folder, "package-lock.json")) is { } found
+            ? Path.GetDirectoryName(found)!
+            : throw new NotPossibleException($"the storage emulator's folder ({Folder}) is not above {AppContext.BaseDirectory}; set "
+                + $"{FolderVariable} to it, or HIBP_STORAGE to a storage account");
     }
 
     private void Launch()

@@ -1,6 +1,6 @@
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Finds files that come with the program, in a folder above it: <c>samples</c>, <c>infra/local</c>.</summary>
+/// <summary>Finds files that come with the program, in a folder above it: <c>samples</c>, the emulator's.</summary>
 public static class RepositoryFolder
 {
     /// <summary>

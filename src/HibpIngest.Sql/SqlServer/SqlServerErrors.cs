@@ -61,7 +61,7 @@ internal static class SqlServerErrors
 
     /// <summary>
     /// What a set-up that is wrong and a database that is just coming up or failing over both answer: see
-    /// <see cref="Judge"/>.
+    /// <see cref="Classify"/>.
     /// </summary>
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
