@@ -91,7 +91,8 @@ internal sealed class CentralDirectory : IDisposable
         if (rest.Length >= 4 && BinaryPrimitives.ReadUInt32LittleEndian(rest) == ZipHeader.CentralSignature)
         {
             throw new BadArchiveException(
-                $"the archive says it has {Entries} entries and has more: it is damaged, or was made without ZIP64; unpack it and zip it again");
+                $"the archive says it has {Entries} entries and has more: it is damaged, or was made without ZIP64; unpack it and zip it "
+                + "again");
         }
     }
 
@@ -151,10 +152,12 @@ internal sealed class CentralDirectory : IDisposable
         if (entries > (ulong)limits.MaxEntries)
         {
             throw new BadArchiveException(
-                $"the archive says it has {entries:N0} entries, at most {limits.MaxEntries:N0} are read (limit MaxEntries); raise the limit if it can be trusted");
+                $"the archive says it has {entries:N0} entries, at most {limits.MaxEntries:N0} are read (limit MaxEntries); raise the "
+                + "limit if it can be trusted");
         }
         if (size > (ulong)directoryEnd || offset > (ulong)length || size / ZipHeader.CentralBytes < entries)
-            throw Damaged($"its end record says {entries:N0} entries in {size:N0} bytes at {offset:N0}, which can't be in a file of {length:N0} bytes");
+            throw Damaged($"its end record says {entries:N0} entries in {size:N0} bytes at {offset:N0}, which can't be in a file of "
+                + $"{length:N0} bytes");
         if (entries == 0)
         {
             return size == 0 ? new CentralDirectory(archive, chunk, directoryEnd, 0, 0, 0)
@@ -229,7 +232,8 @@ internal sealed class CentralDirectory : IDisposable
             throw Damaged($"the file ends before the {archive.Length:N0} bytes it is said to have");
     }
 
-    private static BadArchiveException Damaged(string reason) => new($"{reason}; the archive is damaged or incomplete: drop an intact copy");
+    private static BadArchiveException Damaged(string reason) =>
+        new($"{reason}; the archive is damaged or incomplete: drop an intact copy");
 
     /// <summary>What the directory holds from the next record on, at least so many bytes if it has them.</summary>
     private ReadOnlySpan<byte> Window(int bytes)

@@ -103,5 +103,6 @@ internal sealed class EntryContent(
     }
 
     private BadArchiveException Bad(string reason, Exception inner) => new(
-        $"{entry}: {reason}; {(maybePassword ? "the password is wrong or the archive is damaged" : "the archive is damaged or incomplete: drop an intact copy")}", inner);
+        $"{entry}: {reason}; the "
+        + (maybePassword ? "password is wrong or the archive is damaged" : "archive is damaged or incomplete: drop an intact copy"), inner);
 }

@@ -50,7 +50,8 @@ internal sealed class ForwardInflater : DecoderStream
             {
                 read = _inflater.Inflate(_output, 0, Math.Min(buffer.Length, BufferBytes));
             }
-            catch (Exception e) when (e is SharpZipBaseException or IndexOutOfRangeException or ArgumentException or InvalidOperationException)
+            catch (Exception e) when (
+                e is SharpZipBaseException or IndexOutOfRangeException or ArgumentException or InvalidOperationException)
             {
                 throw new DamagedDataException($"its deflate data is damaged after {_inflater.TotalOut:N0} bytes", e);
             }

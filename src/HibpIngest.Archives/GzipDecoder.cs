@@ -129,7 +129,8 @@ internal sealed class GzipDecoder : DecoderStream
             if (zeros < 0)
                 zeros = rest.Length;
             else if (zeros == 0)
-                throw new DamagedDataException("after its last gzip member comes something that is not gzip; cut that off, or gunzip it before zipping");
+                throw new DamagedDataException(
+                    "after its last gzip member comes something that is not gzip; cut that off, or gunzip it before zipping");
             Take(zeros);
         }
     }

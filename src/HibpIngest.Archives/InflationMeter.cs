@@ -32,7 +32,8 @@ internal sealed class InflationMeter
         if (++EntriesOpened > _limits.MaxEntries)
         {
             throw new BadArchiveException(
-                $"{entry}: the archive and those within it hold more than {_limits.MaxEntries:N0} entries (limit MaxEntries); raise the limit if the archive can be trusted");
+                $"{entry}: the archive and those within it hold more than {_limits.MaxEntries:N0} entries (limit MaxEntries); raise the "
+                + "limit if the archive can be trusted");
         }
     }
 
@@ -42,7 +43,8 @@ internal sealed class InflationMeter
         if (InflatedBytes <= _mostInflated)
             return;
         throw new BadArchiveException(InflatedBytes > _limits.MaxInflatedBytes
-            ? $"{entry}: the archive inflates to more than {_limits.MaxInflatedBytes:N0} bytes (limit MaxInflatedBytes); raise the limit if it can be trusted"
+            ? $"{entry}: the archive inflates to more than {_limits.MaxInflatedBytes:N0} bytes (limit MaxInflatedBytes); raise the limit "
+            + "if it can be trusted"
             : $"{entry}: the archive of {_archiveBytes:N0} bytes inflates to more than {_limits.MaxInflationRatio:N0} times its size "
               + "(limit MaxInflationRatio): a zip bomb, or raise the limit if it can be trusted");
     }
@@ -63,7 +65,8 @@ internal sealed class InflationMeter
         if (depth > _limits.MaxNesting)
         {
             throw new BadArchiveException(
-                $"{entry}: an archive {depth} deep, at most {_limits.MaxNesting} are opened (limit MaxNesting); raise the limit, or repack it flat");
+                $"{entry}: an archive {depth} deep, at most {_limits.MaxNesting} are opened (limit MaxNesting); raise the limit, or "
+                + "repack it flat");
         }
     }
 }

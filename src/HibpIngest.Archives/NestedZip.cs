@@ -52,8 +52,8 @@ internal sealed class NestedZip : IDisposable
         if (sizeFollows && (local.IsEncrypted || local.Method == ZipHeader.Stored))
         {
             throw new BadArchiveException(
-                $"{entry}: {(local.IsEncrypted ? "encrypted" : "stored")}, with its size behind it, so that a zip within a zip can't be read forward past it; "
-                + "unpack the inner zip and zip its files");
+                $"{entry}: {(local.IsEncrypted ? "encrypted" : "stored")}, with its size behind it, so that a zip within a zip can't be "
+                + "read forward past it; unpack the inner zip and zip its files");
         }
         if (sizeFollows)
         {
@@ -65,7 +65,8 @@ internal sealed class NestedZip : IDisposable
         }
         if (local.CompressedBytes < 0)
             throw Damaged(entry, "its header says a negative size");
-        Action<uint, long>? atEnd = local.HasDescriptor ? (crc, bytes) => TakeDescriptor(local.HasCrc ? crc : 0, local.CompressedBytes, bytes) : null;
+        Action<uint, long>? atEnd = local.HasDescriptor
+            ? (crc, bytes) => TakeDescriptor(local.HasCrc ? crc : 0, local.CompressedBytes, bytes) : null;
         return ZipEntries.Open(_reader, local, entry, _password, _meter, atEnd);
     }
 
@@ -91,7 +92,8 @@ internal sealed class NestedZip : IDisposable
     {
         int size = DescriptorBytes(crc, compressedBytes, bytes);
         if (size == 0)
-            throw new DamagedDataException($"the CRC-32 and sizes that follow it are not those of its data ({crc:X8}, {compressedBytes:N0}, {bytes:N0})");
+            throw new DamagedDataException(
+                $"the CRC-32 and sizes that follow it are not those of its data ({crc:X8}, {compressedBytes:N0}, {bytes:N0})");
         _reader.Take(size);
     }
 
@@ -105,7 +107,8 @@ internal sealed class NestedZip : IDisposable
         ReadOnlySpan<byte> next = _reader.Peek(24);
         foreach (int skipped in (ReadOnlySpan<int>)[4, 0])
         {
-            if (next.Length < skipped + 12 || (skipped > 0 && BinaryPrimitives.ReadUInt32LittleEndian(next) != ZipHeader.DescriptorSignature))
+            if (next.Length < skipped + 12
+                || (skipped > 0 && BinaryPrimitives.ReadUInt32LittleEndian(next) != ZipHeader.DescriptorSignature))
                 continue;
             var fields = next[skipped..];
             if (BinaryPrimitives.ReadUInt32LittleEndian(fields) != crc)

@@ -106,7 +106,10 @@ internal sealed class WinZipAesStream : DecoderStream
     private void MakeKeyStream()
     {
         for (int at = 0; at < KeyStreamBytes; at += BlockBytes)
-            BinaryPrimitives.WriteInt64LittleEndian(_counters.AsSpan(at), ++_counter); // counts from 1, little-endian, unlike other counter modes
+        {
+            // Counts from 1, little-endian, unlike other counter modes.
+            BinaryPrimitives.WriteInt64LittleEndian(_counters.AsSpan(at), ++_counter);
+        }
         _encryptor.TransformBlock(_counters, 0, KeyStreamBytes, _keyStream, 0);
         _keyStreamRead = 0;
     }

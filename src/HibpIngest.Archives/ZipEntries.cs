@@ -11,7 +11,8 @@ internal static class ZipEntries
     /// </summary>
     public static void CheckReadable(ZipHeader header, EntryName entry, string? password)
     {
-        if (header.IsStronglyEncrypted || (header.IsEncrypted && header.AesVersion != 0 && (header.AesVersion > 2 || header.AesStrength is 0 or > 3)))
+        if (header.IsStronglyEncrypted
+            || (header.IsEncrypted && header.AesVersion != 0 && (header.AesVersion > 2 || header.AesStrength is 0 or > 3)))
         {
             throw new BadArchiveException(
                 $"{entry}: encrypted in a way that is not supported (expected ZipCrypto or WinZip AES); unpack it and zip it again");

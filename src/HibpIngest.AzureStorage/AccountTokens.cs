@@ -41,7 +41,8 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
     public HttpMessageHandler Watch(HttpMessageHandler network) => new Watcher(this) { InnerHandler = network };
 
     // 401 and 403 refuse the token; what is 500 or more may come from before the token was looked at.
-    private static bool TakesToken(HttpStatusCode status) => status is < HttpStatusCode.InternalServerError and not (HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden);
+    private static bool TakesToken(HttpStatusCode status) =>
+        status is < HttpStatusCode.InternalServerError and not (HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden);
 
     private sealed class Watcher(AccountTokens tokens) : DelegatingHandler
     {

@@ -26,7 +26,8 @@ public sealed class StorageAccount : IDisposable
     private StorageAccount(StorageConnection connection, ILoggerFactory loggers, StorageOptions options, HttpMessageHandler network)
     {
         _connection = connection;
-        var token = connection.Key is null && connection.Sas is null ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
+        var token = connection.Key is null && connection.Sas is null
+            ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
         _http = new HttpClient(token?.Watch(network) ?? network) { Timeout = Timeout.InfiniteTimeSpan };
         var transport = new HttpClientTransport(_http);
 
@@ -76,7 +77,8 @@ public sealed class StorageAccount : IDisposable
     public bool IsEmulator => _connection.IsEmulator;
 
     /// <summary>For people: account and host, nothing secret.</summary>
-    public string DisplayName => IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
+    public string DisplayName =>
+        IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
 
     /// <summary>Endpoint of the blob service.</summary>
     public Uri BlobEndpoint => _connection.Blobs;
@@ -93,7 +95,8 @@ public sealed class StorageAccount : IDisposable
     /// of Azure.Identity's default chain.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The connection is malformed. The message holds nothing of it.</exception>
-    public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null) => Open(connection, loggers, options, network: null);
+    public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null) =>
+        Open(connection, loggers, options, network: null);
 
     /// <param name="connection">As above.</param>
     /// <param name="loggers">As above.</param>

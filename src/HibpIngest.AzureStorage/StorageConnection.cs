@@ -19,7 +19,8 @@ internal sealed partial class StorageConnection
     private const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     private const string PublicSuffix = "core.windows.net";
 
-    private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, or an account as https://NAME.blob.core.windows.net";
+    private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, "
+        + "or an account as https://NAME.blob.core.windows.net";
 
     private StorageConnection(string account, Uri blobs, Uri queues, Uri tables, byte[]? key, string? sas)
     {
@@ -73,7 +74,9 @@ internal sealed partial class StorageConnection
         var host = blobs.Host;
         var dot = host.IndexOf(".blob.", StringComparison.OrdinalIgnoreCase);
         var (account, suffix) = (host[..dot], host[(dot + 6)..]);
-        return new(account, new($"https://{account}.blob.{suffix}"), new($"https://{account}.queue.{suffix}"), new($"https://{account}.table.{suffix}"), null, null);
+        return new(
+            account, new($"https://{account}.blob.{suffix}"), new($"https://{account}.queue.{suffix}"),
+            new($"https://{account}.table.{suffix}"), null, null);
     }
 
     private static Dictionary<string, string> Split(string text)
@@ -86,7 +89,8 @@ internal sealed partial class StorageConnection
                 throw new BadInputException($"the storage connection has a part without name or '=': {Expected}");
             var name = part[..equals];
             if (!KnownPart(name))
-                throw new BadInputException($"the storage connection has an unknown part{(PlainName().IsMatch(name) ? $" '{name}'" : "")}: {Expected}");
+                throw new BadInputException(
+                    $"the storage connection has an unknown part{(PlainName().IsMatch(name) ? $" '{name}'" : "")}: {Expected}");
             if (!parts.TryAdd(name, part[(equals + 1)..]))
                 throw new BadInputException($"the storage connection names '{name}' twice");
         }
@@ -94,8 +98,10 @@ internal sealed partial class StorageConnection
         return parts;
     }
 
-    private static bool KnownPart(string name) => name.ToUpperInvariant() is "USEDEVELOPMENTSTORAGE" or "DEVELOPMENTSTORAGEPROXYURI" or "DEFAULTENDPOINTSPROTOCOL" or "ACCOUNTNAME"
-        or "ACCOUNTKEY" or "ENDPOINTSUFFIX" or "SHAREDACCESSSIGNATURE" or "BLOBENDPOINT" or "QUEUEENDPOINT" or "TABLEENDPOINT" or "FILEENDPOINT" or "DFSENDPOINT" or "WEBENDPOINT"
+    private static bool KnownPart(string name) =>
+        name.ToUpperInvariant() is "USEDEVELOPMENTSTORAGE" or "DEVELOPMENTSTORAGEPROXYURI" or "DEFAULTENDPOINTSPROTOCOL" or "ACCOUNTNAME"
+        or "ACCOUNTKEY" or "ENDPOINTSUFFIX" or "SHAREDACCESSSIGNATURE" or "BLOBENDPOINT" or "QUEUEENDPOINT"
+        or "TABLEENDPOINT" or "FILEENDPOINT" or "DFSENDPOINT" or "WEBENDPOINT"
         or "BLOBSECONDARYENDPOINT" or "QUEUESECONDARYENDPOINT" or "TABLESECONDARYENDPOINT" or "FILESECONDARYENDPOINT";
 
     private static StorageConnection FromParts(Dictionary<string, string> parts)
@@ -104,7 +110,8 @@ internal sealed partial class StorageConnection
         {
             if (!bool.TryParse(development, out var wanted) || !wanted)
                 throw new BadInputException("the storage connection's UseDevelopmentStorage can only be true");
-            var proxy = parts.TryGetValue("DevelopmentStorageProxyUri", out var proxyText) ? Endpoint("DevelopmentStorageProxyUri", proxyText) : new Uri("http://127.0.0.1");
+            var proxy = parts.TryGetValue("DevelopmentStorageProxyUri", out var proxyText)
+                ? Endpoint("DevelopmentStorageProxyUri", proxyText) : new Uri("http://127.0.0.1");
             Uri At(int port) => new UriBuilder(proxy.Scheme, proxy.Host, port, EmulatorAccount).Uri;
             return new(EmulatorAccount, At(10000), At(10001), At(10002), Convert.FromBase64String(EmulatorKey), null);
         }
@@ -126,7 +133,8 @@ internal sealed partial class StorageConnection
             return Endpoint("EndpointSuffix", $"{protocol}://{account}.{service}.{suffix}");
         }
 
-        var (blobs, queues, tables) = (Service("BlobEndpoint", "blob"), Service("QueueEndpoint", "queue"), Service("TableEndpoint", "table"));
+        var (blobs, queues, tables) =
+            (Service("BlobEndpoint", "blob"), Service("QueueEndpoint", "queue"), Service("TableEndpoint", "table"));
         if (account.Length == 0)
             account = NameIn(blobs);
         if (parts.TryGetValue("SharedAccessSignature", out var sas))
@@ -149,14 +157,16 @@ internal sealed partial class StorageConnection
 
     private static Uri Endpoint(string part, string text)
     {
-        if (!Uri.TryCreate(text.TrimEnd('/'), UriKind.Absolute, out var uri) || uri.Scheme is not ("http" or "https") || uri.Query.Length > 0 || uri.UserInfo.Length > 0)
+        if (!Uri.TryCreate(text.TrimEnd('/'), UriKind.Absolute, out var uri) || uri.Scheme is not ("http" or "https")
+            || uri.Query.Length > 0 || uri.UserInfo.Length > 0)
             throw new BadInputException($"the storage connection's {part} is not an address of a service");
         return uri;
     }
 
     /// <summary>https://NAME.blob..., or http://127.0.0.1:10000/NAME.</summary>
     private static string NameIn(Uri endpoint) =>
-        endpoint.HostNameType == UriHostNameType.Dns && endpoint.Host.Contains('.', StringComparison.Ordinal) ? endpoint.Host.Split('.')[0] : WebUtility.UrlDecode(endpoint.AbsolutePath.Trim('/'));
+        endpoint.HostNameType == UriHostNameType.Dns && endpoint.Host.Contains('.', StringComparison.Ordinal)
+        ? endpoint.Host.Split('.')[0] : WebUtility.UrlDecode(endpoint.AbsolutePath.Trim('/'));
 
     [GeneratedRegex("^[a-z0-9]{3,24}$", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex AccountName();

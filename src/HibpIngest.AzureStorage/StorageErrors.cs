@@ -25,9 +25,12 @@ internal static class StorageErrors
         {
             OperationCanceledException when cancellationToken.IsCancellationRequested => error,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
-            TokenOutageException outage => new StoreUnavailableException($"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
-            AuthenticationFailedException refused => new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
-            RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException or TimeoutException =>
+            TokenOutageException outage => new StoreUnavailableException(
+                $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
+            AuthenticationFailedException refused =>
+                new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
+            RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
+                or TimeoutException =>
                 new StoreUnavailableException($"{operation} failed: {Reason(error)}"),
             _ => error,
         };
@@ -39,7 +42,8 @@ internal static class StorageErrors
         var message = $"{operation} failed: status {status}{(string.IsNullOrEmpty(code) ? "" : $" ({code})")}";
         return (status, code) switch
         {
-            (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") => new StoreFullException(message),
+            (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
+                new StoreFullException(message),
             (408 or 429 or >= 500, _) => new StoreUnavailableException(message),
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // Deleted a moment ago; the service takes up to a minute or so over it.
@@ -56,7 +60,8 @@ internal static class StorageErrors
         if (error is OperationCanceledException or TimeoutException)
             return "no answer in time";
         var innermost = error.GetBaseException();
-        return innermost is SocketException socket ? $"no connection ({socket.SocketErrorCode})" : $"connection lost ({FirstLine(innermost.Message)})";
+        return innermost is SocketException socket
+            ? $"no connection ({socket.SocketErrorCode})" : $"connection lost ({FirstLine(innermost.Message)})";
     }
 
     private static string FirstLine(string text)

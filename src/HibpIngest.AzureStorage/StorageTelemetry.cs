@@ -8,7 +8,8 @@ internal static class StorageTelemetry
 {
     /// <summary>Writes to the account table that the service carried out.</summary>
     public static readonly Counter<long> Transactions = HibpTelemetry.Meter.CreateCounter<long>(
-        TelemetryNames.Instruments.TableTransactions, TelemetryNames.Units.Transactions, "Upserts that the table service carried out, each of 1 to 100 accounts");
+        TelemetryNames.Instruments.TableTransactions, TelemetryNames.Units.Transactions, "Upserts that the table service carried out, "
+        + "each of 1 to 100 accounts");
 
     /// <summary>
     /// Answers that said "busy" (429, 503), as a whole or within a transaction. A rising share of the

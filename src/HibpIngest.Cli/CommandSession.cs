@@ -59,13 +59,14 @@ internal sealed class CommandSession : IDisposable
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
     public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
-        OpenAsync(pipeline => new StoreSetup(pipeline.Context).EnsureAsync(cancellationToken), cancellationToken);
+        OpenAsync(pipeline => pipeline.Context.NewStoreSetup().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the stores without touching the database.</summary>
     public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
     {
         if (LocalEmulator.IsMeantBy(Settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
-            throw new StoreUnavailableException("the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
+            throw new StoreUnavailableException(
+                "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
         return PipelineFactory.Open(Settings, Time, Logs);
     }
 
@@ -76,10 +77,11 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
-            if (!await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken))
+            if (!await pipeline.Context.NewStoreSetup().CheckAsync(hasSchema: true, cancellationToken))
             {
-                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage {pipeline.Account.DisplayName} are not set up yet: "
-                    + "'hibp run' does that, or name those that are meant by HIBP_DATABASE and HIBP_STORAGE");
+                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage "
+                    + $"{pipeline.Account.DisplayName} are not set up yet: 'hibp run' does that, or name those that are meant by "
+                    + "HIBP_DATABASE and HIBP_STORAGE");
             }
         },
         cancellationToken);
@@ -95,16 +97,18 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
-                await new StoreSetup(pipeline.Context).CheckAsync(cancellationToken);
+                await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken);
         },
         cancellationToken);
 
     /// <summary>Opens the database alone, as it is.</summary>
     /// <exception cref="NotPossibleException">It is not there.</exception>
-    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
+    public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
 
     /// <summary>Opens the database alone; a fresh one gets its schema.</summary>
-    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) => OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
+    public Task<IBreachDatabase> OpenDatabaseAsync(CancellationToken cancellationToken) =>
+        OpenDatabaseAsync(StoreSetup.EnsureSchemaAsync, cancellationToken);
 
     public void Dispose()
     {
@@ -127,7 +131,8 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    private async Task<IBreachDatabase> OpenDatabaseAsync(Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
+    private async Task<IBreachDatabase> OpenDatabaseAsync(
+        Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
     {
         var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
         try
@@ -146,8 +151,8 @@ internal sealed class CommandSession : IDisposable
     {
         if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by --database or HIBP_DATABASE; "
-                + "'hibp run' sets a new one up");
+            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: name the one that is meant by "
+                + "--database or HIBP_DATABASE; 'hibp run' sets a new one up");
         }
     }
 }

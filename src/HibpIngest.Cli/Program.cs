@@ -24,7 +24,8 @@ internal static class Program
         using var signals = new StopSignals();
         try
         {
-            return await parsed.InvokeAsync(new InvocationConfiguration { EnableDefaultExceptionHandler = false, ProcessTerminationTimeout = null }, signals.Token);
+            return await parsed.InvokeAsync(
+                new InvocationConfiguration { EnableDefaultExceptionHandler = false, ProcessTerminationTimeout = null }, signals.Token);
         }
         catch (OperationCanceledException) when (signals.Token.IsCancellationRequested)
         {

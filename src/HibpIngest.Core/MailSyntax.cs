@@ -6,8 +6,10 @@ namespace HibpIngest;
 public static class MailSyntax
 {
     // RFC 5321's dot-string and domain; quoted aliases and address literals are nothing that we send to.
-    private static readonly SearchValues<char> AliasCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+-/=?^_`{|}~");
-    private static readonly SearchValues<char> DomainCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+    private static readonly SearchValues<char> AliasCharacters = SearchValues.Create(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+-/=?^_`{|}~");
+    private static readonly SearchValues<char> DomainCharacters = SearchValues.Create(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
 
     /// <summary>
     /// Whether it can be written between &lt; and &gt; of an SMTP command as it is: ASCII, one @, no space,
@@ -16,7 +18,8 @@ public static class MailSyntax
     public static bool IsAddress(ReadOnlySpan<char> address)
     {
         var at = address.IndexOf('@');
-        return at is > 0 and <= 64 && address.Length <= 255 && IsDotted(address[..at], AliasCharacters) && IsDotted(address[(at + 1)..], DomainCharacters);
+        return at is > 0 and <= 64 && address.Length <= 255 && IsDotted(address[..at], AliasCharacters)
+            && IsDotted(address[(at + 1)..], DomainCharacters);
     }
 
     private static bool IsDotted(ReadOnlySpan<char> text, SearchValues<char> allowed) =>

@@ -9,7 +9,8 @@ public static class NotificationSenders
     /// <summary>Where mails go when HIBP_MAIL names nothing.</summary>
     public const string Default = "pickup:.hibp/mail";
 
-    private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit (user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
+    private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit "
+        + "(user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
 
     /// <summary>
     /// <c>pickup:DIR</c>, or <c>smtp://user:password@host:port?tls=none|starttls|implicit</c>. Without tls:
@@ -27,7 +28,8 @@ public static class NotificationSenders
         if (setting.StartsWith("pickup:", StringComparison.OrdinalIgnoreCase))
         {
             var folder = setting["pickup:".Length..].Trim();
-            return folder.Length > 0 && !folder.Contains('\0') ? new PickupSender(folder) : throw new BadInputException($"{Expected}; found pickup: without a folder");
+            return folder.Length > 0 && !folder.Contains('\0')
+                ? new PickupSender(folder) : throw new BadInputException($"{Expected}; found pickup: without a folder");
         }
         return new SmtpSender(ParseSmtp(setting), time ?? TimeProvider.System);
     }
@@ -67,7 +69,8 @@ public static class NotificationSenders
         var isExplicit = tls is not null;
         tls ??= (hasPort ? uri.Port : 587) switch { 465 => SmtpTls.Implicit, 25 => SmtpTls.None, _ => SmtpTls.StartTls };
         if (user is not null && tls == SmtpTls.None && !isExplicit)
-            throw new BadInputException("HIBP_MAIL has a password, and on port 25 it would go out unencrypted; add ?tls=starttls or, if that is meant, ?tls=none");
+            throw new BadInputException(
+                "HIBP_MAIL has a password, and on port 25 it would go out unencrypted; add ?tls=starttls or, if that is meant, ?tls=none");
         return new SmtpServer
         {
             Host = uri.IdnHost,

@@ -22,7 +22,8 @@ public sealed class PickupSender : INotificationSender
     private readonly Func<string, Stream> _create;
 
     /// <param name="folder">Made with the first mail where it is missing; a relative one is below the current directory.</param>
-    public PickupSender(string folder) : this(folder, path => new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.None, bufferSize: 0))
+    public PickupSender(string folder)
+        : this(folder, path => new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.None, bufferSize: 0))
     {
     }
 
@@ -50,12 +51,14 @@ public sealed class PickupSender : INotificationSender
     /// <inheritdoc/>
     /// <exception cref="StoreFullException">The disk is full.</exception>
     public Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken) =>
-        WriteAsync(_folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
+        WriteAsync(
+            _folder, $".{mail.NotificationId}-{Guid.NewGuid():N}.tmp", mail.Content, $"{mail.NotificationId}.eml", cancellationToken);
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    private async Task WriteAsync(string folder, string name, ReadOnlyMemory<byte> content, string? moveTo, CancellationToken cancellationToken)
+    private async Task WriteAsync(
+        string folder, string name, ReadOnlyMemory<byte> content, string? moveTo, CancellationToken cancellationToken)
     {
         var path = Path.Combine(folder, name);
         try
@@ -76,7 +79,8 @@ public sealed class PickupSender : INotificationSender
         }
         catch (UnauthorizedAccessException e)
         {
-            throw new StoreRefusedException($"the pickup folder {_folder} may not be written to; give this user the permission, or name another one in HIBP_MAIL", e);
+            throw new StoreRefusedException(
+                $"the pickup folder {_folder} may not be written to; give this user the permission, or name another one in HIBP_MAIL", e);
         }
         catch (IOException e) when (e.HResult is NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull)
         {
@@ -84,7 +88,8 @@ public sealed class PickupSender : INotificationSender
         }
         catch (IOException e) when (e is DirectoryNotFoundException || e.HResult is ReadOnlyFileSystem || File.Exists(folder))
         {
-            throw new StoreRefusedException($"{_folder} can't be a pickup folder (it is a file, lies below one, or on a disk that is read-only); name another one in HIBP_MAIL", e);
+            throw new StoreRefusedException($"{_folder} can't be a pickup folder (it is a file, lies below one, or on a disk that is "
+                + "read-only); name another one in HIBP_MAIL", e);
         }
         catch (IOException e)
         {

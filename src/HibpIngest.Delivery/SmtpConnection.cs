@@ -54,7 +54,9 @@ internal sealed class SmtpConnection : IAsyncDisposable
         SmtpConnection? connection = null;
         try
         {
-            await StepAsync(server, time, "the connection", server.CommandTimeout, async step => await socket.ConnectAsync(server.Host, server.Port, step), cancellationToken);
+            await StepAsync(
+                server, time, "the connection", server.CommandTimeout,
+                async step => await socket.ConnectAsync(server.Host, server.Port, step), cancellationToken);
             connection = new SmtpConnection(server, time, socket);
             await connection.GreetAsync(cancellationToken);
             return connection;
@@ -89,7 +91,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
     {
         Mails++;
         if (_sizeLimit > 0 && mail.Content.Length > _sizeLimit)
-            throw new BadInputException($"the mail has {mail.Content.Length} bytes, and the mail server {_server} takes at most {_sizeLimit}");
+            throw new BadInputException(
+                $"the mail has {mail.Content.Length} bytes, and the mail server {_server} takes at most {_sizeLimit}");
 
         var reply = await CommandAsync($"MAIL FROM:<{mail.From}>", "MAIL FROM", cancellationToken);
         if (!reply.IsPositive)
@@ -101,7 +104,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
         if (reply.Code != 354)
             throw Refused("the message", reply, isRecipients: true);
 
-        await StepAsync(_server, _time, "the message", _server.MessageTimeout, step => WriteMessageAsync(mail.Content, step), cancellationToken);
+        await StepAsync(
+            _server, _time, "the message", _server.MessageTimeout, step => WriteMessageAsync(mail.Content, step), cancellationToken);
         reply = await EndMessageAsync(mail.Content.Span.EndsWith("\r\n"u8) ? ".\r\n" : "\r\n.\r\n", cancellationToken);
         if (!reply.IsPositive)
             throw Refused("the message", reply, isRecipients: true);
@@ -112,7 +116,9 @@ internal sealed class SmtpConnection : IAsyncDisposable
     {
         try
         {
-            await StepAsync(_server, _time, "QUIT", TimeSpan.FromSeconds(1), async step => await _stream.WriteAsync("QUIT\r\n"u8.ToArray(), step), CancellationToken.None);
+            await StepAsync(
+                _server, _time, "QUIT", TimeSpan.FromSeconds(1), async step => await _stream.WriteAsync("QUIT\r\n"u8.ToArray(), step),
+                CancellationToken.None);
         }
         catch (HibpException)
         {
@@ -134,13 +140,15 @@ internal sealed class SmtpConnection : IAsyncDisposable
         if (_server.Tls == SmtpTls.StartTls)
         {
             if (!_startTls)
-                throw new StoreRefusedException($"the mail server {_server} offers no STARTTLS; set tls=implicit or, if mails may go unencrypted, tls=none in HIBP_MAIL");
+                throw new StoreRefusedException($"the mail server {_server} offers no STARTTLS; set tls=implicit or, if mails may go "
+                    + "unencrypted, tls=none in HIBP_MAIL");
             reply = await CommandAsync("STARTTLS", "STARTTLS", cancellationToken);
             if (!reply.IsPositive)
                 throw Refused("STARTTLS", reply, isRecipients: false);
             // What came before the handshake was not encrypted and could be anybody's.
             if (_start < _end)
-                throw new StoreRefusedException($"the mail server {_server} went on speaking unencrypted after STARTTLS; somebody may be interfering with the connection");
+                throw new StoreRefusedException($"the mail server {_server} went on speaking unencrypted after STARTTLS; somebody may be "
+                    + "interfering with the connection");
             await EncryptAsync(cancellationToken);
             await HelloAsync(cancellationToken);
         }
@@ -189,7 +197,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
         }
         else
         {
-            throw new StoreRefusedException($"the mail server {_server} offers no login that we know (PLAIN, LOGIN){(_server.Tls == SmtpTls.None ? "; many offer it over TLS only" : "")}");
+            throw new StoreRefusedException($"the mail server {_server} offers no login that we know (PLAIN, "
+                + $"LOGIN){(_server.Tls == SmtpTls.None ? "; many offer it over TLS only" : "")}");
         }
         if (!reply.IsPositive)
             throw Refused("the login", reply, isRecipients: false);
@@ -202,17 +211,21 @@ internal sealed class SmtpConnection : IAsyncDisposable
         var options = new SslClientAuthenticationOptions { TargetHost = _server.Host };
         if (_server.TrustedRoots is { } roots)
         {
-            options.CertificateChainPolicy = new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
+            options.CertificateChainPolicy =
+                new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
             options.CertificateChainPolicy.CustomTrustStore.AddRange(roots);
         }
         try
         {
-            await StepAsync(_server, _time, "the TLS handshake", _server.CommandTimeout, step => tls.AuthenticateAsClientAsync(options, step), cancellationToken);
+            await StepAsync(
+                _server, _time, "the TLS handshake", _server.CommandTimeout, step => tls.AuthenticateAsClientAsync(options, step),
+                cancellationToken);
         }
         catch (AuthenticationException e)
         {
             throw new StoreRefusedException(
-                $"no TLS connection to the mail server {_server}: its certificate is not trusted or not for that name, or the port speaks no TLS; check host, port and tls in HIBP_MAIL", e);
+                $"no TLS connection to the mail server {_server}: its certificate is not trusted or not for that name, or the port speaks "
+                + "no TLS; check host, port and tls in HIBP_MAIL", e);
         }
     }
 
@@ -261,7 +274,9 @@ internal sealed class SmtpConnection : IAsyncDisposable
     }
 
     private Task WriteAsync(string text, string name, CancellationToken cancellationToken) =>
-        StepAsync(_server, _time, name, _server.CommandTimeout, async step => await _stream.WriteAsync(Encoding.ASCII.GetBytes(text), step), cancellationToken);
+        StepAsync(
+            _server, _time, name, _server.CommandTimeout, async step => await _stream.WriteAsync(Encoding.ASCII.GetBytes(text), step),
+            cancellationToken);
 
     private async Task<SmtpReply> ReadAsync(string name, TimeSpan limit, CancellationToken cancellationToken)
     {
@@ -269,7 +284,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
         await StepAsync(_server, _time, name, limit, async step => reply = await ReadReplyAsync(name, step), cancellationToken);
         LastUse = _time.GetTimestamp();
         // 421 may answer anything: the server is closing the connection.
-        return reply!.Code != 421 ? reply : throw new StoreUnavailableException($"the mail server {_server} closed the connection at {name}: {reply.Codes}");
+        return reply!.Code != 421
+            ? reply : throw new StoreUnavailableException($"the mail server {_server} closed the connection at {name}: {reply.Codes}");
     }
 
     private async Task<SmtpReply> ReadReplyAsync(string name, CancellationToken cancellationToken)
@@ -278,7 +294,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
         while (lines.Count < MaxReplyLines)
         {
             var line = await ReadLineAsync(name, cancellationToken);
-            if (line.Length < 3 || line[0] is < '2' or > '5' || !int.TryParse(line.AsSpan(0, 3), System.Globalization.NumberStyles.None, provider: null, out var code)
+            if (line.Length < 3 || line[0] is < '2' or > '5'
+                || !int.TryParse(line.AsSpan(0, 3), System.Globalization.NumberStyles.None, provider: null, out var code)
                 || line.Length > 3 && line[3] is not (' ' or '-'))
                 throw NotSmtp(name);
             lines.Add(line.Length > 4 ? line[4..] : "");
@@ -329,10 +346,12 @@ internal sealed class SmtpConnection : IAsyncDisposable
         _ => isRecipients ? new BadInputException($"the mail server {_server} refused {what} for good: {reply.Codes}") : SetUp(what, reply),
     };
 
-    private StoreRefusedException SetUp(string what, SmtpReply reply) => new($"the mail server {_server} refused {what}: {reply.Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");
+    private StoreRefusedException SetUp(string what, SmtpReply reply) =>
+        new($"the mail server {_server} refused {what}: {reply.Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");
 
     private static async Task StepAsync(
-        SmtpServer server, TimeProvider time, string name, TimeSpan limit, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+        SmtpServer server, TimeProvider time, string name, TimeSpan limit, Func<CancellationToken, Task> work,
+        CancellationToken cancellationToken)
     {
         using var timeout = new CancellationTokenSource(limit, time);
         using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, timeout.Token);
@@ -351,7 +370,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
         catch (Exception e) when (e is IOException or SocketException)
         {
             var code = (e as SocketException ?? e.InnerException as SocketException)?.SocketErrorCode;
-            throw new StoreUnavailableException($"the connection to the mail server {server} failed at {name}{(code is null ? "" : $": {code}")}", e);
+            throw new StoreUnavailableException(
+                $"the connection to the mail server {server} failed at {name}{(code is null ? "" : $": {code}")}", e);
         }
     }
 }

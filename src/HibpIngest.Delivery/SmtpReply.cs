@@ -18,7 +18,8 @@ internal sealed record SmtpReply(int Code, IReadOnlyList<string> Lines)
             var end = text.IndexOf(' ');
             var enhanced = end < 0 ? text : text[..end];
             var parts = enhanced.Split('.');
-            var isEnhanced = parts.Length == 3 && parts[0] is "2" or "4" or "5" && parts.All(part => part.Length is >= 1 and <= 3 && part.All(char.IsAsciiDigit));
+            var isEnhanced = parts.Length == 3 && parts[0] is "2" or "4" or "5"
+                && parts.All(part => part.Length is >= 1 and <= 3 && part.All(char.IsAsciiDigit));
             return isEnhanced ? $"{Code} {enhanced}" : $"{Code}";
         }
     }

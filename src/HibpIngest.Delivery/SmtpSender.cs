@@ -70,7 +70,8 @@ public sealed class SmtpSender : INotificationSender
         }
         catch (OperationCanceledException)
         {
-            throw new StoreUnavailableException($"the mail server {_server} did not take a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
+            throw new StoreUnavailableException(
+                $"the mail server {_server} did not take a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
         }
     }
 

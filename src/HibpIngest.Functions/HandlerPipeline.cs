@@ -20,9 +20,9 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private HandlerPipeline(OpenPipeline open)
     {
-        var setup = new StoreSetup(open.Context);
+        var setup = open.Context.NewStoreSetup();
         _open = open;
-        _parts = new Parts(setup, new PipelineDispatcher(open.Context, setup), new Sweep(open.Context));
+        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep());
     }
 
     private HandlerPipeline(string error) => _error = error;
@@ -91,7 +91,8 @@ internal sealed partial class HandlerPipeline : IAsyncDisposable
 
     private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep);
 
-    [LoggerMessage(EventIds.HandlerPipelineWrong, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
+    [LoggerMessage(
+        EventIds.HandlerPipelineWrong, LogLevel.Critical, "the app settings are wrong, and nothing works until they are mended: {Reason}")]
     private static partial void LogWrong(ILogger log, string reason);
 
     [LoggerMessage(EventIds.HandlerPipelineUnknown, LogLevel.Warning, "{Variables} means nothing here: look for a misspelt name")]

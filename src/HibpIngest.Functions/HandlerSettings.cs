@@ -28,7 +28,8 @@ internal static class HandlerSettings
 
     /// <summary>The port; null where the variable is missing or no port.</summary>
     public static int? ReadPort(IDictionary environment) =>
-        int.TryParse((string?)environment[PortVariable], NumberStyles.None, CultureInfo.InvariantCulture, out var port) && port is > 0 and <= ushort.MaxValue ? port : null;
+        int.TryParse((string?)environment[PortVariable], NumberStyles.None, CultureInfo.InvariantCulture, out var port)
+        && port is > 0 and <= ushort.MaxValue ? port : null;
 
     /// <summary>Reads and checks the rest.</summary>
     /// <exception cref="BadInputException">One is missing or not what it has to be; the message names it.</exception>
@@ -37,13 +38,16 @@ internal static class HandlerSettings
         // A connection string, or by identity.
         var storage = Find("HIBP_STORAGE") ?? Find(BreachStorage) ?? Find($"{BreachStorage}__blobServiceUri")
             ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");
-        _ = Find("HIBP_DATABASE") ?? throw new BadInputException("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
-        _ = Find("HIBP_MAIL") ?? throw new BadInputException("HIBP_MAIL is expected to name a mail server: a folder of this machine goes with it");
+        _ = Find("HIBP_DATABASE")
+            ?? throw new BadInputException("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
+        _ = Find("HIBP_MAIL")
+            ?? throw new BadInputException("HIBP_MAIL is expected to name a mail server: a folder of this machine goes with it");
         var settings = PipelineSettings.Read(storage, null, environment, options => options.TimeBudget = DefaultTimeBudget);
         if (settings.Options.PlanLimit == TimeSpan.Zero && settings.Options.TimeBudget > TimeSpan.Zero)
             settings.Options.PlanLimit = settings.Options.TimeBudget + LimitBeyondBudget;
         return settings;
 
-        string? Find(string variable) => environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
+        string? Find(string variable) =>
+            environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
 }

@@ -17,8 +17,9 @@ internal static class Program
         var environment = Environment.GetEnvironmentVariables();
         if (HandlerSettings.ReadPort(environment) is not { } port)
         {
-            await Console.Error.WriteLineAsync($"error: {HandlerSettings.PortVariable} is expected to hold a port: the Azure Functions host starts this program and sets it (func start, in the folder "
-                + "that dotnet publish made). To run the pipeline without that host: hibp run");
+            await Console.Error.WriteLineAsync($"error: {HandlerSettings.PortVariable} is expected to hold a port: the Azure Functions "
+                + "host starts this program and sets it (func start, in the folder that dotnet publish made). To run the pipeline without "
+                + "that host: hibp run");
             return 1;
         }
 

@@ -22,5 +22,6 @@ public static class DatabaseFactory
     /// on it.
     /// </summary>
     internal static bool IsServer(string database) => database.Split(';').Any(pair =>
-        pair.Split('=') is [var key, _, ..] && key.Trim().ToLowerInvariant() is "server" or "addr" or "address" or "network address" or "initial catalog" or "database");
+        pair.Split('=') is [var key, _, ..]
+        && key.Trim().ToLowerInvariant() is "server" or "addr" or "address" or "network address" or "initial catalog" or "database");
 }

@@ -11,7 +11,8 @@ namespace HibpIngest.Hosting;
 public static partial class PipelineFactory
 {
     /// <summary>Opens everything; calls nothing.</summary>
-    public static OpenPipeline Open(PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
+    public static OpenPipeline Open(
+        PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
     {
         var account = StorageAccount.Open(settings.Storage, logs);
         var database = DatabaseFactory.Open(settings.Database, time, logs);
@@ -25,7 +26,7 @@ public static partial class PipelineFactory
             Queues = account.Queues,
             Sender = NotificationSenders.Create(settings.Mail, time),
             Options = settings.Options,
-            Passwords = new ArchivePasswords(database, settings.SecretKey),
+            Passwords = new ArchivePasswords(database, database, settings.SecretKey),
             Time = time,
             Logs = logs,
             OnPutOff = onPutOff,

@@ -40,13 +40,15 @@ public sealed record PipelineSettings
     /// <summary>Reads and checks them.</summary>
     /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
     /// <exception cref="BadInputException">A value is not what it has to be; the message names the variable.</exception>
-    public static PipelineSettings Read(string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null)
+    public static PipelineSettings Read(
+        string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null)
     {
         var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase);
         foreach (DictionaryEntry variable in environment)
         {
             var name = (string)variable.Key;
-            if (name.StartsWith(PipelineOptions.SectionName, StringComparison.OrdinalIgnoreCase) && !string.IsNullOrWhiteSpace((string?)variable.Value))
+            if (name.StartsWith(PipelineOptions.SectionName, StringComparison.OrdinalIgnoreCase)
+                && !string.IsNullOrWhiteSpace((string?)variable.Value))
                 values[name[PipelineOptions.SectionName.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
         }
         if (values.TryGetValue(MailFromVariable, out var from))
@@ -70,7 +72,9 @@ public sealed record PipelineSettings
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
             Options = options,
             UnknownVariables = [.. values.Keys
-                .Where(key => !OptionKeys.Contains(key, StringComparer.OrdinalIgnoreCase) && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
+                .Where(
+                    key => !OptionKeys.Contains(key, StringComparer.OrdinalIgnoreCase)
+                    && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
                 .Select(Variable).Order(StringComparer.Ordinal)],
         };
     }
@@ -90,12 +94,15 @@ public sealed record PipelineSettings
     /// <summary>Keys of all options, those of the limits behind <c>Limits:</c>.</summary>
     private static readonly IReadOnlyList<string> OptionKeys =
     [
-        .. typeof(PipelineOptions).GetProperties().Where(property => property.PropertyType != typeof(ArchiveLimits)).Select(property => property.Name),
-        .. typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite).Select(property => $"{nameof(PipelineOptions.Limits)}:{property.Name}"),
+        .. typeof(PipelineOptions).GetProperties().Where(property => property.PropertyType != typeof(ArchiveLimits)).Select(
+            property => property.Name),
+        .. typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite).Select(
+            property => $"{nameof(PipelineOptions.Limits)}:{property.Name}"),
     ];
 
     private static string Variable(string key) =>
-        key == nameof(PipelineOptions.MailFrom) ? PipelineOptions.SectionName + MailFromVariable : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
+        key == nameof(PipelineOptions.MailFrom) ? PipelineOptions.SectionName + MailFromVariable
+        : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static void Bind(IConfiguration configuration, PipelineOptions options, string key, string value)
     {

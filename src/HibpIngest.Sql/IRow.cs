@@ -13,9 +13,16 @@ internal interface IRow
 
     string Text(int column);
 
-    string? TextOrNull(int column);
+    byte[] Bytes(int column);
+
+    Guid Guid(int column);
 
     DateTimeOffset Time(int column);
 
-    DateTimeOffset? TimeOrNull(int column);
+    /// <summary>A whole number of any type.</summary>
+    long? NumberOrNull(int column);
+
+    string? TextOrNull(int column) => IsNull(column) ? null : Text(column);
+
+    DateTimeOffset? TimeOrNull(int column) => IsNull(column) ? null : Time(column);
 }

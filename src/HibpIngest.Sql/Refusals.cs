@@ -7,29 +7,35 @@ internal static class Refusals
 {
     public static NotPossibleException NoBreach(string name) => new($"there is no breach '{name}'");
 
-    public static NotPossibleException BreachOpen(string name, long load) => new($"load {load} of breach '{name}' is still open: wait for its end, then remove the breach");
+    public static NotPossibleException BreachOpen(string name, long load) =>
+        new($"load {load} of breach '{name}' is still open: wait for its end, then remove the breach");
 
     public static NotPossibleException NoLoad(long load) => new($"there is no load {load}");
 
     public static NotPossibleException LoadDone(long load) => new($"load {load} is done: requeue its slices instead");
 
-    public static NotPossibleException LoadOpen(long load) => new($"load {load} is still open: its rows are needed until it is done or failed");
+    public static NotPossibleException LoadOpen(long load) =>
+        new($"load {load} is still open: its rows are needed until it is done or failed");
 
-    public static NotPossibleException AssignOpen(long load) => new($"load {load} is still open: wait until it is done, failed or held, then assign it");
+    public static NotPossibleException AssignOpen(long load) =>
+        new($"load {load} is still open: wait until it is done, failed or held, then assign it");
 
     public static NotPossibleException AssignShared(long load, long other) =>
-        new($"load {load} shares its mark on the accounts with load {other} (a store of schema 1 had one for all loads of a breach): both stay with their breach; "
-            + "to tell them apart, remove the breach and drop both archives again");
+        new($"load {load} shares its mark on the accounts with load {other} (a store of schema 1 had one for all loads of a breach): "
+            + "both stay with their breach; to tell them apart, remove the breach and drop both archives again");
 
-    public static NotPossibleException Restarted(long load, long restarted) => new($"load {load} was restarted as load {restarted}, which carries on in its place");
+    public static NotPossibleException Restarted(long load, long restarted) =>
+        new($"load {load} was restarted as load {restarted}, which carries on in its place");
 
     public static NotPossibleException Superseded(long load) =>
         new($"load {load} read a version of its blob that has been replaced or deleted: what is there now is a load of its own");
 
-    public static NotPossibleException Removing(long load) => new($"load {load} is being removed; run 'hibp breach remove' again to end that");
+    public static NotPossibleException Removing(long load) =>
+        new($"load {load} is being removed; run 'hibp breach remove' again to end that");
 
     public static NotPossibleException UpgradeOpen(string database, long load) =>
-        new($"load {load} of database {database} is still open, and what it does half-way belongs to the old schema: end it with the version of the program that began it, then upgrade");
+        new($"load {load} of database {database} is still open, and what it does half-way belongs to the old schema: "
+            + "end it with the version of the program that began it, then upgrade");
 
     public static NotPossibleException Purged(long load, string request) =>
         new($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");

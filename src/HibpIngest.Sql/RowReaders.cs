@@ -2,18 +2,9 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Sql;
 
-/// <summary>What the port returns, made from rows whose columns every provider selects in the same order.</summary>
+/// <summary>What the port returns, made from rows.</summary>
 internal static class RowReaders
 {
-    /// <summary>name, metadata, hidden, published_at; its marks come in rows of their own (<see cref="AddBreach"/>).</summary>
-    public static Breach Breach(IRow row) => new()
-    {
-        Name = row.Text(0),
-        Metadata = StoredText.ToMetadata(row.Text(1)),
-        Hidden = row.Boolean(2),
-        PublishedAt = row.TimeOrNull(3),
-    };
-
     /// <summary>
     /// name, metadata, hidden, published_at, mark (null: none), of a row for each mark of a breach, the rows of
     /// a breach together and its marks ascending.
@@ -21,7 +12,15 @@ internal static class RowReaders
     public static void AddBreach(List<Breach> breaches, IRow row)
     {
         if (breaches.Count == 0 || breaches[^1].Name != row.Text(0))
-            breaches.Add(Breach(row));
+        {
+            breaches.Add(new Breach
+            {
+                Name = row.Text(0),
+                Metadata = StoredText.ToMetadata(row.Text(1)),
+                Hidden = row.Boolean(2),
+                PublishedAt = row.TimeOrNull(3),
+            });
+        }
         if (!row.IsNull(4) && !breaches[^1].Marks.Contains(row.Int32(4)))
             breaches[^1] = breaches[^1] with { Marks = [.. breaches[^1].Marks, row.Int32(4)] };
     }
@@ -80,9 +79,10 @@ internal static class RowReaders
     /// matched position, batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at,
     /// upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded,
     /// removing, held_because, attempts, message_sent_at, mails_queued, expiry of the lease where it has run
-    /// out.
+    /// out; counts of slices (pending, queued, done, failed), entities, counts of notifications (waiting, sent,
+    /// failed).
     /// </summary>
-    public static Load Load(IRow row, SliceCounts slices, long entities, NotificationCounts notifications) => new()
+    public static Load Load(IRow row) => new()
     {
         Id = row.Int64(0),
         Breach = row.Text(1),
@@ -105,7 +105,7 @@ internal static class RowReaders
         FinishedAt = row.TimeOrNull(19),
         LeaseExpiresAt = row.TimeOrNull(20),
         PublishedAt = row.TimeOrNull(21),
-        ReplacedBy = row.IsNull(22) ? null : row.Int64(22),
+        ReplacedBy = row.NumberOrNull(22),
         Superseded = row.Boolean(23),
         Removing = row.Boolean(24),
         HeldBecause = row.TextOrNull(25),
@@ -113,9 +113,9 @@ internal static class RowReaders
         MessageSentAt = row.TimeOrNull(27),
         MailsQueued = row.Int32(28),
         LeaseRanOutAt = row.TimeOrNull(29),
-        Slices = slices,
-        Entities = entities,
-        Notifications = notifications,
+        Slices = new SliceCounts(row.Int32(30), row.Int32(31), row.Int32(32), row.Int32(33)),
+        Entities = row.Int64(34),
+        Notifications = new NotificationCounts(row.Int32(35), row.Int32(36), row.Int32(37)),
     };
 
     private static string? DomainOrNull(IRow row, int column) => row.Text(column) is { Length: > 0 } domain ? domain : null;

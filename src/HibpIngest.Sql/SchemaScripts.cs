@@ -1,3 +1,5 @@
+using HibpIngest.Errors;
+
 namespace HibpIngest.Sql;
 
 /// <summary>A provider's numbered scripts (Schema/0001-*.sql, 0002-*, ...), embedded in this assembly.</summary>
@@ -9,15 +11,44 @@ internal static class SchemaScripts
     {
         var assembly = typeof(SchemaScripts).Assembly;
         var folder = $"HibpIngest.Sql.{provider}.Schema.";
-        var names = assembly.GetManifestResourceNames().Where(name => name.StartsWith(folder, StringComparison.Ordinal)).Order(StringComparer.Ordinal).ToList();
+        var names = assembly.GetManifestResourceNames().Where(name => name.StartsWith(folder, StringComparison.Ordinal));
         var scripts = new List<string>();
-        foreach (var name in names)
+        foreach (var name in names.Order(StringComparer.Ordinal))
         {
             if (int.Parse(name.AsSpan(folder.Length, 4)) != scripts.Count + 1)
-                throw new InvalidOperationException($"the schema's scripts are not numbered 1, 2, 3, ...: {name} is number {scripts.Count + 1}");
+            {
+                throw new InvalidOperationException(
+                    $"the schema's scripts are not numbered 1, 2, 3, ...: {name} is number {scripts.Count + 1}");
+            }
             using var reader = new StreamReader(assembly.GetManifestResourceStream(name)!);
             scripts.Add(reader.ReadToEnd());
         }
         return scripts;
+    }
+
+    /// <summary>
+    /// Decides whether a database is upgraded, and from where on: applies the scripts that it lacks, one after
+    /// the other.
+    /// </summary>
+    /// <param name="session">A connection to it, under a lock against other upgrades.</param>
+    /// <param name="scripts">All there are.</param>
+    /// <param name="found">The version it has; 0: it is empty.</param>
+    /// <param name="database">How the operator knows it.</param>
+    /// <param name="other">What to use where it is newer than this program, beside a newer program.</param>
+    /// <param name="apply">Applies a script, and records its version.</param>
+    public static async Task UpgradeAsync(
+        ISqlSession session, IReadOnlyList<string> scripts, int found, string database, string other, Func<string, int, Task> apply)
+    {
+        if (found > scripts.Count)
+        {
+            throw new StoreMismatchException(
+                $"database {database} has schema version {found}, this program knows up to {scripts.Count}: "
+                + $"use the newer program, or another {other}");
+        }
+        const string OpenLoad = "SELECT MIN(id) FROM dbo.loads WHERE state NOT IN ('done', 'failed', 'held')";
+        if (found > 0 && found < scripts.Count && await session.NumberAsync(OpenLoad) is { } open)
+            throw Refusals.UpgradeOpen(database, open);
+        for (var version = found + 1; version <= scripts.Count; version++)
+            await apply(scripts[version - 1], version);
     }
 }

@@ -15,7 +15,6 @@ internal static class StoredText
 
     public static string ToText(BreachMetadata metadata) => Encoding.UTF8.GetString(metadata.ToJson());
 
-    /// <summary>A state's name in lower case.</summary>
     public static string ToText(LoadState state) => state.ToString().ToLowerInvariant();
 
     public static LoadSettings ToSettings(string json) => JsonSerializer.Deserialize<LoadSettings>(json, Options)!;
@@ -31,7 +30,6 @@ internal static class StoredText
     /// <summary>What names of breaches are equal by.</summary>
     public static string Fold(string name) => name.ToUpperInvariant();
 
-    /// <summary>An error as one line.</summary>
     public static string OneLine(string error) => error.ReplaceLineEndings(" ");
 
     /// <summary>A metadata document on top of what is known.</summary>
@@ -71,7 +69,8 @@ internal static class StoredText
         for (; first <= last; first += sliceRows)
         {
             var end = Math.Min(first + sliceRows - 1, last);
-            slices.Add(new Slice { Load = load, Number = ++after, First = first, Last = end, Count = (int)(end - first + 1), State = SliceState.Pending });
+            var count = (int)(end - first + 1);
+            slices.Add(new Slice { Load = load, Number = ++after, First = first, Last = end, Count = count, State = SliceState.Pending });
         }
         return slices;
     }

@@ -15,7 +15,7 @@ internal static class BenchmarkLoad
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
         var blob = new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\"");
-        return await database.StartLoadAsync(new NewLoad(id, "Bench", blob, IngestBreach.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
+        return await database.StartLoadAsync(new NewLoad(id, "Bench", blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
     }
 
     /// <summary>Takes a load and opens its copy.</summary>

@@ -19,7 +19,7 @@ internal sealed class ExtractBenchmark(string zip)
         Breach = "Bench",
         Blob = new BlobVersion("Bench.zip", "\"1\""),
         State = LoadState.Ingesting,
-        Settings = IngestBreach.NewSettings(options),
+        Settings = LoadStart.NewSettings(options),
         Checkpoint = new LoadCheckpoint(),
         StartedAt = DateTimeOffset.UnixEpoch,
     };

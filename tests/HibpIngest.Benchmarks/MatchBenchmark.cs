@@ -82,7 +82,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     /// <summary>A load of that many rows, upserted as far as the database knows, and in state matching.</summary>
     private async Task<long> CopyAsync()
     {
-        var settings = IngestBreach.NewSettings(new PipelineOptions());
+        var settings = LoadStart.NewSettings(new PipelineOptions());
         var load = await BenchmarkLoad.StartAsync(database);
         await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
         var accounts = new SampleAccounts(1);

@@ -3,6 +3,7 @@ using System.Globalization;
 using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
@@ -59,15 +60,15 @@ internal static class MemoryBenchmark
             Queues = account.Queues,
             Sender = NotificationSenders.Create("pickup:" + Path.GetDirectoryName(file) + "/mail"),
             Options = new PipelineOptions(),
-            Passwords = new ArchivePasswords(database, null),
+            Passwords = new ArchivePasswords(database, database, null),
             Logs = NullLoggerFactory.Instance,
         };
         long rows;
         if (stage == "ingest")
         {
-            await new StoreSetup(context).EnsureAsync(CancellationToken.None);
+            await context.NewStoreSetup().EnsureAsync(CancellationToken.None);
             var blob = await account.Blobs.FindAsync("Bench.zip", CancellationToken.None) ?? throw new InvalidOperationException("no blob");
-            await new IngestBreach(context).RunAsync(new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag }, CancellationToken.None);
+            await context.NewDispatcher().IngestBlobAsync(blob.Version.Name, CancellationToken.None);
             var load = await database.GetLoadAsync(1, CancellationToken.None);
             rows = load!.IngestComplete ? load.Accounts : throw new InvalidOperationException(load.Error);
         }
@@ -75,9 +76,9 @@ internal static class MemoryBenchmark
         {
             // As many slices at once as the host takes messages.
             var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
-            var upsert = new UpsertSlice(context);
+            var upsert = context.NewUpsertSlice();
             await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
-                await upsert.RunAsync(new SliceMessage { Load = 1, Slice = slice.Number }, token));
+                await upsert.RunAsync(1, slice.Number, token));
             rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
         }
         var peak = File.ReadLines("/proc/self/status").First(line => line.StartsWith("VmHWM", StringComparison.Ordinal)).Split(' ', StringSplitOptions.RemoveEmptyEntries)[1];

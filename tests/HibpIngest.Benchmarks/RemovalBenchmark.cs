@@ -4,6 +4,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -36,16 +37,16 @@ internal static class RemovalBenchmark
                 Queues = account.Queues,
                 Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
                 Options = options,
-                Passwords = new ArchivePasswords(database, null),
+                Passwords = new ArchivePasswords(database, database, null),
                 Logs = NullLoggerFactory.Instance,
             };
             var load = await UpsertAsync(context, batches);
             await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
             if (purged)
-                await new Operations(context).PurgeAsync(load.Id, null, CancellationToken.None);
+                await context.NewLoadOperations().PurgeAsync(load.Id, null, CancellationToken.None);
 
             var began = Stopwatch.GetTimestamp();
-            var removed = await new Operations(context).RemoveBreachAsync(load.Breach, null, CancellationToken.None);
+            var removed = await context.NewRemoveBreach().RunAsync(load.Breach, null, CancellationToken.None);
             var took = Stopwatch.GetElapsedTime(began);
             var how = purged ? "by walking the table" : "by their rows";
             var rate = removed.Entities / took.TotalSeconds;
@@ -61,9 +62,9 @@ internal static class RemovalBenchmark
             foreach (var batch in batches)
                 await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         }
-        var stage = new UpsertSlice(context);
+        var stage = context.NewUpsertSlice();
         foreach (var slice in await context.Database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
-            await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+            await stage.RunAsync(slice.Load, slice.Number);
         var another = (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))!.Mark + 1;
         foreach (var batch in batches)
         {

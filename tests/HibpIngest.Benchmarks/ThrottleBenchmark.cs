@@ -6,6 +6,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -71,14 +72,14 @@ internal sealed class ThrottleBenchmark(string folder)
         {
             using var account = StorageAccount.Open(Connection(server.Endpoint), NullLoggerFactory.Instance);
             await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-            var stage = new UpsertSlice(Context(account, database, options));
+            var stage = Context(account, database, options).NewUpsertSlice();
             await Task.WhenAll(Enumerable.Range(0, inFlight / processes).Select(_ => Task.Run(async () =>
             {
                 while (queue.TryDequeue(out var slice))
                 {
                     try
                     {
-                        await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+                        await stage.RunAsync(slice.Load, slice.Number);
                     }
                     catch (StoreUnavailableException)
                     {
@@ -115,7 +116,7 @@ internal sealed class ThrottleBenchmark(string folder)
         Queues = account.Queues,
         Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
         Options = options,
-        Passwords = new ArchivePasswords(database, null),
+        Passwords = new ArchivePasswords(database, database, null),
         Logs = NullLoggerFactory.Instance,
     };
 

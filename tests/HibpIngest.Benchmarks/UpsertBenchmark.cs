@@ -8,6 +8,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -70,7 +71,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private async Task CopyAsync(IReadOnlyList<AccountBatch> batches)
     {
         await _database.UpgradeAsync(CancellationToken.None);
-        var settings = IngestBreach.NewSettings(_options);
+        var settings = LoadStart.NewSettings(_options);
         var load = await BenchmarkLoad.StartAsync(_database, _options);
         await using var copy = await BenchmarkLoad.OpenCopyAsync(_database, load);
         foreach (var batch in batches)
@@ -103,9 +104,9 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 
     private async Task RunSlicesAsync(PipelineContext context, int first)
     {
-        var stage = new UpsertSlice(context);
+        var stage = context.NewUpsertSlice();
         foreach (var slice in _slices.Skip(first).Take(SlicesEachTime))
-            await stage.RunAsync(new SliceMessage { Load = slice.Load, Slice = slice.Number }, CancellationToken.None);
+            await stage.RunAsync(slice.Load, slice.Number);
     }
 
     private async Task<(double, TimeSpan)> SendBareAsync()
@@ -149,7 +150,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             Queues = account.Queues,
             Sender = NotificationSenders.Create($"pickup:{_folder}/mail"),
             Options = _options,
-            Passwords = new ArchivePasswords(_database, null),
+            Passwords = new ArchivePasswords(_database, _database, null),
             Logs = NullLoggerFactory.Instance,
         };
     }

@@ -81,7 +81,8 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         return Take(range, range.Content.GetAwaiter().GetResult(), buffer);
     }
 
-    public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) => ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
+    public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
+        ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
 
     public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
@@ -234,7 +235,8 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         TaskContinuationOptions.ExecuteSynchronously,
         TaskScheduler.Default);
 
-    private Task<byte[]> FetchAsync(long offset, int count, CancellationToken cancellationToken) => BreachBlobs.Call($"reading of blob '{version.Name}'", async () =>
+    private Task<byte[]> FetchAsync(long offset, int count, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"reading of blob '{version.Name}'", async () =>
     {
         var options = new BlobDownloadOptions
         {

@@ -29,7 +29,8 @@ internal static class BlockUpload
 
     private const int HashBytes = 14;
 
-    public static async Task<ETag> RunAsync(BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
+    public static async Task<ETag> RunAsync(
+        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
 
@@ -44,7 +45,8 @@ internal static class BlockUpload
             while (true)
             {
                 var buffer = ArrayPool<byte>.Shared.Rent(blockBytes);
-                var length = await content.ReadAtLeastAsync(buffer.AsMemory(0, blockBytes), blockBytes, throwOnEndOfStream: false, cancellationToken);
+                var length = await content.ReadAtLeastAsync(
+                    buffer.AsMemory(0, blockBytes), blockBytes, throwOnEndOfStream: false, cancellationToken);
                 if (length == 0)
                 {
                     ArrayPool<byte>.Shared.Return(buffer);
@@ -80,7 +82,8 @@ internal static class BlockUpload
             throw;
         }
 
-        BlobContentInfo info = await Call(async () => await blob.CommitBlockListAsync(ids, cancellationToken: cancellationToken), cancellationToken);
+        BlobContentInfo info = await Call(
+            async () => await blob.CommitBlockListAsync(ids, cancellationToken: cancellationToken), cancellationToken);
         return info.ETag;
 
         async Task StageAsync(string id, byte[] buffer, int length)

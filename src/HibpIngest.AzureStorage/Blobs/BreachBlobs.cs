@@ -20,17 +20,21 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 
     public async IAsyncEnumerable<BreachBlob> ListZipsAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(cancellationToken);
+        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(
+            cancellationToken);
         while (await Call("listing of breaches", async () => await blobs.MoveNextAsync(), cancellationToken))
         {
             var blob = blobs.Current;
             if (blob.Name.EndsWith(".zip", StringComparison.OrdinalIgnoreCase))
-                yield return new BreachBlob(Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0, blob.Properties.LastModified ?? default);
+                yield return new BreachBlob(
+                    Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
+                    blob.Properties.LastModified ?? default);
         }
     }
 
     // Without the name: this comes before it is known to be one that may be logged.
-    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => Call<BreachBlob?>("look-up of a breach's blob", async () =>
+    public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
+        Call<BreachBlob?>("look-up of a breach's blob", async () =>
     {
         try
         {
@@ -43,12 +47,14 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         }
     }, cancellationToken);
 
-    public Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken) => Call<Stream>($"opening of blob '{version.Name}'", async () =>
+    public Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken) =>
+        Call<Stream>($"opening of blob '{version.Name}'", async () =>
     {
         var blob = container.GetBlobClient(version.Name);
         try
         {
-            BlobProperties properties = await blob.GetPropertiesAsync(new BlobRequestConditions { IfMatch = new ETag(version.ETag) }, cancellationToken);
+            BlobProperties properties = await blob.GetPropertiesAsync(
+                new BlobRequestConditions { IfMatch = new ETag(version.ETag) }, cancellationToken);
             return new BlobVersionStream(blob, version, properties.ContentLength);
         }
         catch (RequestFailedException e) when (e.Status == 412 || IsMissingBlob(e))
@@ -57,13 +63,16 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         }
     }, cancellationToken);
 
-    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) => Call<byte[]?>($"reading of blob '{name}'", async () =>
+    public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) =>
+        Call<byte[]?>($"reading of blob '{name}'", async () =>
     {
         try
         {
-            using BlobDownloadStreamingResult download = await container.GetBlobClient(name).DownloadStreamingAsync(null, cancellationToken);
+            using BlobDownloadStreamingResult download = await container.GetBlobClient(name).DownloadStreamingAsync(
+                null, cancellationToken);
             if (download.Details.ContentLength > maxBytes)
-                throw new BadInputException($"blob '{name}' has {download.Details.ContentLength} bytes, and at most {maxBytes} were expected");
+                throw new BadInputException(
+                    $"blob '{name}' has {download.Details.ContentLength} bytes, and at most {maxBytes} were expected");
             var content = new byte[download.Details.ContentLength];
             await download.Content.ReadExactlyAsync(content, cancellationToken);
             return content;
@@ -74,13 +83,15 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         }
     }, cancellationToken);
 
-    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => Call($"writing of blob '{name}'", async () =>
+    public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) =>
+        Call($"writing of blob '{name}'", async () =>
     {
         await container.GetBlobClient(name).UploadAsync(new BinaryData(content), overwrite: true, cancellationToken);
         return true;
     }, cancellationToken);
 
-    public async Task<BlobVersion> UploadAsync(string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
+    public async Task<BlobVersion> UploadAsync(
+        string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
         Version(name, await BlockUpload.RunAsync(container.GetBlockBlobClient(name), content, progress, cancellationToken));
 
     /// <summary>The listing gives ETags without quotes, everything else with them; one version has one name here.</summary>

@@ -27,18 +27,22 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         return Call("sending", async () => await queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
     }
 
-    public Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken) => Call<IReadOnlyList<QueuedMessage>>("receiving", async () =>
+    public Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken) =>
+        Call<IReadOnlyList<QueuedMessage>>("receiving", async () =>
     {
         QueueMessage[] messages = await queue.ReceiveMessagesAsync(Clamp(most), visibility, cancellationToken);
-        return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
+        return Array.ConvertAll(
+            messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
     }, cancellationToken);
 
-    public Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken) => Call<QueuedMessage?>("extending", async () =>
+    public Task<QueuedMessage?> ExtendAsync(QueuedMessage message, TimeSpan visibility, CancellationToken cancellationToken) =>
+        Call<QueuedMessage?>("extending", async () =>
     {
         try
         {
             // Without a body the service keeps the one it has.
-            UpdateReceipt receipt = await queue.UpdateMessageAsync(message.Id, message.Receipt, (string?)null, visibility, cancellationToken);
+            UpdateReceipt receipt = await queue.UpdateMessageAsync(
+                message.Id, message.Receipt, (string?)null, visibility, cancellationToken);
             return message with { Receipt = receipt.PopReceipt };
         }
         catch (RequestFailedException e) when (IsLost(e))
@@ -74,7 +78,8 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         return new QueueDepth(properties.ApproximateMessagesCount, oldest);
     }, cancellationToken);
 
-    public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) => Call<IReadOnlyList<QueuedMessage>>("peeking", async () =>
+    public Task<IReadOnlyList<QueuedMessage>> PeekAsync(int most, CancellationToken cancellationToken) =>
+        Call<IReadOnlyList<QueuedMessage>>("peeking", async () =>
     {
         PeekedMessage[] messages = await queue.PeekMessagesAsync(Clamp(most), cancellationToken);
         return Array.ConvertAll(messages, message => new QueuedMessage(message.MessageId, "", Decode(message.Body), message.DequeueCount));
@@ -108,7 +113,8 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         return Encoding.UTF8.GetString(text);
     }
 
-    private static bool IsLost(RequestFailedException e) => (e.Status, e.ErrorCode) is (404, "MessageNotFound") or (400, "PopReceiptMismatch" or "InvalidQueryParameterValue");
+    private static bool IsLost(RequestFailedException e) =>
+        (e.Status, e.ErrorCode) is (404, "MessageNotFound") or (400, "PopReceiptMismatch" or "InvalidQueryParameterValue");
 
     private Task Call(string what, Func<Task> call, CancellationToken cancellationToken) => Call<object?>(what, async () =>
     {

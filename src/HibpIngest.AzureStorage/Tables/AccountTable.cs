@@ -8,7 +8,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>The accounts in Table Storage.</summary>
-internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger) : IAccountTable
+internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger)
+    : IAccountTable
 {
     /// <summary>
     /// 15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities),
@@ -21,7 +22,8 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
     public async Task UpsertAsync(
-        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
+        CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(aliases.Length, IAccountTable.MaxTransactionEntities);
@@ -34,7 +36,8 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
             var alias = Encoding.ASCII.GetString(bytes.Span[aliases.Span[0]]);
             var (partition, row) = (Encoding.ASCII.GetString(domain.Span), RowKey(alias, (mark - 1) / IAccountTable.MarksPerRow));
             await throttle.SendAsync(domain, 1, inFlight, () =>
-                tables.MergeAsync(table, partition, row, writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account", cancellationToken));
+                tables.MergeAsync(
+                    table, partition, row, writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account", cancellationToken));
             return;
         }
 
@@ -65,7 +68,8 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         return marks;
     }
 
-    public async IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
+    public async IAsyncEnumerable<string> ListAliasesAsync(
+        string domain, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         if (marks.Count == 0)
             yield break;
@@ -76,11 +80,13 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         if (filtered)
             filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
         string? last = null;
-        await foreach (var entity in tables.QueryAsync(table, filter, $"RowKey,{string.Join(',', wanted)}", "listing of a domain's accounts", cancellationToken))
+        await foreach (var entity in tables.QueryAsync(
+            table, filter, $"RowKey,{string.Join(',', wanted)}", "listing of a domain's accounts", cancellationToken))
         {
             // The rows of an account lie side by side: '!' sorts below every character of an alias.
             var alias = Alias(entity.GetProperty("RowKey").GetString()!);
-            if (alias == last || !filtered && !Array.Exists(wanted, property => entity.TryGetProperty(property, out var value) && value.ValueKind == JsonValueKind.True))
+            if (alias == last || !filtered && !Array.Exists(
+                wanted, property => entity.TryGetProperty(property, out var value) && value.ValueKind == JsonValueKind.True))
                 continue;
             yield return last = alias;
         }
@@ -100,5 +106,6 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
 
     /// <summary>17 of "b17"; 0 of any other name.</summary>
     private static int MarkOf(string property) =>
-        property.Length > 1 && property[0] == 'b' && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;
+        property.Length > 1 && property[0] == 'b'
+        && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;
 }

@@ -23,7 +23,8 @@ internal static class ODataError
             {
                 if (!document.RootElement.TryGetProperty("odata.error", out var error) || error.ValueKind != JsonValueKind.Object)
                     return ("", null);
-                var code = error.TryGetProperty("code", out var codeElement) && codeElement.ValueKind == JsonValueKind.String ? SafeCode(codeElement.GetString()!) : "";
+                var code = error.TryGetProperty("code", out var codeElement) && codeElement.ValueKind == JsonValueKind.String
+                    ? SafeCode(codeElement.GetString()!) : "";
                 int? index = null;
                 if (error.TryGetProperty("message", out var message) && message.ValueKind == JsonValueKind.Object
                     && message.TryGetProperty("value", out var value) && value.ValueKind == JsonValueKind.String)

@@ -26,7 +26,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
 
     public async Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken)
     {
-        if (await tables.GetAsync(table, StorePartition, IdentityRow, "reading of the store's identity", cancellationToken) is not { } entity)
+        if (await tables.GetAsync(
+            table, StorePartition, IdentityRow, "reading of the store's identity", cancellationToken) is not { } entity)
             return null;
         if (entity.TryGetProperty("Id", out var id) && id.ValueKind == JsonValueKind.String && Guid.TryParse(id.GetString(), out var guid)
             && entity.TryGetProperty("PartitionSpread", out var spread) && spread.TryGetInt32(out var partitionSpread)
@@ -44,7 +45,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
             writer.WriteNumber("PartitionSpread", identity.PartitionSpread);
             writer.WriteNumber("StorageAccounts", identity.StorageAccounts);
         }, "recording of the store's identity", cancellationToken);
-        return await GetIdentityAsync(cancellationToken) ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table}");
+        return await GetIdentityAsync(cancellationToken)
+            ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table}");
     }
 
     public async Task<long> DrawLoadAsync(CancellationToken cancellationToken) =>
@@ -59,7 +61,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         return (new StoreIds(ids.LoadsConfirmed, ids.MarksConfirmed), ids.MovingOn);
     }
 
-    public Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken) => ChangeIdsAsync(ids => ids with { MovingOn = movingOn }, cancellationToken);
+    public Task SetMovingOnAsync(bool movingOn, CancellationToken cancellationToken) =>
+        ChangeIdsAsync(ids => ids with { MovingOn = movingOn }, cancellationToken);
 
     public Task ConfirmAsync(StoreIds ids, CancellationToken cancellationToken)
     {
@@ -104,17 +107,26 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
             && entity.TryGetProperty(nameof(Ids.MarksDrawn), out var marks) && marks.TryGetInt32(out var marksDrawn)
             && entity.TryGetProperty(nameof(Ids.LoadsConfirmed), out loads) && loads.TryGetInt32(out var loadsConfirmed)
             && entity.TryGetProperty(nameof(Ids.MarksConfirmed), out marks) && marks.TryGetInt32(out var marksConfirmed))
-            return (new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed) { MovingOn = entity.TryGetProperty(nameof(Ids.MovingOn), out _) }, entity.GetProperty("odata.etag").GetString()!);
+        {
+            var ids = new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed)
+            {
+                MovingOn = entity.TryGetProperty(nameof(Ids.MovingOn), out _),
+            };
+            return (ids, entity.GetProperty("odata.etag").GetString()!);
+        }
         throw new StoreMismatchException($"the store's ids in table {table} can't be read: the table was written by something else");
     }
 
     public Task MarkOpenAsync(long load, CancellationToken cancellationToken) =>
-        tables.PutAsync(table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), static _ => { }, "marking of a load as open", cancellationToken);
+        tables.PutAsync(
+            table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), static _ => { }, "marking of a load as open",
+            cancellationToken);
 
     public async Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken)
     {
         var open = new List<(long, string)>();
-        await foreach (var entity in tables.QueryAsync(table, $"PartitionKey eq '{OpenPartition}'", null, "listing of open loads", cancellationToken))
+        await foreach (
+            var entity in tables.QueryAsync(table, $"PartitionKey eq '{OpenPartition}'", null, "listing of open loads", cancellationToken))
         {
             if (long.TryParse(entity.GetProperty("RowKey").GetString(), NumberStyles.None, CultureInfo.InvariantCulture, out var load))
                 open.Add((load, entity.GetProperty("odata.etag").GetString()!));
@@ -125,7 +137,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     }
 
     public Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken) =>
-        tables.DeleteAsync(table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), version, "clearing of a load's mark", cancellationToken);
+        tables.DeleteAsync(
+            table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), version, "clearing of a load's mark", cancellationToken);
 
     public async Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindReceiptAsync(blob, cancellationToken) is { } receipt && !receipt.TryGetProperty(SentAt, out _);
@@ -135,9 +148,11 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         const string Operation = "noting of a blob's message";
         if (await FindReceiptAsync(blob, cancellationToken) is not { } receipt)
             return await tables.InsertAsync(table, ReceiptPartition, ReceiptKey(blob), Write, Operation, cancellationToken);
-        if (!receipt.TryGetProperty(SentAt, out var sent) || !DateTimeOffset.TryParse(sent.GetString(), CultureInfo.InvariantCulture, out var sentAt) || now - sentAt < shortWhile)
+        if (!receipt.TryGetProperty(SentAt, out var sent)
+            || !DateTimeOffset.TryParse(sent.GetString(), CultureInfo.InvariantCulture, out var sentAt) || now - sentAt < shortWhile)
             return false;
-        return await tables.ReplaceAsync(table, ReceiptPartition, ReceiptKey(blob), receipt.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
+        return await tables.ReplaceAsync(
+            table, ReceiptPartition, ReceiptKey(blob), receipt.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
 
         // Text that no service takes for a time: those come back in forms of their own.
         void Write(Utf8JsonWriter writer) => writer.WriteString(SentAt, now.ToString("u", CultureInfo.InvariantCulture));
@@ -147,7 +162,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         tables.PutAsync(table, ReceiptPartition, ReceiptKey(blob), static _ => { }, "recording of a blob's receipt", cancellationToken);
 
     public Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) => tables.PutAsync(
-        table, ReceiptPartition, ReceiptKey(blob), static writer => writer.WriteBoolean(Removed, true), "recording of a load's removal", cancellationToken);
+        table, ReceiptPartition, ReceiptKey(blob), static writer => writer.WriteBoolean(Removed, true), "recording of a load's removal",
+        cancellationToken);
 
     public async Task<bool> WasRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindReceiptAsync(blob, cancellationToken) is { } receipt && receipt.TryGetProperty(Removed, out _);
@@ -156,7 +172,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
         tables.GetAsync(table, ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken);
 
     /// <summary>A blob's name may hold what a key may not, and be longer.</summary>
-    private static string ReceiptKey(BlobVersion blob) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}")));
+    private static string ReceiptKey(BlobVersion blob) =>
+        Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}")));
 
     private sealed record Ids(int LoadsDrawn, int MarksDrawn, int LoadsConfirmed, int MarksConfirmed)
     {

@@ -39,7 +39,8 @@ internal sealed class TableAnswer(HttpMessage message) : IDisposable
         }
     }
 
-    public static HibpException Malformed(string operation) => new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is something between?)");
+    public static HibpException Malformed(string operation) =>
+        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is something between?)");
 
     public void Dispose() => message.Dispose();
 }

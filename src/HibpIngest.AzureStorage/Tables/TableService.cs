@@ -57,16 +57,19 @@ internal sealed partial class TableService
     {
         var operation = $"creation of table {table}";
         using var body = JsonBody(writer => writer.WriteString("TableName", table));
-        using var answer = await SendAsync(RequestMethod.Post, Address("Tables", null), body, null, NoMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Post, Address("Tables", null), body, null, NoMetadata, operation, cancellationToken);
         if (answer.Status == (int)HttpStatusCode.Conflict && answer.Code == "TableAlreadyExists")
             return;
         answer.ThrowUnlessSuccess(operation);
     }
 
     /// <summary>One entity with its ETag in <c>odata.etag</c>; null where there is none.</summary>
-    public async Task<JsonElement?> GetAsync(string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
+    public async Task<JsonElement?> GetAsync(
+        string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
     {
-        using var answer = await SendAsync(RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, MinimalMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, MinimalMetadata, operation, cancellationToken);
         if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
             return null;
         answer.ThrowUnlessSuccess(operation);
@@ -74,7 +77,9 @@ internal sealed partial class TableService
     }
 
     /// <summary>Inserts an entity; false when there is one of that key.</summary>
-    public async Task<bool> InsertAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    public async Task<bool> InsertAsync(
+        string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken)
     {
         using var body = JsonBody(writer =>
         {
@@ -90,10 +95,13 @@ internal sealed partial class TableService
     }
 
     /// <summary>Writes an entity whole, whatever is there.</summary>
-    public async Task PutAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    public async Task PutAsync(
+        string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
-        using var answer = await SendAsync(RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
         answer.ThrowUnlessSuccess(operation);
     }
 
@@ -101,11 +109,14 @@ internal sealed partial class TableService
     /// Adds properties to an entity, which is made where there is none (InsertOrMerge). Not null: the service
     /// asks to slow down; to be called again then.
     /// </summary>
-    public async Task<WriteRefusal?> MergeAsync(string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    public async Task<WriteRefusal?> MergeAsync(
+        string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
         using var answer = await SendAsync(
-            RequestMethod.Patch, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken, ThrottleClassifier.Instance);
+            RequestMethod.Patch, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken,
+            ThrottleClassifier.Instance);
         if (answer.Status is < 200 or >= 300 && ThrottleClassifier.IsThrottled(answer.Status, answer.Code))
             return Refusal(operation, answer.Status, answer.Code, RetryAfter(answer.Header("Retry-After")));
         answer.ThrowUnlessSuccess(operation);
@@ -114,17 +125,22 @@ internal sealed partial class TableService
     }
 
     /// <summary>Replaces an entity; false when it is gone or of another version by now.</summary>
-    public async Task<bool> ReplaceAsync(string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation, CancellationToken cancellationToken)
+    public async Task<bool> ReplaceAsync(
+        string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
-        using var answer = await SendAsync(RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, etag, NoMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, etag, NoMetadata, operation, cancellationToken);
         return Kept(answer, operation);
     }
 
     /// <summary>Deletes an entity; false when it is gone or of another version by now.</summary>
-    public async Task<bool> DeleteAsync(string table, string partitionKey, string rowKey, string etag, string operation, CancellationToken cancellationToken)
+    public async Task<bool> DeleteAsync(
+        string table, string partitionKey, string rowKey, string etag, string operation, CancellationToken cancellationToken)
     {
-        using var answer = await SendAsync(RequestMethod.Delete, EntityAddress(table, partitionKey, rowKey), null, etag, NoMetadata, operation, cancellationToken);
+        using var answer = await SendAsync(
+            RequestMethod.Delete, EntityAddress(table, partitionKey, rowKey), null, etag, NoMetadata, operation, cancellationToken);
         return Kept(answer, operation);
     }
 
@@ -132,21 +148,24 @@ internal sealed partial class TableService
     /// The entities that a filter finds, page by page in key order. A page may be empty and still not be the
     /// last.
     /// </summary>
-    public async IAsyncEnumerable<JsonElement> QueryAsync(string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
+    public async IAsyncEnumerable<JsonElement> QueryAsync(
+        string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var query = $"$filter={Uri.EscapeDataString(filter)}{(select is null ? "" : $"&$select={Uri.EscapeDataString(select)}")}";
         string? next = "";
         while (next is not null)
         {
             JsonElement page;
-            using (var answer = await SendAsync(RequestMethod.Get, Address($"{table}()", query + next), null, null, MinimalMetadata, operation, cancellationToken))
+            using (var answer = await SendAsync(
+                RequestMethod.Get, Address($"{table}()", query + next), null, null, MinimalMetadata, operation, cancellationToken))
             {
                 answer.ThrowUnlessSuccess(operation);
                 page = answer.Json(operation);
                 next = Continuation(answer);
             }
 
-            if (page.ValueKind != JsonValueKind.Object || !page.TryGetProperty("value", out var entities) || entities.ValueKind != JsonValueKind.Array)
+            if (page.ValueKind != JsonValueKind.Object || !page.TryGetProperty("value", out var entities)
+                || entities.ValueKind != JsonValueKind.Array)
                 throw TableAnswer.Malformed(operation);
             foreach (var entity in entities.EnumerateArray())
                 yield return entity;
@@ -182,17 +201,20 @@ internal sealed partial class TableService
     private WriteRefusal Refusal(string operation, int status, string? code, TimeSpan? retryAfter) =>
         new(Throttled(operation, status, code), Pause(retryAfter));
 
-    private static StoreThrottledException Throttled(string operation, int status, string? code) => new(StorageErrors.FromStatus(operation, status, code).Message);
+    private static StoreThrottledException Throttled(string operation, int status, string? code) =>
+        new(StorageErrors.FromStatus(operation, status, code).Message);
 
     /// <summary>Doubtful where it is long: a partition is busy for seconds.</summary>
-    private TimeSpan Pause(TimeSpan? retryAfter) => retryAfter is not { } told ? TimeSpan.Zero : told < _options.MaxRetryDelay ? told : _options.MaxRetryDelay;
+    private TimeSpan Pause(TimeSpan? retryAfter) =>
+        retryAfter is not { } told ? TimeSpan.Zero : told < _options.MaxRetryDelay ? told : _options.MaxRetryDelay;
 
     /// <summary>Percent-encoded, and with quotes doubled: a key within an address.</summary>
     private static string Key(string key) => Uri.EscapeDataString(key.Replace("'", "''", StringComparison.Ordinal));
 
     private static bool Kept(TableAnswer answer, string operation)
     {
-        if (answer.Status is (int)HttpStatusCode.PreconditionFailed || (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound"))
+        if (answer.Status is (int)HttpStatusCode.PreconditionFailed
+            || (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound"))
             return false;
         answer.ThrowUnlessSuccess(operation);
         return true;
@@ -204,7 +226,8 @@ internal sealed partial class TableService
         var row = answer.Header("x-ms-continuation-NextRowKey");
         if (string.IsNullOrEmpty(partition))
             return null;
-        return $"&NextPartitionKey={Uri.EscapeDataString(partition)}{(string.IsNullOrEmpty(row) ? "" : $"&NextRowKey={Uri.EscapeDataString(row)}")}";
+        return $"&NextPartitionKey={Uri.EscapeDataString(partition)}"
+            + (string.IsNullOrEmpty(row) ? "" : $"&NextRowKey={Uri.EscapeDataString(row)}");
     }
 
     private static PooledBytes JsonBody(Action<Utf8JsonWriter> properties)
@@ -218,7 +241,8 @@ internal sealed partial class TableService
         return body;
     }
 
-    private Uri EntityAddress(string table, string partitionKey, string rowKey) => Address($"{table}(PartitionKey='{Key(partitionKey)}',RowKey='{Key(rowKey)}')", null);
+    private Uri EntityAddress(string table, string partitionKey, string rowKey) =>
+        Address($"{table}(PartitionKey='{Key(partitionKey)}',RowKey='{Key(rowKey)}')", null);
 
     private Uri Address(string path, string? query)
     {
@@ -239,7 +263,9 @@ internal sealed partial class TableService
         return message;
     }
 
-    private async Task<TableAnswer> SendAsync(RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation, CancellationToken cancellationToken,
+    private async Task<TableAnswer> SendAsync(
+        RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation,
+        CancellationToken cancellationToken,
         ResponseClassifier? classifier = null)
     {
         var message = CreateMessage(method, address, accept);
@@ -272,7 +298,8 @@ internal sealed partial class TableService
         }
     }
 
-    private async Task<(HibpException? Failure, bool Retriable, TimeSpan? RetryAfter)> TrySubmitAsync(TableTransaction transaction, CancellationToken cancellationToken)
+    private async Task<(HibpException? Failure, bool Retriable, TimeSpan? RetryAfter)> TrySubmitAsync(
+        TableTransaction transaction, CancellationToken cancellationToken)
     {
         var operation = transaction.Operation;
         using var message = CreateMessage(RequestMethod.Post, _batch, NoMetadata);
@@ -344,7 +371,9 @@ internal sealed partial class TableService
             var described = transaction.Describe(outcome.FailedIndex);
             if (ThrottleClassifier.IsThrottled(outcome.FailedStatus, outcome.Code))
                 return (Throttled(described, outcome.FailedStatus, outcome.Code), true, RetryAfter(message.Response));
-            return (StorageErrors.FromStatus(described, outcome.FailedStatus, outcome.Code), outcome.FailedStatus is 500 or 502, RetryAfter(message.Response));
+            return (
+                StorageErrors.FromStatus(described, outcome.FailedStatus, outcome.Code), outcome.FailedStatus is 500 or 502,
+                RetryAfter(message.Response));
         }
         finally
         {
@@ -352,9 +381,11 @@ internal sealed partial class TableService
         }
     }
 
-    private static TimeSpan? RetryAfter(Azure.Response response) => response.Headers.TryGetValue("Retry-After", out var text) ? RetryAfter(text) : null;
+    private static TimeSpan? RetryAfter(Azure.Response response) =>
+        response.Headers.TryGetValue("Retry-After", out var text) ? RetryAfter(text) : null;
 
-    private static TimeSpan? RetryAfter(string text) => int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
+    private static TimeSpan? RetryAfter(string text) =>
+        int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
 
     /// <summary>Doubling, with jitter so that workers which were refused together don't come back together.</summary>
     private TimeSpan Delay(int attempt, TimeSpan? retryAfter)

@@ -21,15 +21,18 @@ internal sealed partial class TableTransaction : IDisposable
     /// </summary>
     private static ReadOnlySpan<byte> Head => "--batch_h\r\nContent-Type: multipart/mixed; boundary=cs_h\r\n\r\n"u8;
 
-    private static ReadOnlySpan<byte> PartHead => "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;
+    private static ReadOnlySpan<byte> PartHead =>
+        "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;
 
     /// <summary>Without Accept, the service would say in XML what is wrong.</summary>
-    private static ReadOnlySpan<byte> PartTail => "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nContent-Type: application/json\r\nDataServiceVersion: 3.0\r\n\r\n"u8;
+    private static ReadOnlySpan<byte> PartTail =>
+        "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nContent-Type: application/json\r\nDataServiceVersion: 3.0\r\n\r\n"u8;
 
     private static ReadOnlySpan<byte> Tail => "--cs_h--\r\n--batch_h--\r\n"u8;
 
     /// <summary>Characters of an address that stand for themselves within a key.</summary>
-    private static readonly SearchValues<byte> Plain = SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"u8);
+    private static readonly SearchValues<byte> Plain = SearchValues.Create(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"u8);
 
     private readonly PooledBytes _bytes = new(32 * 1024);
 
@@ -47,7 +50,8 @@ internal sealed partial class TableTransaction : IDisposable
 
     /// <summary>Writes the transaction that marks accounts of a domain.</summary>
     /// <param name="tableAddress">The table's address.</param>
-    public static TableTransaction Upsert(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int mark)
+    public static TableTransaction Upsert(
+        ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> domain, ReadOnlySpan<Range> aliases, ReadOnlySpan<byte> bytes, int mark)
     {
         var transaction = new TableTransaction(aliases.Length);
         var body = transaction._bytes;
@@ -86,7 +90,10 @@ internal sealed partial class TableTransaction : IDisposable
     }
 
     /// <summary>"upsert of 57 accounts", and which of them where one is meant.</summary>
-    public string Describe(int? index) => string.Create(CultureInfo.InvariantCulture, $"{_what} {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
+    public string Describe(int? index) =>
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"{_what} {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
     /// <summary>Keeps the body from being used again for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();

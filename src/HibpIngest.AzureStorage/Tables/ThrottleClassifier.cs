@@ -14,9 +14,11 @@ internal sealed class ThrottleClassifier : ResponseClassifier
     /// Busy, or so busy that the service's own time ran out
     /// (learn.microsoft.com/rest/api/storageservices/table-service-error-codes).
     /// </summary>
-    public static bool IsThrottled(int status, string? code) => status is 408 or 429 or 503 or 504 || code is "ServerBusy" or "OperationTimedOut";
+    public static bool IsThrottled(int status, string? code) =>
+        status is 408 or 429 or 503 or 504 || code is "ServerBusy" or "OperationTimedOut";
 
     /// <inheritdoc/>
     public override bool IsRetriableResponse(HttpMessage message) =>
-        !IsThrottled(message.Response.Status, message.Response.Headers.TryGetValue("x-ms-error-code", out var code) ? code : null) && base.IsRetriableResponse(message);
+        !IsThrottled(message.Response.Status, message.Response.Headers.TryGetValue("x-ms-error-code", out var code) ? code : null)
+        && base.IsRetriableResponse(message);
 }

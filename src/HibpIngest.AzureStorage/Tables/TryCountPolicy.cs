@@ -11,7 +11,9 @@ internal sealed class TryCountPolicy : HttpPipelineSynchronousPolicy
 {
     public static readonly TryCountPolicy Instance = new();
 
-    public override void OnSendingRequest(HttpMessage message) => StorageTelemetry.Retries.Add(message.ProcessingContext.RetryNumber > 0 ? 1 : 0);
+    public override void OnSendingRequest(HttpMessage message) =>
+        StorageTelemetry.Retries.Add(message.ProcessingContext.RetryNumber > 0 ? 1 : 0);
 
-    public override void OnReceivedResponse(HttpMessage message) => StorageTelemetry.Throttled.Add(message.Response.Status is 429 or 503 ? 1 : 0);
+    public override void OnReceivedResponse(HttpMessage message) =>
+        StorageTelemetry.Throttled.Add(message.Response.Status is 429 or 503 ? 1 : 0);
 }

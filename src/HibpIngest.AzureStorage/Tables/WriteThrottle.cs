@@ -47,7 +47,8 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
     /// <param name="send">Null: done.</param>
     /// <exception cref="StoreThrottledException">The patience ended first.</exception>
-    public async Task SendAsync(ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
+    public async Task SendAsync(
+        ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
         var cost = Math.Max(entities, LeastEntities);
         var key = KeyOf(partitionKey.Span);
@@ -105,7 +106,8 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         return true;
     }
 
-    private async Task<WriteRefusal?> SendOnceAsync(Partition partition, int cost, bool waited, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
+    private async Task<WriteRefusal?> SendOnceAsync(
+        Partition partition, int cost, bool waited, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
         var entered = false;
         var ended = false;

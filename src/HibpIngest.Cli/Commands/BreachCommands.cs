@@ -18,12 +18,16 @@ internal sealed class BreachCommands() : CommandGroup(
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
-        if (!await database.SetHiddenAsync(name, hidden, cancellationToken) || await database.GetBreachAsync(name, cancellationToken) is not { } breach)
+        if (!await database.SetHiddenAsync(name, hidden, cancellationToken)
+            || await database.GetBreachAsync(name, cancellationToken) is not { } breach)
             throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
         if (session.Screen.Json)
-            session.Screen.ShowJson(new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument);
+            session.Screen.ShowJson(
+                new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument);
         else
-            session.Screen.Show(hidden ? $"{breach.Name} is out of every lookup." : breach.IsPublic ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden; as it is, no lookup shows it.");
+            session.Screen.Show(
+                hidden ? $"{breach.Name} is out of every lookup." : breach.IsPublic
+                ? $"{breach.Name} is in lookups again." : $"{breach.Name} is no longer hidden; as it is, no lookup shows it.");
         return 0;
     }
 }
@@ -67,7 +71,8 @@ internal sealed class BreachSetCommand : HibpCommand
     private readonly DescriptionOptions _described = new();
 
     public BreachSetCommand()
-        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a zip only adds flags: whoever may drop a zip does not make a sensitive breach public.")
+        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a zip only adds flags: whoever may "
+            + "drop a zip does not make a sensitive breach public.")
     {
         Add(_name);
         foreach (var option in _described.All)
@@ -85,12 +90,16 @@ internal sealed class BreachSetCommand : HibpCommand
             throw new BadInputException("nothing to set was given; see: hibp breach set --help");
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_name), cancellationToken);
-        await database.MergeMetadataAsync(breach.Name, JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)), byOperator: true, cancellationToken);
+        await database.MergeMetadataAsync(
+            breach.Name, JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)), byOperator: true, cancellationToken);
         breach = await GetBreachAsync(database, breach.Name, cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)], breach.IsPublic), Documents.Default.BreachSetDocument);
+            session.Screen.ShowJson(
+                new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
+                    breach.IsPublic), Documents.Default.BreachSetDocument);
         else
-            session.Screen.Show($"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
+            session.Screen.Show(
+                $"{breach.Name} is described anew; {(breach.IsPublic ? "public lookups show it" : "no public lookup shows it")}.");
         return 0;
     }
 }
@@ -102,21 +111,25 @@ internal sealed class BreachAssignCommand : HibpCommand
     private readonly Argument<string> _name = BreachCommands.NameArgument();
 
     public BreachAssignCommand()
-        : base("assign", "Give a load to another breach than its file's name says. A load whose metadata names another breach waits for this.")
+        : base(
+            "assign", "Give a load to another breach than its file's name says. A load whose metadata names another breach waits for this.")
     {
         Add(_load);
         Add(_name);
-        Examples = [("hibp breach assign 12 Adobe", "load 12 is of the breach Adobe, which is made where there is none; hibp notify Adobe then releases its mails")];
+        Examples = [("hibp breach assign 12 Adobe", "load 12 is of the breach Adobe, which is made where there is none; hibp notify Adobe "
+            + "then releases its mails")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var load = await new Operations(pipeline.Context).AssignAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
+        var load = await pipeline.Context.NewLoadOperations().AssignAsync(
+            session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
         else
-            session.Screen.Show($"Load {load.Id} is of {load.Breach} now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
+            session.Screen.Show($"Load {load.Id} is of {load.Breach} "
+                + $"now{(load.State == LoadState.Held ? $"; its mails wait for: hibp notify {load.Breach}" : ".")}");
         return 0;
     }
 }
@@ -147,8 +160,9 @@ internal sealed class BreachRemoveCommand : HibpCommand
         _confirmation.RequireAnswerable(session.Parsed, "breach remove");
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
-        await _confirmation.AskAsync(session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
-        var removal = await RemoveAsync(session, pipeline.Context, breach.Name, cancellationToken);
+        await _confirmation.AskAsync(
+            session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
+        var removal = await RemoveAsync(session, pipeline.Context.NewRemoveBreach(), breach.Name, cancellationToken);
         var gone = removal.Left.Count == 0;
         if (session.Screen.Json)
         {
@@ -171,18 +185,19 @@ internal sealed class BreachRemoveCommand : HibpCommand
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
-        CommandSession session, PipelineContext context, string breach, CancellationToken cancellationToken)
+        CommandSession session, RemoveBreach removal, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
         try
         {
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
-                new Operations(context).RemoveBreachAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+                removal.RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
         catch (Exception) when (begun)
         {
             session.Screen.Say(
-                $"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it was.");
+                $"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it "
+                + "was.");
             throw;
         }
     }

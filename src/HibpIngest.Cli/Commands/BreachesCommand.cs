@@ -17,10 +17,13 @@ internal sealed class BreachesCommand : HibpCommand
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breaches = await database.ListBreachesAsync(cancellationToken);
-        var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(load => load.Breach, StringComparer.OrdinalIgnoreCase);
+        var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(
+            load => load.Breach, StringComparer.OrdinalIgnoreCase);
         if (session.Screen.Json)
         {
-            session.Screen.ShowJson(new BreachesDocument([.. breaches.Select(breach => Document(breach, [.. loads[breach.Name]]))]), Documents.Default.BreachesDocument);
+            session.Screen.ShowJson(
+                new BreachesDocument([.. breaches.Select(breach => Document(breach, [.. loads[breach.Name]]))]),
+                Documents.Default.BreachesDocument);
             return 0;
         }
         if (breaches.Count == 0)
@@ -41,7 +44,9 @@ internal sealed class BreachesCommand : HibpCommand
                 new Text(TableFormat.Date(breach.Metadata.BreachDate)),
                 new Text(TableFormat.Number(Accounts(own))),
                 new Text(TableFormat.Number(own.Count)),
-                new Text(breach.IsPublic ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
+                new Text(
+                    breach.IsPublic
+                    ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
                 new Text(string.Join(", ", Flags(breach))));
         }
         session.Screen.Show(table);
@@ -49,7 +54,8 @@ internal sealed class BreachesCommand : HibpCommand
     }
 
     private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads) => new(
-        breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description, breach.Metadata.DataClasses,
+        breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description,
+        breach.Metadata.DataClasses,
         [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads));
 
     // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced
@@ -58,5 +64,6 @@ internal sealed class BreachesCommand : HibpCommand
 
     /// <summary>A breach's flags by name, as documents have them.</summary>
     public static IEnumerable<string> Flags(Breach breach) =>
-        Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);
+        Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(
+            flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);
 }

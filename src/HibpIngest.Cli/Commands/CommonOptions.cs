@@ -14,7 +14,8 @@ internal static class CommonOptions
 
     public static readonly Option<string?> Database = new("--database")
     {
-        Description = "File of a SQLite database, or connection string of one on SQL Server or Azure SQL. Default: HIBP_DATABASE, else .hibp/hibp.db.",
+        Description = "File of a SQLite database, or connection string of one on SQL Server or Azure SQL. Default: HIBP_DATABASE, else "
+            + ".hibp/hibp.db.",
         HelpName = "DATABASE",
         Recursive = true,
     };
@@ -34,7 +35,8 @@ internal static class CommonOptions
     /// <summary>The options of commands that take an archive's password; each command has its own.</summary>
     public static Option<string?> Password() => new("--password")
     {
-        Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs: --password-stdin keeps it private.",
+        Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs: --password-stdin "
+            + "keeps it private.",
         HelpName = "PASSWORD",
     };
 

@@ -11,7 +11,10 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class Confirmation
 {
     /// <summary>The option that goes without asking, for the command to add.</summary>
-    public Option<bool> Yes { get; } = new("--yes") { Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's." };
+    public Option<bool> Yes { get; } = new("--yes")
+    {
+        Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's."
+    };
 
     // The question goes to standard error, the answer comes from standard input; what becomes of the result is
     // no matter. Nothing else is asked of a terminal.

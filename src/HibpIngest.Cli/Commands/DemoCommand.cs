@@ -6,8 +6,8 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
 
@@ -23,14 +23,20 @@ internal sealed class DemoCommand : HibpCommand
 
     // Somebody watches, and the emulator is theirs alone: it is no faster with more slices at once, and with
     // two the progress moves steadily.
-    private static readonly QueueListenerOptions Impatient = new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
+    private static readonly QueueListenerOptions Impatient =
+        new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
 
-    private readonly Argument<FileInfo?> _file = new("ZIP") { Description = "The breach to load. Default: the sample that comes with the program.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Argument<FileInfo?> _file = new("ZIP")
+    {
+        Description = "The breach to load. Default: the sample that comes with the program.",
+        Arity = ArgumentArity.ZeroOrOne,
+    };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
 
     public DemoCommand()
-        : base("demo", "Show the whole job on this machine: start a storage emulator, load a breach, tell its subscribers, look an account up, and stop it all again.")
+        : base("demo", "Show the whole job on this machine: start a storage emulator, load a breach, tell its subscribers, look an "
+            + "account up, and stop it all again.")
     {
         Add(_file!.AcceptExistingOnly());
         Add(_password);
@@ -68,16 +74,24 @@ internal sealed class DemoCommand : HibpCommand
         Directory.CreateDirectory(Folder);
 
         screen.Say("starting a storage emulator of its own, in memory");
-        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { Progress = new SayProgress(screen) }, cancellationToken);
+        await using var emulator = await AzuriteEmulator.StartAsync(
+            new AzuriteOptions { Progress = new SayProgress(screen) }, cancellationToken);
 
         settings.Options.MailsPerSecond = MailsPerSecond;
         var mails = Path.Combine(Folder, "mail");
-        settings = settings with { Storage = emulator.ConnectionString, Database = session.Parsed.GetValue(CommonOptions.Database) ?? Path.Combine(Folder, "hibp.db"), Mail = "pickup:" + mails };
+        settings =
+            settings with
+            {
+                Storage = emulator.ConnectionString,
+                Database = session.Parsed.GetValue(CommonOptions.Database)
+                ?? Path.Combine(Folder, "hibp.db"),
+                Mail = "pickup:" + mails
+            };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, e => GiveUpOn(e));
         var context = pipeline.Context;
-        await new StoreSetup(context).EnsureAsync(cancellationToken);
+        await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
         if (RepositoryFolder.Find(Path.Combine("samples", "subscribers.csv")) is { } subscribers)
         {
@@ -88,7 +102,7 @@ internal sealed class DemoCommand : HibpCommand
         // The ingest is in this process: no key is needed.
         if (password is not null)
             await context.Passwords.PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
-        var version = await DropCommand.UploadAsync(context, screen, file, drop, cancellationToken);
+        var version = await DropCommand.UploadAsync(context.Blobs, time, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         var host = LocalHost.RunAsync(
@@ -121,8 +135,8 @@ internal sealed class DemoCommand : HibpCommand
             return 0;
         }
         screen.Show(Summary(load, total));
-        if (await FirstAccountAsync(context, load, cancellationToken) is { } account)
-            LookupCommand.Show(screen, account, await new AccountLookup(context.Database, context.Table).FindAsync(account, cancellationToken));
+        if (await FirstAccountAsync(context.Database, load, cancellationToken) is { } account)
+            LookupCommand.Show(screen, account, await context.NewLookup().FindAsync(account, cancellationToken));
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 
@@ -146,16 +160,17 @@ internal sealed class DemoCommand : HibpCommand
         }
         catch (IOException e) when (e is not (FileNotFoundException or DirectoryNotFoundException))
         {
-            throw new NotPossibleException($"another demo is at work in {Path.GetFullPath(Folder)}: wait for its end, or run this one in another folder");
+            throw new NotPossibleException(
+                $"another demo is at work in {Path.GetFullPath(Folder)}: wait for its end, or run this one in another folder");
         }
     }
 
-    private static async Task<string?> FirstAccountAsync(PipelineContext context, Load load, CancellationToken cancellationToken)
+    private static async Task<string?> FirstAccountAsync(IRows rows, Load load, CancellationToken cancellationToken)
     {
         if (load.LastPosition == 0)
             return null;
         var batch = new AccountBatch(1);
-        await context.Database.ReadRowsAsync(load.Id, 1, 1, batch, cancellationToken);
+        await rows.ReadRowsAsync(load.Id, 1, 1, batch, cancellationToken);
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
@@ -174,19 +189,24 @@ internal sealed class DemoCommand : HibpCommand
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");
         Add("notifications", load.Notifications.Total, seconds.Notify, "mails");
-        table.AddRow(new Text("all of it"), new Text(""), new Text(TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
+        table.AddRow(
+            new Text("all of it"), new Text(""), new Text(TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
         return table;
 
         void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
-            new Text(what), new Text(TableFormat.Number(count)), new Text(duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : ""),
+            new Text(what), new Text(TableFormat.Number(count)), new Text(
+                duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : ""),
             new Text(duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}" : ""));
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(
-        load.Breach, load.Id, load.Accounts, load.Checkpoint.Rejected.Total, load.Batches, load.Slices.Total, load.Entities, load.Notifications.Total, Seconds(load, total));
+        load.Breach, load.Id, load.Accounts, load.Checkpoint.Rejected.Total, load.Batches, load.Slices.Total, load.Entities,
+        load.Notifications.Total, Seconds(load, total));
 
     private static DemoSeconds Seconds(Load load, TimeSpan total) => new(
-        Between(load.StartedAt, load.IngestedAt), Between(load.StartedAt, load.UpsertedAt), Between(load.UpsertedAt, load.FinishedAt), Math.Round(total.TotalSeconds, 3));
+        Between(load.StartedAt, load.IngestedAt), Between(load.StartedAt, load.UpsertedAt), Between(load.UpsertedAt, load.FinishedAt),
+        Math.Round(total.TotalSeconds, 3));
 
-    private static double Between(DateTimeOffset? from, DateTimeOffset? to) => from is null || to is null ? 0 : Math.Round(LoadFigures.Between(from.Value, to.Value).TotalSeconds, 3);
+    private static double Between(DateTimeOffset? from, DateTimeOffset? to) =>
+        from is null || to is null ? 0 : Math.Round(LoadFigures.Between(from.Value, to.Value).TotalSeconds, 3);
 }

@@ -9,8 +9,10 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class DescriptionOptions
 {
     private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
-    private readonly Option<string?> _domain = new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
-    private readonly Option<DateOnly?> _date = new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
+    private readonly Option<string?> _domain =
+        new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
+    private readonly Option<DateOnly?> _date =
+        new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
     private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
     private readonly Option<string[]> _dataClasses = new("--data-class")
     {
@@ -60,11 +62,13 @@ internal sealed class DescriptionOptions
 
     public static string? Trim(string? text) => string.IsNullOrWhiteSpace(text) ? null : text.Trim();
 
-    private static Option<bool?> Flag(string name, string description) => new(name) { Description = description, Arity = ArgumentArity.ZeroOrOne, HelpName = "true|false" };
+    private static Option<bool?> Flag(string name, string description) =>
+        new(name) { Description = description, Arity = ArgumentArity.ZeroOrOne, HelpName = "true|false" };
 
     private static DateOnly? ParseDate(ArgumentResult result)
     {
-        if (result.Tokens is [var token] && DateOnly.TryParseExact(token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
+        if (result.Tokens is [var token] && DateOnly.TryParseExact(
+            token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
             return date;
         result.AddError("--date takes a date as yyyy-MM-dd");
         return null;

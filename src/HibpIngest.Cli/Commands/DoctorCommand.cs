@@ -39,7 +39,8 @@ internal sealed class DoctorCommand : HibpCommand
             session.Screen.ShowJson(new DoctorDocument(ok, checks), Documents.Default.DoctorDocument);
         else
             Show(session.Screen, checks);
-        return ok ? 0 : throw new CommandFailedException($"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something broken");
+        return ok ? 0 : throw new CommandFailedException(
+            $"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something broken");
     }
 
     private static PipelineSettings? CheckSettings(CommandSession session, List<DoctorLine> checks)
@@ -48,7 +49,8 @@ internal sealed class DoctorCommand : HibpCommand
         {
             var settings = session.Settings;
             checks.Add(settings.UnknownVariables is { Count: > 0 } unknown
-                ? new DoctorLine("settings", Missing, $"{string.Join(", ", unknown)} means nothing here", "look for a misspelt name: hibp --help lists them")
+                ? new DoctorLine("settings", Missing, $"{string.Join(", ", unknown)} means nothing here", "look for a misspelt name: hibp "
+                    + "--help lists them")
                 : new DoctorLine("settings", Ok, "read from the command line and HIBP_ variables", null));
             return settings;
         }
@@ -72,7 +74,8 @@ internal sealed class DoctorCommand : HibpCommand
             : new DoctorLine("emulator", Missing, "not installed yet", "nothing to do: hibp run or hibp demo installs it"));
     }
 
-    private static async Task CheckStoresAsync(CommandSession session, PipelineSettings settings, List<DoctorLine> checks, CancellationToken cancellationToken)
+    private static async Task CheckStoresAsync(
+        CommandSession session, PipelineSettings settings, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
         OpenPipeline pipeline;
         try
@@ -91,16 +94,19 @@ internal sealed class DoctorCommand : HibpCommand
         StoreIdentity? inDatabase = null;
         if (LocalEmulator.IsMeantBy(settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
         {
-            checks.Add(new DoctorLine("storage", Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"));
+            checks.Add(new DoctorLine("storage", Broken, "the storage emulator is not running", "hibp run starts it; or name a storage "
+                + "account in HIBP_STORAGE"));
         }
         else
         {
             const string Advice = "check HIBP_STORAGE and its permissions";
             var storage = pipeline.Account.DisplayName;
             storageAnswers = await CheckAsync(
-                "blobs", () => $"{storage}, container {IBreachBlobs.Container}", Advice, async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token));
+                "blobs", () => $"{storage}, container {IBreachBlobs.Container}", Advice,
+                async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token));
             storageAnswers &= await CheckAsync("queues", () => storage, Advice, context.Queues.Get(QueueNames.Ingest).GetDepthAsync);
-            storageAnswers &= await CheckAsync("tables", () => storage, Advice, async token => inTable = await context.Register.GetIdentityAsync(token));
+            storageAnswers &= await CheckAsync(
+                "tables", () => storage, Advice, async token => inTable = await context.Register.GetIdentityAsync(token));
         }
 
         var (found, expected) = (0, 0);
@@ -129,9 +135,12 @@ internal sealed class DoctorCommand : HibpCommand
         await CheckAsync("mails", () => context.Sender.DisplayName, "check HIBP_MAIL", context.Sender.CheckAsync);
         checks.Add(context.Passwords.Durable
             ? new DoctorLine("secret key", Ok, "set", null)
-            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives only: openssl rand -base64 32 makes one"));
+            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives only: openssl rand "
+                + "-base64 32 makes one"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
-        checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have {TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to {TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
+        checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have "
+            + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "
+            + $"{TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
 
         // Makes nothing, so whether this program may write too shows only when it does.
         async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
@@ -146,7 +155,8 @@ internal sealed class DoctorCommand : HibpCommand
             }
             catch (StoreMissingException e)
             {
-                checks.Add(new DoctorLine(what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it"));
+                checks.Add(
+                    new DoctorLine(what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it"));
                 return true;
             }
             catch (HibpException e)
@@ -173,14 +183,23 @@ internal sealed class DoctorCommand : HibpCommand
         // A fresh one beside a used one may be all right only where the used one holds no loads yet: that is
         // for the set-up to decide.
         return inDatabase is null || inTable is null
-            ? new DoctorLine(Check, Missing, inDatabase is null ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
+            ? new DoctorLine(
+                Check, Missing, inDatabase is null
+                ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
                 "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before")
-            : new DoctorLine(Check, Broken, "database and table don't belong together", "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before");
+            : new DoctorLine(Check, Broken, "database and table don't belong together", "check that HIBP_DATABASE and HIBP_STORAGE are "
+                + "the pair that was used before");
     }
 
     private static async Task<string?> NodeVersionAsync(CancellationToken cancellationToken)
     {
-        using var node = new Process { StartInfo = new ProcessStartInfo("node", "--version") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true } };
+        var start = new ProcessStartInfo("node", "--version")
+        {
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        using var node = new Process { StartInfo = start };
         try
         {
             node.Start();
@@ -200,7 +219,8 @@ internal sealed class DoctorCommand : HibpCommand
         foreach (var check in checks)
         {
             var colour = check.State switch { Ok => Color.Green, Missing => Color.Yellow, _ => Color.Red };
-            table.AddRow(new Text(check.Check), new Text(check.State, new Style(colour)), new Text(check.Found), new Text(check.Advice ?? ""));
+            table.AddRow(
+                new Text(check.Check), new Text(check.State, new Style(colour)), new Text(check.Found), new Text(check.Advice ?? ""));
         }
         screen.Show(table);
     }

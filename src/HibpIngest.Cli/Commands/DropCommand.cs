@@ -4,6 +4,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -13,16 +14,28 @@ internal sealed class DropCommand : HibpCommand
     /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
     private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
-    private readonly Argument<FileInfo> _file = new("FILE") { Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too." };
-    private readonly Option<string?> _breach = new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
+    private readonly Argument<FileInfo> _file = new("FILE")
+    {
+        Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too."
+    };
+    private readonly Option<string?> _breach =
+        new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
     private readonly DescriptionOptions _described = new();
-    private readonly Option<string?> _notify = new("--notify") { Description = "send: mails go out when all accounts are in. hold: they wait for hibp notify.", HelpName = "send|hold" };
+    private readonly Option<string?> _notify = new("--notify")
+    {
+        Description = "send: mails go out when all accounts are in. hold: they wait for hibp notify.",
+        HelpName = "send|hold"
+    };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
-    private readonly Option<bool> _wait = new("--wait") { Description = "Follow the load to its end. Somebody has to run the pipeline: hibp run." };
+    private readonly Option<bool> _wait = new("--wait")
+    {
+        Description = "Follow the load to its end. Somebody has to run the pipeline: hibp run."
+    };
 
     public DropCommand()
-        : base("drop", "Upload a breach to be loaded. An upload that was broken off goes on where it was; the pipeline sees the file when all of it is there.")
+        : base("drop", "Upload a breach to be loaded. An upload that was broken off goes on where it was; the pipeline sees the file when "
+            + "all of it is there.")
     {
         Add(_file.AcceptExistingOnly());
         Add(_breach);
@@ -36,9 +49,11 @@ internal sealed class DropCommand : HibpCommand
         Examples =
         [
             ("hibp drop Adobe.zip --wait", "load it, and wait for its end; Adobe.json beside it, where there is one, describes the breach"),
-            ("hibp drop dump.zip --breach Adobe --title Adobe --domain adobe.com --date 2013-10-04 --data-class \"Email addresses\" --data-class Passwords --verified", "the same, described here"),
+            ("hibp drop dump.zip --breach Adobe --title Adobe --domain adobe.com --date 2013-10-04 --data-class \"Email addresses\" "
+                + "--data-class Passwords --verified", "the same, described here"),
             ("hibp drop Adobe.2.zip --notify hold", "more of the same breach; its mails wait for hibp notify Adobe"),
-            ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; needs HIBP_SECRET_KEY here and where the pipeline runs"),
+            ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; needs HIBP_SECRET_KEY here and where the "
+                + "pipeline runs"),
         ];
     }
 
@@ -48,25 +63,29 @@ internal sealed class DropCommand : HibpCommand
         var drop = Prepare(session.Parsed, file);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         var wait = session.Parsed.GetValue(_wait);
-        await using var pipeline = wait || password is not null ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
+        await using var pipeline = wait || password is not null
+            ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
         // Before the zip: when the pipeline sees it, all that it needs is there.
         if (password is not null)
-            await new Operations(pipeline.Context).PutPasswordAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
+            await pipeline.Context.Passwords.KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
 
-        var version = await UploadAsync(pipeline.Context, session.Screen, file, drop, cancellationToken);
+        var version = await UploadAsync(pipeline.Context.Blobs, session.Time, session.Screen, file, drop, cancellationToken);
         if (password is not null)
-            await new Operations(pipeline.Context).SettlePasswordAsync(version, password, cancellationToken);
+            await pipeline.Context.Passwords.SettleAsync(version, password, cancellationToken);
         if (!wait)
         {
             if (session.Screen.Json)
-                session.Screen.ShowJson(new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument);
+                session.Screen.ShowJson(
+                    new DropDocument(drop.Breach, version.Name, version.ETag, file.Length), Documents.Default.DropDocument);
             else
-                session.Screen.Show($"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp status {drop.Breach} --watch shows how it goes.");
+                session.Screen.Show($"{version.Name} is dropped ({TableFormat.Bytes(file.Length)}), to be loaded as {drop.Breach}; hibp "
+                    + $"status {drop.Breach} --watch shows how it goes.");
             return 0;
         }
         var follower = new LoadFollower(pipeline.Context.Database, session.Screen, session.Time)
         {
-            Stalled = (StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
+            Stalled = (
+                StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
         };
         var load = await follower.FollowAsync(version, cancellationToken);
         if (session.Screen.Json)
@@ -75,7 +94,8 @@ internal sealed class DropCommand : HibpCommand
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
         if (!session.Screen.Json)
         {
-            session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: {TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} notifications"
+            session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: "
+                + $"{TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} notifications"
                 + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
         }
         return 0;
@@ -99,7 +119,8 @@ internal sealed class DropCommand : HibpCommand
             if (!beside.Exists)
                 continue;
             if (beside.Length > BreachMetadata.MaxBytes)
-                throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most {TableFormat.Bytes(BreachMetadata.MaxBytes)}");
+                throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most "
+                    + $"{TableFormat.Bytes(BreachMetadata.MaxBytes)}");
             var content = File.ReadAllBytes(beside.FullName);
             BreachMetadata.Parse(content); // what is wrong with it is better told now
             return new Drop(file.Name, breach, (name, content));
@@ -108,14 +129,18 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Metadata first, then the zip.</summary>
-    public static async Task<BlobVersion> UploadAsync(PipelineContext context, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
+    public static async Task<BlobVersion> UploadAsync(
+        IBreachBlobs blobs, TimeProvider time, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
-        await context.Blobs.CreateAsync(cancellationToken);
+        await blobs.CreateAsync(cancellationToken);
         if (drop.Metadata is { } metadata)
-            await context.Blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
-        await using var content = new FileStream(file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0, FileOptions.Asynchronous | FileOptions.SequentialScan);
+            await blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
+        await using var content = new FileStream(
+            file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0,
+            FileOptions.Asynchronous | FileOptions.SequentialScan);
         return await Transfer.ShowAsync(
-            screen, $"uploading {drop.Blob}", file.Length, context.Time, progress => context.Blobs.UploadAsync(drop.Blob, content, progress, cancellationToken));
+            screen, $"uploading {drop.Blob}", file.Length, time, progress => blobs.UploadAsync(
+                drop.Blob, content, progress, cancellationToken));
     }
 
     private Drop Prepare(ParseResult parsed, FileInfo file)
@@ -132,7 +157,8 @@ internal sealed class DropCommand : HibpCommand
             document["Name"] = name;
         if (parsed.GetValue(_notify) is { } notify)
             document["Notify"] = notify;
-        return new Drop(blob, name ?? BreachName.FromBlob(blob), (BreachName.MetadataBlobs(blob)[0], JsonSerializer.SerializeToUtf8Bytes(document)));
+        return new Drop(
+            blob, name ?? BreachName.FromBlob(blob), (BreachName.MetadataBlobs(blob)[0], JsonSerializer.SerializeToUtf8Bytes(document)));
     }
 
     private static void RequireZip(FileInfo file)
@@ -141,7 +167,9 @@ internal sealed class DropCommand : HibpCommand
         Span<byte> start = stackalloc byte[4];
         var read = content.ReadAtLeast(start, start.Length, throwOnEndOfStream: false);
         // A local file header, the end of an empty archive, or the marker of a spanned one.
-        if (read < start.Length || !start.StartsWith("PK"u8) || !(start[2..].SequenceEqual("\x03\x04"u8) || start[2..].SequenceEqual("\x05\x06"u8) || start[2..].SequenceEqual("\x07\x08"u8)))
+        if (read < start.Length || !start.StartsWith("PK"u8)
+            || !(start[2..].SequenceEqual("\x03\x04"u8) || start[2..].SequenceEqual("\x05\x06"u8)
+                || start[2..].SequenceEqual("\x07\x08"u8)))
             throw new BadInputException($"{file.Name} is no zip archive: it does not begin with a zip's signature");
     }
 }

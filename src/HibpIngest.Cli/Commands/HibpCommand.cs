@@ -36,15 +36,18 @@ internal abstract class HibpCommand : Command
     });
 
     protected static bool IsGiven(SymbolResult result, Symbol symbol) =>
-        symbol is Option option ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
+        symbol is Option option
+        ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
 
     /// <exception cref="NotPossibleException">No such breach.</exception>
     protected static async Task<Breach> GetBreachAsync(IBreachDatabase database, string name, CancellationToken cancellationToken) =>
-        await database.GetBreachAsync(name, cancellationToken) ?? throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
+        await database.GetBreachAsync(name, cancellationToken)
+        ?? throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
 
     /// <summary>The password that the options name; null where they name none.</summary>
     /// <exception cref="BadInputException">It is empty.</exception>
-    protected static async Task<string?> GetPasswordAsync(ParseResult parsed, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
+    protected static async Task<string?> GetPasswordAsync(
+        ParseResult parsed, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
     {
         var value = parsed.GetValue(fromInput) ? await Console.In.ReadLineAsync(cancellationToken) ?? "" : parsed.GetValue(password);
         return value is "" ? throw new BadInputException("the password is empty") : value;

@@ -10,7 +10,8 @@ internal sealed class HoldCommand : HibpCommand
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
 
     public HoldCommand()
-        : base("hold", "Stop the mails of a breach: what is being sent waits, and so will what is not matched yet, until hibp notify. A mail that is on its way goes out.")
+        : base("hold", "Stop the mails of a breach: what is being sent waits, and so will what is not matched yet, until hibp notify. A "
+            + "mail that is on its way goes out.")
     {
         Add(_breach);
         Examples =
@@ -24,7 +25,7 @@ internal sealed class HoldCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var waiting = await new Operations(pipeline.Context).HoldAsync(breach.Name, cancellationToken);
+        var waiting = await pipeline.Context.NewMailOperations().HoldAsync(breach.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument);
         else

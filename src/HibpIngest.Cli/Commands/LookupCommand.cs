@@ -26,7 +26,7 @@ internal sealed class LookupCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var email = session.Parsed.GetRequiredValue(_email);
-        var breaches = await new AccountLookup(pipeline.Context.Database, pipeline.Context.Table).FindAsync(email, cancellationToken);
+        var breaches = await pipeline.Context.NewLookup().FindAsync(email, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Document(email, breaches), Documents.Default.LookupDocument);
         else
@@ -58,7 +58,8 @@ internal sealed class LookupCommand : HibpCommand
     private static string Normalise(string email) => email.Trim().ToLowerInvariant();
 
     private static string Title(Breach breach) =>
-        breach.Metadata.Title is { } title && !title.Equals(breach.Name, StringComparison.OrdinalIgnoreCase) ? $"{breach.Name} ({title})" : breach.Name;
+        breach.Metadata.Title is { } title && !title.Equals(breach.Name, StringComparison.OrdinalIgnoreCase)
+        ? $"{breach.Name} ({title})" : breach.Name;
 
     /// <summary>What has to be said about a breach along with the fact that somebody is in it.</summary>
     private static IEnumerable<string> Notes(BreachFlags flags)
@@ -75,10 +76,6 @@ internal sealed class LookupCommand : HibpCommand
             yield return "stealer log";
     }
 
-    private static LookupDocument Document(string email, IReadOnlyList<Breach> breaches) => new(
-        Normalise(email),
-        [.. breaches.Select(breach => new LookupBreachDocument(
-            breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description, breach.Metadata.DataClasses,
-            breach.Metadata.Flags.HasFlag(BreachFlags.Verified), breach.Metadata.Flags.HasFlag(BreachFlags.Fabricated), breach.Metadata.Flags.HasFlag(BreachFlags.SpamList),
-            breach.Metadata.Flags.HasFlag(BreachFlags.Malware), breach.Metadata.Flags.HasFlag(BreachFlags.StealerLog), breach.Metadata.Flags.HasFlag(BreachFlags.SubscriptionFree)))]);
+    private static LookupDocument Document(string email, IReadOnlyList<Breach> breaches) =>
+        new(Normalise(email), [.. breaches.Select(PublicBreach.Of)]);
 }

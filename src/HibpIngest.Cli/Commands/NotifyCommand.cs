@@ -12,7 +12,8 @@ internal sealed class NotifyCommand : HibpCommand
     private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only show who would get what." };
 
     public NotifyCommand()
-        : base("notify", "Release the mails of a breach that are held (by --notify hold, HIBP_NOTIFY=hold or hibp hold). A mail can't be called back.")
+        : base("notify", "Release the mails of a breach that are held (by --notify hold, HIBP_NOTIFY=hold or hibp hold). A mail can't be "
+            + "called back.")
     {
         Add(_breach);
         Add(_dryRun);
@@ -27,7 +28,7 @@ internal sealed class NotifyCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var operations = new Operations(pipeline.Context);
+        var operations = pipeline.Context.NewMailOperations();
         if (session.Parsed.GetValue(_dryRun))
         {
             var lines = new List<PreviewLine>();
@@ -54,7 +55,9 @@ internal sealed class NotifyCommand : HibpCommand
             var table = TableFormat.Create("subscriber", "told about", "accounts");
             table.Columns[2].RightAligned();
             foreach (var line in lines)
-                table.AddRow(new Text(line.Email), new Text(line.Domain is null ? "their own address" : $"domain {line.Domain}"), new Text(TableFormat.Number(line.Accounts)));
+                table.AddRow(
+                    new Text(line.Email), new Text(line.Domain is null ? "their own address" : $"domain {line.Domain}"),
+                    new Text(TableFormat.Number(line.Accounts)));
             screen.Show(table);
         }
         screen.Show($"{TableFormat.Number(lines.Count)} notifications would be sent.");

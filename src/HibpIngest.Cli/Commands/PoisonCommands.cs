@@ -8,7 +8,8 @@ namespace HibpIngest.Cli.Commands;
 
 /// <summary>hibp poison.</summary>
 internal sealed class PoisonCommands() : CommandGroup(
-    "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(), new PoisonPurgeCommand())
+    "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(),
+    new PoisonPurgeCommand())
 {
     /// <summary>One of the pipeline's queues; the name of its poison queue will do.</summary>
     public static Argument<string> Queue(ArgumentArity arity)
@@ -27,7 +28,8 @@ internal sealed class PoisonCommands() : CommandGroup(
         return queue;
     }
 
-    private static string WithoutSuffix(string queue) => queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
+    private static string WithoutSuffix(string queue) =>
+        queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
 }
 
 /// <summary>hibp poison list.</summary>
@@ -54,7 +56,8 @@ internal sealed class PoisonListCommand : HibpCommand
             var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
             var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
             var head = messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
-            queues.Add(new PoisonQueueDocument(queue, messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
+            queues.Add(
+                new PoisonQueueDocument(queue, messages, [.. head.Select(message => new PoisonMessageDocument(message.Id, message.Body))]));
         }
         if (session.Screen.Json)
         {
@@ -91,7 +94,7 @@ internal sealed class PoisonRequeueCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
-        var requeued = await new Operations(pipeline.Context).RequeuePoisonAsync(queue, cancellationToken);
+        var requeued = await pipeline.Context.NewPoisonQueue().RequeueAsync(queue, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
         else
@@ -106,7 +109,8 @@ internal sealed class PoisonPurgeCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
 
     public PoisonPurgeCommand()
-        : base("purge", "Throw all of them away. What they stood for is still in the database: the sweep sends it again as long as its load is open.")
+        : base("purge", "Throw all of them away. What they stood for is still in the database: the sweep sends it again as long as its "
+            + "load is open.")
     {
         Add(_queue);
         Examples = [("hibp poison purge breach-ingest", "forget messages that nobody needs")];

@@ -3,17 +3,24 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
 /// <summary>hibp purge.</summary>
 internal sealed class PurgeCommand : HibpCommand
 {
-    private readonly Argument<long?> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it.", Arity = ArgumentArity.ZeroOrOne };
-    private readonly Option<int?> _olderThan = new("--older-than") { Description = "All loads that were finished so many days ago, or earlier.", HelpName = "DAYS" };
+    private readonly Argument<long?> _load =
+        new("LOAD") { Description = "Number of the load, as hibp status shows it.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<int?> _olderThan = new("--older-than")
+    {
+        Description = "All loads that were finished so many days ago, or earlier.",
+        HelpName = "DAYS"
+    };
 
     public PurgeCommand()
-        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be requeued any more.")
+        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be "
+            + "requeued any more.")
     {
         Add(_load);
         Add(_olderThan);
@@ -33,11 +40,12 @@ internal sealed class PurgeCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var operations = new Operations(pipeline.Context);
+        var operations = pipeline.Context.NewLoadOperations();
         var purged = new List<PurgedLoad>();
-        foreach (var load in await ChooseAsync(session, pipeline.Context, cancellationToken))
+        foreach (var load in await ChooseAsync(session, pipeline.Context.Database, cancellationToken))
         {
-            var rows = await Spinner.ShowAsync(session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
+            var rows = await Spinner.ShowAsync(
+                session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are gone.");
@@ -49,15 +57,16 @@ internal sealed class PurgeCommand : HibpCommand
         return 0;
     }
 
-    private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, PipelineContext context, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, ILoads loads, CancellationToken cancellationToken)
     {
         if (session.Parsed.GetValue(_olderThan) is not { } days)
         {
             var load = session.Parsed.GetValue(_load) ?? 0;
-            return [await context.Database.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; hibp status lists those there are")];
+            return [await loads.GetLoadAsync(load, cancellationToken)
+                ?? throw new NotPossibleException($"there is no load {load}; hibp status lists those there are")];
         }
-        var before = context.Time.GetUtcNow() - TimeSpan.FromDays(days);
-        var loads = await context.Database.ListLoadsAsync(null, cancellationToken);
-        return [.. loads.Where(load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
+        var before = session.Time.GetUtcNow() - TimeSpan.FromDays(days);
+        return [.. (await loads.ListLoadsAsync(null, cancellationToken)).Where(
+            load => load is { State: LoadState.Done or LoadState.Failed, Purged: false, Removing: false } && load.FinishedAt <= before)];
     }
 }

@@ -31,7 +31,7 @@ internal sealed class RequeueCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var requeued = await new Operations(pipeline.Context).RequeueSlicesAsync(
+        var requeued = await pipeline.Context.NewLoadOperations().RequeueSlicesAsync(
             breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument);

@@ -8,7 +8,10 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class ResumeCommand : HibpCommand
 {
     private readonly Argument<long> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it." };
-    private readonly Option<bool> _restart = new("--restart") { Description = "Read the archive from its beginning as a new load, with today's settings and extractor." };
+    private readonly Option<bool> _restart = new("--restart")
+    {
+        Description = "Read the archive from its beginning as a new load, with today's settings and extractor."
+    };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
 
@@ -30,7 +33,8 @@ internal sealed class ResumeCommand : HibpCommand
     {
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var load = await new Operations(pipeline.Context).ResumeAsync(session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
+        var load = await pipeline.Context.NewLoadOperations().ResumeAsync(
+            session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         if (session.Screen.Json)
             session.Screen.ShowJson(new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument);

@@ -66,9 +66,12 @@ internal sealed class RunCommand : HibpCommand
     private static HostRoles ParseRoles(ArgumentResult result)
     {
         var roles = HostRoles.None;
-        foreach (var name in result.Tokens.SelectMany(token => token.Value.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)))
+        foreach (var name in result.Tokens.SelectMany(
+            token => token.Value.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)))
         {
-            if (Enum.GetValues<HostRoles>().FirstOrDefault(role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
+            if (Enum.GetValues<HostRoles>()
+                .FirstOrDefault(
+                    role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
                 result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep");

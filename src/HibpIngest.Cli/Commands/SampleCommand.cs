@@ -8,10 +8,16 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class SampleCommand : HibpCommand
 {
     private readonly Argument<FileInfo> _file = new("OUT.zip") { Description = "The zip to write; one that is there is replaced." };
-    private readonly Option<long> _accounts = new("--accounts") { Description = "Distinct accounts in it.", HelpName = "N", Required = true };
-    private readonly Option<int> _seed = new("--seed") { Description = "The same seed makes the same file.", HelpName = "S", DefaultValueFactory = _ => 1 };
+    private readonly Option<long> _accounts =
+        new("--accounts") { Description = "Distinct accounts in it.", HelpName = "N", Required = true };
+    private readonly Option<int> _seed =
+        new("--seed") { Description = "The same seed makes the same file.", HelpName = "S", DefaultValueFactory = _ => 1 };
 
-    private readonly Option<int> _overlap = new("--overlap") { Description = "How many of each hundred accounts are those of another sample (--overlap-seed) of at least this size.", HelpName = "PERCENT" };
+    private readonly Option<int> _overlap = new("--overlap")
+    {
+        Description = "How many of each hundred accounts are those of another sample (--overlap-seed) of at least this size.",
+        HelpName = "PERCENT"
+    };
     private readonly Option<int> _overlapSeed = new("--overlap-seed") { Description = "Seed of that other sample.", HelpName = "S" };
 
     public SampleCommand()
@@ -24,7 +30,8 @@ internal sealed class SampleCommand : HibpCommand
         Add(_overlapSeed);
         _accounts.Validators.Add(result =>
         {
-            if (result.Tokens is [var token] && long.TryParse(token.Value, out var accounts) && accounts is < 1 or > SampleOptions.MaxAccounts)
+            if (result.Tokens is [var token] && long.TryParse(token.Value, out var accounts)
+                && accounts is < 1 or > SampleOptions.MaxAccounts)
                 result.AddError($"--accounts takes 1 to {SampleOptions.MaxAccounts}");
         });
         _overlap.Validators.Add(result =>
@@ -40,7 +47,8 @@ internal sealed class SampleCommand : HibpCommand
         Examples =
         [
             ("hibp sample --accounts 250000 --seed 7 First.zip", "a quarter of a million accounts"),
-            ("hibp sample --accounts 250000 --seed 8 --overlap 20 --overlap-seed 7 Second.zip", "another, a fifth of whose accounts are in the first one too"),
+            ("hibp sample --accounts 250000 --seed 8 --overlap 20 --overlap-seed 7 Second.zip", "another, a fifth of whose accounts are "
+                + "in the first one too"),
         ];
     }
 

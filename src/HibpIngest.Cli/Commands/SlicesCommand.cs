@@ -29,7 +29,8 @@ internal sealed class SlicesCommand : HibpCommand
         {
             session.Screen.ShowJson(
                 new SliceListDocument(breach.Name, [.. slices.Select(slice => new SliceDocument(
-                    slice.Load, slice.Number, slice.First, slice.Last, slice.Count, slice.State.ToString().ToLowerInvariant(), slice.Attempts, slice.Error, slice.QueuedAt, slice.DoneAt))]),
+                    slice.Load, slice.Number, slice.First, slice.Last, slice.Count, slice.State.ToString()
+                    .ToLowerInvariant(), slice.Attempts, slice.Error, slice.QueuedAt, slice.DoneAt))]),
                 Documents.Default.SliceListDocument);
             return 0;
         }
@@ -44,8 +45,10 @@ internal sealed class SlicesCommand : HibpCommand
         foreach (var slice in slices)
         {
             table.AddRow(
-                new Text(TableFormat.Number(slice.Load)), new Text(TableFormat.Number(slice.Number)), new Text($"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}"),
-                new Text(TableFormat.Number(slice.Count)), new Text(slice.State.ToString().ToLowerInvariant()), new Text(TableFormat.Number(slice.Attempts)),
+                new Text(TableFormat.Number(slice.Load)), new Text(TableFormat.Number(slice.Number)),
+                new Text($"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}"),
+                new Text(TableFormat.Number(slice.Count)), new Text(slice.State.ToString().ToLowerInvariant()),
+                new Text(TableFormat.Number(slice.Attempts)),
                 new Text(TableFormat.Moment(slice.QueuedAt)), new Text(TableFormat.Moment(slice.DoneAt)), new Text(slice.Error ?? ""));
         }
         session.Screen.Show(table);

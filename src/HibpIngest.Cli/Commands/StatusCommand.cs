@@ -5,6 +5,7 @@ using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Spectre.Console;
+using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -20,7 +21,8 @@ internal sealed class StatusCommand : HibpCommand
     /// </summary>
     private const int ReaderIsGone = 141;
 
-    private readonly Argument<string?> _breach = new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Argument<string?> _breach =
+        new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
     private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
 
     public StatusCommand()
@@ -48,56 +50,59 @@ internal sealed class StatusCommand : HibpCommand
         var name = session.Parsed.GetValue(_breach);
         var breach = name is null ? null : await GetBreachAsync(context.Database, name, cancellationToken);
         if (session.Parsed.GetValue(_watch))
-            return await WatchAsync(session, context, breach?.Name, cancellationToken);
-        var (loads, queues) = await ReadAsync(context, breach?.Name, cancellationToken);
+            return await WatchAsync(session, LookAsync, cancellationToken);
+        var (loads, queues) = await ReadAsync(context.Database, context.Queues, breach?.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new StatusDocument([.. loads.Select(Documents.Of)], queues), Documents.Default.StatusDocument);
         else
-            session.Screen.Show(StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond));
+            session.Screen.Show(View(loads, queues));
         return 0;
+
+        IRenderable View(IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues) =>
+            StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond);
+
+        async Task<IRenderable> LookAsync(int? most)
+        {
+            var (loads, queues) = await ReadAsync(context.Database, context.Queues, breach?.Name, cancellationToken);
+            return View(most is null ? loads : [.. loads.Skip(loads.Count - most.Value)], queues);
+        }
     }
 
     /// <summary>Until it is stopped or, where it writes into a pipe, nobody reads it any more.</summary>
-    private static async Task<int> WatchAsync(CommandSession session, PipelineContext context, string? breach, CancellationToken cancellationToken)
+    private static async Task<int> WatchAsync(
+        CommandSession session, Func<int?, Task<IRenderable>> look, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)
         {
             while (true)
             {
-                session.Screen.Show(await LookAsync(most: null));
+                session.Screen.Show(await look(null));
                 if (OutputPipe.IsAbandoned)
                     return ReaderIsGone;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
             }
         }
-        await results.Live(await LookAsync(Most(results))).Overflow(VerticalOverflow.Ellipsis).StartAsync(async live =>
+        await results.Live(await look(Most(results))).Overflow(VerticalOverflow.Ellipsis).StartAsync(async live =>
         {
             while (true)
             {
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
-                live.UpdateTarget(await LookAsync(Most(results)));
+                live.UpdateTarget(await look(Most(results)));
             }
         });
         return 0;
-
-        async Task<Spectre.Console.Rendering.IRenderable> LookAsync(int? most)
-        {
-            var (loads, queues) = await ReadAsync(context, breach, cancellationToken);
-            if (most is not null)
-                loads = [.. loads.Skip(loads.Count - most.Value)];
-            return StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond);
-        }
     }
 
     // The newest loads; the rest of the lines are headings and queues.
     private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 16, 3);
 
-    private static async Task<(IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues)> ReadAsync(PipelineContext context, string? breach, CancellationToken cancellationToken)
+    private static async Task<(IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues)> ReadAsync(
+        ILoads database, IMessageQueues messages, string? breach, CancellationToken cancellationToken)
     {
-        var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
+        var loads = await database.ListLoadsAsync(breach, cancellationToken);
         var queues = await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
-            queue, await CountAsync(context.Queues.Get(queue)), await CountAsync(context.Queues.Get(queue + QueueNames.PoisonSuffix)))));
+            queue, await CountAsync(messages.Get(queue)), await CountAsync(messages.Get(queue + QueueNames.PoisonSuffix)))));
         return (loads, queues);
 
         async Task<int> CountAsync(IMessageQueue queue)

@@ -16,13 +16,18 @@ internal sealed class SubscribersImportCommand : HibpCommand
     // A transaction's worth.
     private const int ChunkLines = 10_000;
 
-    private readonly Argument<FileInfo> _file = new("CSV") { Description = "File with the header email,domain. An empty domain subscribes the address to itself, a domain subscribes it to that domain." };
+    private readonly Argument<FileInfo> _file = new("CSV")
+    {
+        Description = "File with the header email,domain. An empty domain subscribes "
+        + "the address to itself, a domain subscribes it to that domain."
+    };
 
     public SubscribersImportCommand()
         : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are.")
     {
         Add(_file.AcceptExistingOnly());
-        Examples = [("hibp subscribers import samples/subscribers.csv", "lines such as alice@example.com, or admin@example.com,example.com")];
+        Examples =
+            [("hibp subscribers import samples/subscribers.csv", "lines such as alice@example.com, or admin@example.com,example.com")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -66,7 +71,9 @@ internal sealed class SubscribersListCommand : HibpCommand
         var subscriptions = await database.ListSubscribersAsync(cancellationToken).ToListAsync(cancellationToken);
         if (session.Screen.Json)
         {
-            session.Screen.ShowJson(new SubscribersDocument([.. subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain))]), Documents.Default.SubscribersDocument);
+            session.Screen.ShowJson(
+                new SubscribersDocument([.. subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain))]),
+                Documents.Default.SubscribersDocument);
             return 0;
         }
         if (subscriptions.Count == 0)
@@ -76,7 +83,9 @@ internal sealed class SubscribersListCommand : HibpCommand
         }
         var table = TableFormat.Create("subscriber", "told about");
         foreach (var subscription in subscriptions)
-            table.AddRow(new Text(subscription.Email), new Text(subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}"));
+            table.AddRow(
+                new Text(subscription.Email), new Text(
+                    subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}"));
         session.Screen.Show(table);
         return 0;
     }

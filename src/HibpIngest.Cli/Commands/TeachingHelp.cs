@@ -43,7 +43,8 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
             foreach (var (name, meaning) in Variables)
                 output.WriteLine($"  {name,-24} {meaning}");
             output.WriteLine();
-            output.WriteLine("Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was stopped, 141 nobody reads it any more.");
+            output.WriteLine("Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was "
+                + "stopped, 141 nobody reads it any more.");
         }
         return result;
     }

@@ -1,4 +1,5 @@
 using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
 
 namespace HibpIngest.Cli.Output;
 
@@ -9,7 +10,8 @@ internal sealed record StatusDocument(IReadOnlyList<LoadDocument> Loads, IReadOn
 
 /// <summary>A load, in status and in drop --wait.</summary>
 internal sealed record LoadDocument(
-    long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices, int Notifications, string? Error,
+    long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices,
+    int Notifications, string? Error,
     DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published);
 
 /// <summary>Slices by state.</summary>
@@ -29,19 +31,15 @@ internal sealed record DemoDocument(
 internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);
 
 /// <summary>hibp lookup.</summary>
-internal sealed record LookupDocument(string Account, IReadOnlyList<LookupBreachDocument> Breaches);
-
-/// <summary>A breach as the public may know it, in the words of Have I Been Pwned's breach model.</summary>
-internal sealed record LookupBreachDocument(
-    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
-    bool IsVerified, bool IsFabricated, bool IsSpamList, bool IsMalware, bool IsStealerLog, bool IsSubscriptionFree);
+internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach> Breaches);
 
 /// <summary>hibp breaches.</summary>
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 
 /// <summary>A breach as an operator knows it.</summary>
 internal sealed record BreachDocument(
-    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses, IReadOnlyList<string> Flags,
+    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
+    IReadOnlyList<string> Flags,
     bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts);
 
 /// <summary>hibp slices.</summary>
@@ -49,7 +47,8 @@ internal sealed record SliceListDocument(string Breach, IReadOnlyList<SliceDocum
 
 /// <summary>A slice.</summary>
 internal sealed record SliceDocument(
-    long Load, int Slice, long First, long Last, int Count, string State, int Attempts, string? Error, DateTimeOffset? QueuedAt, DateTimeOffset? DoneAt);
+    long Load, int Slice, long First, long Last, int Count, string State, int Attempts, string? Error, DateTimeOffset? QueuedAt,
+    DateTimeOffset? DoneAt);
 
 /// <summary>hibp requeue.</summary>
 internal sealed record RequeueDocument(string Breach, int Requeued);
@@ -151,7 +150,9 @@ internal sealed partial class Documents : JsonSerializerContext
 {
     /// <summary>A load as status shows it.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
-        load.Id, load.Breach, load.Blob.Name, load.State.ToString().ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
-        new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total, load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,
+        load.Id, load.Breach, load.Blob.Name, load.State.ToString()
+        .ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
+        new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total,
+        load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,
         load.PublishedAt is not null);
 }

@@ -52,7 +52,8 @@ internal sealed record LoadFigures
     /// <summary>What a load is doing, in one line.</summary>
     public static string Line(Load load) =>
         $"load {load.Id} of {load.Breach}: {load.State.ToString().ToLowerInvariant()}, {TableFormat.Number(load.Accounts)} accounts, "
-        + $"{TableFormat.Number(load.Slices.Done)} of {TableFormat.Number(load.Slices.Total)} slices, {TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
+        + $"{TableFormat.Number(load.Slices.Done)} of {TableFormat.Number(load.Slices.Total)} slices, "
+        + $"{TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
 }

@@ -20,7 +20,9 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         if (!screen.IsLive)
             return await LinesAsync(blob, cancellationToken);
         return await screen.Messages.Progress()
-            .Columns(new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new ElapsedTimeColumn())
+            .Columns(
+                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(),
+                new ElapsedTimeColumn())
             .StartAsync(context => BarsAsync(context, blob, cancellationToken));
     }
 
@@ -41,7 +43,8 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
                 Start(notify);
             notify.Description = $"[bold]3[/] subscribers told {TableFormat.Number(load.Notifications.Sent),14} mails";
-            notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
+            notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0
+                ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
             if (load.IngestComplete)
                 Stop(ingest);
             if (load.UpsertedAt is not null)

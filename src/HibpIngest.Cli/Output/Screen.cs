@@ -79,7 +79,8 @@ internal sealed class Screen
         if (output.IsTerminal)
             return AnsiConsole.Create(new AnsiConsoleSettings { Out = output });
         // Its own detection looks at the environment only, and would write escapes into files.
-        var file = AnsiConsole.Create(new AnsiConsoleSettings { Out = output, Ansi = AnsiSupport.No, ColorSystem = ColorSystemSupport.NoColors });
+        var file = AnsiConsole.Create(
+            new AnsiConsoleSettings { Out = output, Ansi = AnsiSupport.No, ColorSystem = ColorSystemSupport.NoColors });
         file.Profile.Width = WidthOfAFile;
         return file;
     }

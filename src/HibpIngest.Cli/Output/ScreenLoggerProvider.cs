@@ -10,7 +10,8 @@ namespace HibpIngest.Cli.Output;
 /// </summary>
 internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProvider time) : ILoggerProvider
 {
-    public ILogger CreateLogger(string categoryName) => new Logger(screen, verbose, time, categoryName[(categoryName.LastIndexOf('.') + 1)..]);
+    public ILogger CreateLogger(string categoryName) =>
+        new Logger(screen, verbose, time, categoryName[(categoryName.LastIndexOf('.') + 1)..]);
 
     public void Dispose()
     {
@@ -23,7 +24,8 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
 
         public bool IsEnabled(LogLevel logLevel) => logLevel != LogLevel.None;
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             var level = logLevel switch
             {

@@ -9,7 +9,8 @@ internal static class StatusView
 {
     private const int BarCells = 10;
 
-    public static IRenderable Create(IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond)
+    public static IRenderable Create(
+        IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond)
     {
         var parts = new List<IRenderable>();
         if (loads.Count == 0)
@@ -35,15 +36,21 @@ internal static class StatusView
             var open = load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
             table.AddRow(
                 new Text(TableFormat.Number(load.Id)),
-                new Text(load.Blob.Name.Equals(load.Breach + BreachName.Extension, StringComparison.OrdinalIgnoreCase) ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
+                new Text(
+                    load.Blob.Name.Equals(load.Breach + BreachName.Extension, StringComparison.OrdinalIgnoreCase)
+                    ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
                 new Text(load.State.ToString().ToLowerInvariant(), new Style(Colour(load.State))),
                 new Text($"{Bar(figures.Searchable)} {figures.Searchable * 100,3:0}%"),
                 new Text(TableFormat.Number(load.Accounts)),
                 new Text(TableFormat.Rate(figures.RowsPerSecond)),
                 new Text(Slices(load.Slices), new Style(load.Slices.Failed > 0 ? Color.Red : Color.Default)),
                 new Text(TableFormat.Rate(figures.AccountsPerSecond)),
-                new Text(load.Notifications.Total == 0 ? "" : $"{TableFormat.Number(load.Notifications.Sent)}/{TableFormat.Number(load.Notifications.Total)}"),
-                new Text(open ? figures.Left is { } left ? $"{TableFormat.Duration(left)} left" : $"since {TableFormat.Duration(figures.Elapsed)}" : TableFormat.Duration(figures.Elapsed)));
+                new Text(
+                    load.Notifications.Total == 0
+                    ? "" : $"{TableFormat.Number(load.Notifications.Sent)}/{TableFormat.Number(load.Notifications.Total)}"),
+                new Text(
+                    open ? figures.Left is { } left ? $"{TableFormat.Duration(left)} left"
+                    : $"since {TableFormat.Duration(figures.Elapsed)}" : TableFormat.Duration(figures.Elapsed)));
         }
         return table;
     }
@@ -54,7 +61,9 @@ internal static class StatusView
         table.Columns[1].RightAligned();
         table.Columns[2].RightAligned();
         foreach (var queue in queues)
-            table.AddRow(new Text(queue.Name), new Text(TableFormat.Number(queue.Messages)), new Text(TableFormat.Number(queue.Poison), new Style(queue.Poison > 0 ? Color.Red : Color.Default)));
+            table.AddRow(
+                new Text(queue.Name), new Text(TableFormat.Number(queue.Messages)), new Text(
+                    TableFormat.Number(queue.Poison), new Style(queue.Poison > 0 ? Color.Red : Color.Default)));
         return table;
     }
 

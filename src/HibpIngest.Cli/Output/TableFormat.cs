@@ -16,11 +16,13 @@ internal static class TableFormat
 
     public static string Date(DateOnly? date) => date?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture) ?? "";
 
-    public static string Moment(DateTimeOffset? moment) => moment?.ToLocalTime().ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture) ?? "";
+    public static string Moment(DateTimeOffset? moment) =>
+        moment?.ToLocalTime().ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture) ?? "";
 
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
-    public static string Rate(double perSecond) => double.IsFinite(perSecond) && perSecond > 0 ? Number((long)Math.Round(perSecond)) + "/s" : "";
+    public static string Rate(double perSecond) =>
+        double.IsFinite(perSecond) && perSecond > 0 ? Number((long)Math.Round(perSecond)) + "/s" : "";
 
     public static string Duration(TimeSpan? duration) => duration switch
     {

@@ -13,7 +13,9 @@ internal static class Transfer
         if (!screen.IsLive)
             return await work(new Lines(screen, what, bytes, time));
         return await screen.Messages.Progress()
-            .Columns(new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(), new DownloadedColumn(), new TransferSpeedColumn(), new RemainingTimeColumn())
+            .Columns(
+                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(),
+                new DownloadedColumn(), new TransferSpeedColumn(), new RemainingTimeColumn())
             .StartAsync(async context =>
             {
                 var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));

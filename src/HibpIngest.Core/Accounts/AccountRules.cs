@@ -28,8 +28,10 @@ public static class AccountRules
     /// <summary>Fewest characters after an @ that make a candidate; fewer are no candidate at all and counted nowhere.</summary>
     public const int MinCandidateDomainLength = 3;
 
-    public static readonly SearchValues<byte> AliasBytes = SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-+_"u8);
-    public static readonly SearchValues<byte> DomainBytes = SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"u8);
+    public static readonly SearchValues<byte> AliasBytes = SearchValues.Create(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-+_"u8);
+    public static readonly SearchValues<byte> DomainBytes = SearchValues.Create(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"u8);
 
     /// <summary>
     /// Reads a single address: trimmed, lower-cased, it must be exactly one account.
@@ -70,7 +72,8 @@ public static class AccountRules
 
     /// <summary>Reads a single domain: trimmed, lower-cased, it must be one that an account may have.</summary>
     /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
-    public static bool TryParseDomain(string text, out string domain, out AccountRule? broken) => TryParse("a@" + text.Trim(), out _, out domain, out broken);
+    public static bool TryParseDomain(string text, out string domain, out AccountRule? broken) =>
+        TryParse("a@" + text.Trim(), out _, out domain, out broken);
 
     /// <summary>The first rule that a candidate breaks, or null. Both parts are runs of their characters, lower-case.</summary>
     public static AccountRule? Check(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)

@@ -49,12 +49,14 @@ public sealed record BreachMetadata
             json = json[3..];
         try
         {
-            using var document = JsonDocument.Parse(json, new JsonDocumentOptions { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip });
+            using var document = JsonDocument.Parse(
+                json, new JsonDocumentOptions { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip });
             return Read(document.RootElement, (before ?? new BreachMetadata()) with { Name = null, Notify = NotifyMode.Send });
         }
         catch (JsonException e)
         {
-            throw new BadInputException($"the breach's metadata is not JSON (line {(e.LineNumber ?? 0) + 1}, byte {(e.BytePositionInLine ?? 0) + 1} of it); mend the file and resume the load", e);
+            throw new BadInputException($"the breach's metadata is not JSON (line {(e.LineNumber ?? 0) + 1}, byte "
+                + $"{(e.BytePositionInLine ?? 0) + 1} of it); mend the file and resume the load", e);
         }
     }
 
@@ -147,6 +149,7 @@ public sealed record BreachMetadata
         };
 
         BadInputException Wrong(string expected) =>
-            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; mend the file and resume the load");
+            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; mend the file and resume the "
+                + "load");
     }
 }

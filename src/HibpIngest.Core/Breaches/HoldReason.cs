@@ -9,7 +9,11 @@ public static class HoldReason
     /// </summary>
     public const string OtherBreach = "its metadata says that it is of breach ";
 
-    /// <summary>Why a load stays held that has been assigned to a breach; null: for no reason of its own. What it was held for otherwise waits for <c>hibp notify</c>.</summary>
+    /// <summary>
+    /// Why a load stays held that has been assigned to a breach; null: for no reason of its own. What it
+    /// was held for otherwise waits for <c>hibp notify</c>.
+    /// </summary>
     /// <param name="because">Why it was held until then.</param>
-    public static string? AfterAssignment(string? because) => because?.StartsWith(OtherBreach, StringComparison.Ordinal) == true ? null : because;
+    public static string? AfterAssignment(string? because) =>
+        because?.StartsWith(OtherBreach, StringComparison.Ordinal) == true ? null : because;
 }

@@ -106,7 +106,8 @@ public sealed record Load
     public long Entities { get; init; }
 
     /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
-    public double IngestedPart => IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
+    public double IngestedPart =>
+        IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
 
     /// <summary>
     /// Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are

@@ -23,7 +23,8 @@ public interface IAccountTable
     /// <exception cref="Errors.StoreThrottledException">The patience ended while the service was throttling;
     /// nothing of the transaction was written.</exception>
     Task UpsertAsync(
-        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight, CancellationToken cancellationToken);
+        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
+        CancellationToken cancellationToken);
 
     /// <summary>
     /// Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the

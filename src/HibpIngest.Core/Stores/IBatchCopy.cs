@@ -18,7 +18,8 @@ public interface IBatchCopy : IAsyncDisposable
     /// </summary>
     /// <returns>The slices it made, in order.</returns>
     /// <exception cref="Errors.LoadLostException">No row changed: another owner, or another state.</exception>
-    Task<IReadOnlyList<Slice>> CommitAsync(AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> CommitAsync(
+        AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken);
 }
 
 /// <summary>What all batches of a copy have in common.</summary>

@@ -19,7 +19,8 @@ public interface ISlices
     /// <summary>Keeps the lease, from now on, and records how far the slice is (null: as recorded).</summary>
     /// <returns>Whether to go on; false: somebody else has the slice by now, or nothing of its load may be
     /// written any more (superseded, restarted as another, being removed).</returns>
-    Task<bool> RenewSliceAsync(long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
+    Task<bool> RenewSliceAsync(
+        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
 
     /// <summary>
     /// The slice is in the table; ends the lease. A failed slice that was tried again (its message requeued
@@ -34,7 +35,8 @@ public interface ISlices
     /// there is one: a store was down, or the load was stopped, which costs none. Nothing happens where the
     /// slice is not this owner's any more.
     /// </summary>
-    Task ReturnSliceTryAsync(long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
+    Task ReturnSliceTryAsync(
+        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends the lease and records why a try failed; with <paramref name="exhausted"/> the slice is failed and

@@ -42,9 +42,9 @@ public static class EventIds
     public const int SweepResent = 1400;
     public const int SweepSlicesResent = 1401;
 
-    // PipelineDispatcher
-    public const int PipelineDispatcherPutOff = 1500;
-    public const int PipelineDispatcherNotItsTurn = 1501;
+    // StageRunner
+    public const int StageRunnerPutOff = 1500;
+    public const int IngestBreachNotItsTurn = 1501;
 
     // SqlServerBreachDatabase
     public const int SqlServerBreachDatabaseCopiedInPieces = 1600;

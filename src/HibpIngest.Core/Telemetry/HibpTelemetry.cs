@@ -19,29 +19,43 @@ public static class HibpTelemetry
     /// <summary>Instruments.</summary>
     public static readonly Meter Meter = new(TelemetryNames.Source);
 
-    private static readonly Counter<long> Accounts = Counter(TelemetryNames.Instruments.Accounts, TelemetryNames.Units.Accounts, "Accounts extracted");
-    private static readonly Counter<long> Duplicates = Counter(TelemetryNames.Instruments.Duplicates, TelemetryNames.Units.Accounts, "Accounts extracted that their load had already");
-    private static readonly Counter<long> Rejected = Counter(TelemetryNames.Instruments.Rejected, TelemetryNames.Units.Candidates, "Candidates rejected, by the first rule they broke");
-    private static readonly Counter<long> Rows = Counter(TelemetryNames.Instruments.Rows, TelemetryNames.Units.Rows, "Rows copied into SQL");
-    private static readonly Counter<long> Bytes = Counter(TelemetryNames.Instruments.Bytes, TelemetryNames.Units.Bytes, "Bytes of accounts copied into SQL");
+    private static readonly Counter<long> Accounts = Counter(
+        TelemetryNames.Instruments.Accounts, TelemetryNames.Units.Accounts, "Accounts extracted");
+    private static readonly Counter<long> Duplicates = Counter(
+        TelemetryNames.Instruments.Duplicates, TelemetryNames.Units.Accounts, "Accounts extracted that their load had already");
+    private static readonly Counter<long> Rejected = Counter(
+        TelemetryNames.Instruments.Rejected, TelemetryNames.Units.Candidates, "Candidates rejected, by the first rule they broke");
+    private static readonly Counter<long> Rows = Counter(
+        TelemetryNames.Instruments.Rows, TelemetryNames.Units.Rows, "Rows copied into SQL");
+    private static readonly Counter<long> Bytes = Counter(
+        TelemetryNames.Instruments.Bytes, TelemetryNames.Units.Bytes, "Bytes of accounts copied into SQL");
     private static readonly Histogram<double> BatchDuration =
         Meter.CreateHistogram<double>(TelemetryNames.Instruments.BatchDuration, TelemetryNames.Units.Seconds, "One batch's transaction");
 
-    private static readonly Counter<long> Entities = Counter(TelemetryNames.Instruments.Entities, TelemetryNames.Units.Entities, "Entities upserted");
+    private static readonly Counter<long> Entities = Counter(
+        TelemetryNames.Instruments.Entities, TelemetryNames.Units.Entities, "Entities upserted");
     private static readonly Histogram<double> SliceDuration =
-        Meter.CreateHistogram<double>(TelemetryNames.Instruments.SliceDuration, TelemetryNames.Units.Seconds, "One slice, from reading its rows to its last transaction");
+        Meter.CreateHistogram<double>(TelemetryNames.Instruments.SliceDuration, TelemetryNames.Units.Seconds, "One slice, from reading "
+            + "its rows to its last transaction");
 
-    private static readonly Counter<long> SqlThrottles = Counter(TelemetryNames.Instruments.SqlThrottled, TelemetryNames.Units.Answers, "Answers of the database that asked to slow down");
-    private static readonly Counter<long> SqlRetries = Counter(TelemetryNames.Instruments.SqlRetries, TelemetryNames.Units.Calls, "Calls on the database that were tried again");
-    private static readonly Gauge<long> QueueMessages = Meter.CreateGauge<long>(TelemetryNames.Instruments.QueueMessages, TelemetryNames.Units.Messages, "Messages in a queue, about");
+    private static readonly Counter<long> SqlThrottles = Counter(
+        TelemetryNames.Instruments.SqlThrottled, TelemetryNames.Units.Answers, "Answers of the database that asked to slow down");
+    private static readonly Counter<long> SqlRetries = Counter(
+        TelemetryNames.Instruments.SqlRetries, TelemetryNames.Units.Calls, "Calls on the database that were tried again");
+    private static readonly Gauge<long> QueueMessages = Meter.CreateGauge<long>(
+        TelemetryNames.Instruments.QueueMessages, TelemetryNames.Units.Messages, "Messages in a queue, about");
     private static readonly Gauge<double> QueueOldest =
-        Meter.CreateGauge<double>(TelemetryNames.Instruments.QueueOldest, TelemetryNames.Units.Seconds, "Age of a queue's oldest visible message");
+        Meter.CreateGauge<double>(
+            TelemetryNames.Instruments.QueueOldest, TelemetryNames.Units.Seconds, "Age of a queue's oldest visible message");
 
-    private static readonly Counter<long> Notifications = Counter(TelemetryNames.Instruments.Notifications, TelemetryNames.Units.Notifications, "Notifications by outcome");
+    private static readonly Counter<long> Notifications = Counter(
+        TelemetryNames.Instruments.Notifications, TelemetryNames.Units.Notifications, "Notifications by outcome");
     private static readonly Gauge<double> LoadProgress =
-        Meter.CreateGauge<double>(TelemetryNames.Instruments.LoadProgress, TelemetryNames.Units.Percent, "Part of a load's archive whose accounts can be looked up");
+        Meter.CreateGauge<double>(TelemetryNames.Instruments.LoadProgress, TelemetryNames.Units.Percent, "Part of a load's archive whose "
+            + "accounts can be looked up");
 
-    private static readonly Gauge<long> LoadSlices = Meter.CreateGauge<long>(TelemetryNames.Instruments.LoadSlices, TelemetryNames.Units.Slices, "Slices of a load by state");
+    private static readonly Gauge<long> LoadSlices = Meter.CreateGauge<long>(
+        TelemetryNames.Instruments.LoadSlices, TelemetryNames.Units.Slices, "Slices of a load by state");
 
     private static readonly string[] Rules = Enum.GetNames<AccountRule>();
 
@@ -111,7 +125,9 @@ public static class HibpTelemetry
     /// <summary>How far a load is.</summary>
     public static void LoadSeen(Load load)
     {
-        var (id, breach) = (new KeyValuePair<string, object?>(TelemetryNames.Tags.Load, load.Id), new KeyValuePair<string, object?>(TelemetryNames.Tags.Breach, load.Breach));
+        var (id, breach) =
+            (new KeyValuePair<string, object?>(TelemetryNames.Tags.Load, load.Id), new KeyValuePair<string,
+                object?>(TelemetryNames.Tags.Breach, load.Breach));
         LoadProgress.Record(100 * load.SearchablePart, id, breach);
         RecordSlices(SliceState.Pending, load.Slices.Pending);
         RecordSlices(SliceState.Queued, load.Slices.Queued);
@@ -119,12 +135,14 @@ public static class HibpTelemetry
         RecordSlices(SliceState.Failed, load.Slices.Failed);
 
         void RecordSlices(SliceState state, int slices) =>
-            LoadSlices.Record(slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
+            LoadSlices.Record(
+                slices, id, breach, new KeyValuePair<string, object?>(TelemetryNames.Tags.State, state.ToString().ToLowerInvariant()));
     }
 
     /// <summary>The current span has failed.</summary>
     /// <param name="reason">One line without an address.</param>
     public static void Failed(string reason) => Span?.SetStatus(ActivityStatusCode.Error, reason);
 
-    private static Counter<long> Counter(string name, string unit, string description) => Meter.CreateCounter<long>(name, unit, description);
+    private static Counter<long> Counter(string name, string unit, string description) =>
+        Meter.CreateCounter<long>(name, unit, description);
 }

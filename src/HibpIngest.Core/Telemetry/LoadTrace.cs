@@ -11,7 +11,7 @@ namespace HibpIngest.Telemetry;
 /// joins it without a traceparent. A message's traceparent says one thing more, which span sent it, and is
 /// believed where it is of this trace.
 /// </summary>
-public sealed class LoadTrace(IBreachDatabase database)
+public sealed class LoadTrace(IDatabaseSetup database)
 {
     private StoreIdentity? _store;
 
@@ -35,7 +35,8 @@ public sealed class LoadTrace(IBreachDatabase database)
     /// <see cref="FindAsync"/>: what an awaited method makes current is so within it only.
     /// </summary>
     public static Activity? Start(string span, long load, ActivityContext parent) =>
-        parent == default ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load);
+        parent == default
+        ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load);
 
     /// <summary>The trace of a load.</summary>
     internal static ActivityTraceId Id(Guid store, long load)

@@ -26,7 +26,8 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
     {
         var healthy = await CheckAsync();
         context.Response.StatusCode = healthy ? StatusCodes.Status200OK : StatusCodes.Status503ServiceUnavailable;
-        await Answers.WriteJsonAsync(context.Response, healthy ? """{"status":"healthy"}"""u8.ToArray() : """{"status":"unhealthy"}"""u8.ToArray());
+        await Answers.WriteJsonAsync(
+            context.Response, healthy ? """{"status":"healthy"}"""u8.ToArray() : """{"status":"unhealthy"}"""u8.ToArray());
     }
 
     private Task<bool> CheckAsync()

@@ -24,7 +24,9 @@ internal static partial class Answers
         catch (Exception e)
         {
             var reason = Reason(e);
-            LogFailed(log, context.GetEndpoint()?.DisplayName ?? "a request", e is HibpException or OperationCanceledException ? reason : UnexpectedError.Describe(e));
+            LogFailed(
+                log, context.GetEndpoint()?.DisplayName
+                ?? "a request", e is HibpException or OperationCanceledException ? reason : UnexpectedError.Describe(e));
             if (context.Response.HasStarted)
                 context.Abort(); // half an answer is none: a dropped connection is a failure to the host
             else

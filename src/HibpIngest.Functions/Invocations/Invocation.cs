@@ -73,7 +73,8 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
         var name = Unquote(Metadata("name"), "Metadata.name") + BlobExtension;
         // The two are made of one path: where they differ, this program misreads its host.
         var uri = Unquote(Metadata("Uri"), "Metadata.Uri");
-        return Uri.TryCreate(uri, UriKind.Absolute, out var address) && Uri.UnescapeDataString(address.AbsolutePath).EndsWith($"/{IBreachBlobs.Container}/{name}", StringComparison.Ordinal)
+        return Uri.TryCreate(uri, UriKind.Absolute, out var address)
+            && Uri.UnescapeDataString(address.AbsolutePath).EndsWith($"/{IBreachBlobs.Container}/{name}", StringComparison.Ordinal)
             ? name
             : throw Unexpected($"a blob of container {IBreachBlobs.Container} whose Metadata.name and Metadata.Uri agree");
     }
@@ -81,7 +82,8 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
     /// <summary>The value of a binding.</summary>
     /// <exception cref="BadInputException">There is none of that kind.</exception>
     public JsonElement Require(string binding, JsonValueKind kind) =>
-        request.RootElement.TryGetProperty("Data", out var data) && data.ValueKind == JsonValueKind.Object && data.TryGetProperty(binding, out var value) && value.ValueKind == kind
+        request.RootElement.TryGetProperty("Data", out var data) && data.ValueKind == JsonValueKind.Object
+        && data.TryGetProperty(binding, out var value) && value.ValueKind == kind
             ? value
             : throw Unexpected($"{(kind == JsonValueKind.String ? "text" : "an object")} in Data.{binding}");
 
@@ -108,5 +110,6 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
         throw Unexpected($"a JSON string within {where}");
     }
 
-    private static BadInputException Unexpected(string expected) => new($"the request is not what the Functions host sends: {expected} was expected");
+    private static BadInputException Unexpected(string expected) =>
+        new($"the request is not what the Functions host sends: {expected} was expected");
 }

@@ -59,7 +59,9 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     public string GetConnectionString(int account)
     {
         var name = AccountName(account);
-        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={AccountKey};BlobEndpoint={_addresses["Blob"]}/{name};QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
+        return $"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={AccountKey};"
+            + $"BlobEndpoint={_addresses["Blob"]}/{name};"
+            + $"QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
     }
 
     /// <summary>Installs it when missing, starts it, and returns when all three services accept connections.</summary>
@@ -102,7 +104,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         if (options.DataFolder is null)
             start.ArgumentList.Add("--inMemoryPersistence");
         if (options.ExtraAccounts > 0)
-            start.Environment["AZURITE_ACCOUNTS"] = string.Join(';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
+            start.Environment["AZURITE_ACCOUNTS"] = string.Join(
+                ';', Enumerable.Range(0, options.ExtraAccounts + 1).Select(i => $"{AccountName(i)}:{AccountKey}"));
         else
             start.Environment.Remove("AZURITE_ACCOUNTS");
 
@@ -117,7 +120,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         {
             await emulator.DisposeAsync();
             if (e is TimeoutException)
-                throw new NotPossibleException($"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}");
+                throw new NotPossibleException(
+                    $"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}");
             throw;
         }
     }
@@ -151,7 +155,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         start.ArgumentList.Add(value.ToString(CultureInfo.InvariantCulture));
     }
 
-    private static string AccountName(int account) => account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
+    private static string AccountName(int account) =>
+        account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
 
     private static string ServerScript(string folder) => Path.Combine(folder, "node_modules", "azurite", "dist", "src", "azurite.js");
 
@@ -172,7 +177,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
                 return candidate;
         }
 
-        throw new NotPossibleException($"the storage emulator's folder (infra/local) is not above {AppContext.BaseDirectory}; set {FolderVariable} to it, or HIBP_STORAGE to a storage account");
+        throw new NotPossibleException($"the storage emulator's folder (infra/local) is not above {AppContext.BaseDirectory}; set "
+            + $"{FolderVariable} to it, or HIBP_STORAGE to a storage account");
     }
 
     private void Launch()
@@ -194,7 +200,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     private async Task WatchAsync()
     {
         await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-        _ready.TrySetException(new NotPossibleException($"the storage emulator did not start: {(_lastError.Length == 0 ? "it ended at once" : _lastError)}"));
+        _ready.TrySetException(
+            new NotPossibleException($"the storage emulator did not start: {(_lastError.Length == 0 ? "it ended at once" : _lastError)}"));
     }
 
     private void OnOutput(string? line)
@@ -209,6 +216,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         }
     }
 
-    [GeneratedRegex(@"^Azurite (?<service>\w+) service is successfully listening at (?<address>http://\S+)$", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(
+        @"^Azurite (?<service>\w+) service is successfully listening at (?<address>http://\S+)$", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex ListeningLine();
 }

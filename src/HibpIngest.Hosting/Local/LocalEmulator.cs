@@ -22,7 +22,8 @@ public static class LocalEmulator
     public static readonly string DataFolder = Path.Combine(".hibp", "azurite");
 
     /// <summary>Whether a connection string is the emulator's.</summary>
-    public static bool IsMeantBy(string connection) => connection.Split(';').Any(pair => pair.Trim().Equals("UseDevelopmentStorage=true", StringComparison.OrdinalIgnoreCase));
+    public static bool IsMeantBy(string connection) =>
+        connection.Split(';').Any(pair => pair.Trim().Equals("UseDevelopmentStorage=true", StringComparison.OrdinalIgnoreCase));
 
     /// <summary>Whether its three services accept connections.</summary>
     public static async Task<bool> AnswersAsync(CancellationToken cancellationToken)
@@ -36,8 +37,16 @@ public static class LocalEmulator
     }
 
     /// <summary>Starts it, with its data under <see cref="DataFolder"/>.</summary>
-    public static Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken) => AzuriteEmulator.StartAsync(
-        new AzuriteOptions { DataFolder = DataFolder, BlobPort = BlobPort, QueuePort = QueuePort, TablePort = TablePort, Progress = progress }, cancellationToken);
+    public static Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken) =>
+        AzuriteEmulator.StartAsync(
+        new AzuriteOptions
+        {
+            DataFolder = DataFolder,
+            BlobPort = BlobPort,
+            QueuePort = QueuePort,
+            TablePort = TablePort,
+            Progress = progress
+        }, cancellationToken);
 
     private static async Task<bool> AnswersAsync(int port, CancellationToken cancellationToken)
     {

@@ -22,18 +22,18 @@ public static partial class LocalHost
     /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
     public static async Task RunAsync(PipelineContext context, LocalHostOptions options, CancellationToken cancellationToken)
     {
-        await new StoreSetup(context).EnsureAsync(cancellationToken);
+        await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
         var log = context.Logs.CreateLogger("HibpIngest.LocalHost");
         // One loop that ends with an error ends the others: a host that does half of its work would look alive.
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         StoreMismatchException? mismatch = null;
         var loops = new List<Task>();
-        var dispatcher = new PipelineDispatcher(context);
+        var dispatcher = context.NewDispatcher();
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
         if (options.Roles.HasFlag(HostRoles.Ingest))
         {
-            var scan = new BlobScan(context);
+            var scan = context.NewBlobScan();
             loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
             loops.Add(ListenAsync(QueueNames.Ingest, one));
         }
@@ -46,7 +46,7 @@ public static partial class LocalHost
         }
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
-            var sweep = new Sweep(context);
+            var sweep = context.NewSweep();
             loops.Add(RepeatAsync("sweep", options.SweepEvery, token =>
             {
                 // At rest nothing else would ask the database.

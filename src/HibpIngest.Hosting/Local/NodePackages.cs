@@ -18,7 +18,8 @@ internal static class NodePackages
     /// <param name="what">What it is, for messages.</param>
     /// <param name="proof">A file that is there when it is installed.</param>
     /// <exception cref="NotPossibleException">No Node, no package: with what to do.</exception>
-    public static async Task InstallAsync(string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
+    public static async Task InstallAsync(
+        string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         // npm writes the first of them last, so that a broken installation isn't taken for a whole one.
         bool IsInstalled() => File.Exists(Path.Combine(folder, "node_modules", ".package-lock.json")) && File.Exists(proof);
@@ -62,7 +63,8 @@ internal static class NodePackages
         {
             npm.Kill(entireProcessTree: true);
             cancellationToken.ThrowIfCancellationRequested();
-            throw new NotPossibleException($"installing {what} took longer than {InstallTimeout.TotalMinutes:0} minutes: run npm ci in {folder}");
+            throw new NotPossibleException(
+                $"installing {what} took longer than {InstallTimeout.TotalMinutes:0} minutes: run npm ci in {folder}");
         }
 
         if (npm.ExitCode != 0 || !IsInstalled())
@@ -79,7 +81,8 @@ internal static class NodePackages
         }
         catch (Win32Exception e)
         {
-            throw new NotPossibleException($"{what} needs Node 20 or later, and {process.StartInfo.FileName} could not be started ({e.Message}): install Node{(instead is null ? "" : $", or {instead}")}");
+            throw new NotPossibleException($"{what} needs Node 20 or later, and {process.StartInfo.FileName} could not be started "
+                + $"({e.Message}): install Node{(instead is null ? "" : $", or {instead}")}");
         }
     }
 

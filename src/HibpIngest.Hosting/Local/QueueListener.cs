@@ -18,7 +18,8 @@ namespace HibpIngest.Hosting.Local;
 /// <param name="log">Ids and counts only.</param>
 /// <param name="onFailure">Told of every failed try.</param>
 internal sealed partial class QueueListener(
-    IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time, ILogger log, Action<Exception>? onFailure = null)
+    IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
+    ILogger log, Action<Exception>? onFailure = null)
 {
     // Calls made after the stop have to end: a process that is asked to stop has some seconds.
     private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
@@ -132,7 +133,9 @@ internal sealed partial class QueueListener(
             }
             else
             {
-                LogFailed(name, message.Current.Id, tries, options.MaxDequeueCount, failure is HibpException ? failure.Message : UnexpectedError.Describe(failure));
+                LogFailed(
+                    name, message.Current.Id, tries, options.MaxDequeueCount, failure is HibpException
+                    ? failure.Message : UnexpectedError.Describe(failure));
                 onFailure?.Invoke(failure);
                 if (tries >= options.MaxDequeueCount)
                     await PoisonAsync(message, CancellationToken.None);

@@ -37,7 +37,9 @@ internal sealed class ApplicationInsightsLogs(ApplicationInsightsSink sink) : Ba
         };
         var text = line.FormattedMessage ?? "";
         ISupportProperties item = ExceptionGuard.Find(values, out var type, out var stack)
-            ? new ExceptionTelemetry([new ExceptionDetailsInfo(1, 0, type, text, hasFullStack: true, stack, [])], severity, type, new Dictionary<string, string>(), new Dictionary<string, double>())
+            ? new ExceptionTelemetry(
+                [new ExceptionDetailsInfo(1, 0, type, text, hasFullStack: true, stack, [])], severity, type, new Dictionary<string,
+                string>(), new Dictionary<string, double>())
             : new TraceTelemetry(text, severity);
         foreach (var (name, value) in values.Where(value => value.Key != Template))
             ApplicationInsightsSink.Describe(item, name, value);

@@ -31,7 +31,9 @@ internal sealed class ApplicationInsightsMetrics(ApplicationInsightsSink sink) :
         if (metric.MetricType == MetricType.Histogram)
         {
             _ = point.TryGetHistogramMinMaxValues(out var least, out var most);
-            return new MetricTelemetry(metric.Name, (int)Math.Min(point.GetHistogramCount(), int.MaxValue), point.GetHistogramSum(), least, most, standardDeviation: 0);
+            return new MetricTelemetry(
+                metric.Name, (int)Math.Min(point.GetHistogramCount(), int.MaxValue), point.GetHistogramSum(), least, most,
+                standardDeviation: 0);
         }
         var value = metric.MetricType switch
         {
@@ -39,7 +41,8 @@ internal sealed class ApplicationInsightsMetrics(ApplicationInsightsSink sink) :
             MetricType.DoubleSum => point.GetSumDouble(),
             MetricType.LongGauge => point.GetGaugeLastValueLong(),
             MetricType.DoubleGauge => point.GetGaugeLastValueDouble(),
-            _ => throw new NotSupportedException($"instrument {metric.Name} is a {metric.MetricType}: say here how Application Insights is to have it"),
+            _ => throw new NotSupportedException(
+                $"instrument {metric.Name} is a {metric.MetricType}: say here how Application Insights is to have it"),
         };
         return new MetricTelemetry(metric.Name, 1, value, value, value, standardDeviation: 0);
     }

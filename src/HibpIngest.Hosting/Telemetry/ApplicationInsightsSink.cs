@@ -51,8 +51,8 @@ internal sealed class ApplicationInsightsSink : IDisposable
             configuration.Dispose();
             channel.Dispose();
             throw new BadInputException(
-                $"{TelemetryExport.ApplicationInsightsVariable} is expected to be the connection string of an Application Insights resource (InstrumentationKey=...;IngestionEndpoint=https://...), "
-                + "as the portal shows it; found something else", e);
+                $"{TelemetryExport.ApplicationInsightsVariable} is expected to be the connection string of an Application Insights "
+                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it; found something else", e);
         }
     }
 

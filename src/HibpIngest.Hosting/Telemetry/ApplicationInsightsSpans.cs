@@ -15,7 +15,10 @@ internal sealed class ApplicationInsightsSpans(ApplicationInsightsSink sink) : B
     public override ExportResult Export(in Batch<Activity> batch)
     {
         foreach (var span in batch)
-            sink.Send(span.Kind == ActivityKind.Consumer ? Fill(new RequestTelemetry { ResponseCode = span.Status == ActivityStatusCode.Error ? "Error" : "OK" }, span) : Fill(new DependencyTelemetry { Type = "InProc" }, span));
+            sink.Send(
+                span.Kind == ActivityKind.Consumer
+                ? Fill(new RequestTelemetry { ResponseCode = span.Status == ActivityStatusCode.Error ? "Error" : "OK" }, span)
+                : Fill(new DependencyTelemetry { Type = "InProc" }, span));
         return ExportResult.Success;
     }
 

@@ -19,7 +19,8 @@ internal sealed class ExceptionGuard : BaseProcessor<LogRecord>
         if (data.Exception is not { } exception)
             return;
         data.Exception = null;
-        data.Attributes = [.. data.Attributes ?? [], new(Type, exception.GetType().FullName), new(Stack, UnexpectedError.Describe(exception))];
+        data.Attributes =
+            [.. data.Attributes ?? [], new(Type, exception.GetType().FullName), new(Stack, UnexpectedError.Describe(exception))];
     }
 
     /// <summary>What it has left of a line's exception, where the line had one.</summary>

@@ -53,16 +53,22 @@ public sealed class TelemetryExport : IDisposable
     private readonly MeterProvider _metrics;
     private readonly ApplicationInsightsSink? _sink;
 
-    private TelemetryExport(ApplicationInsightsSink? sink, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
+    private TelemetryExport(
+        ApplicationInsightsSink? sink, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
     {
         _sink = sink;
-        var spans = Sdk.CreateTracerProviderBuilder().SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(TelemetryNames.Source);
+        var spans = Sdk.CreateTracerProviderBuilder().SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(
+            TelemetryNames.Source);
         var metrics = Sdk.CreateMeterProviderBuilder().SetResourceBuilder(resource).AddMeter(TelemetryNames.Source);
         if (sink is not null)
         {
             // The sink's channel makes batches of what it is given, so nothing is held up before it.
             spans.AddProcessor(new SimpleActivityExportProcessor(new ApplicationInsightsSpans(sink)));
-            metrics.AddReader(new PeriodicExportingMetricReader(new ApplicationInsightsMetrics(sink), MetricPeriodMilliseconds) { TemporalityPreference = MetricReaderTemporalityPreference.Delta });
+            metrics.AddReader(
+                new PeriodicExportingMetricReader(
+                    new ApplicationInsightsMetrics(sink),
+                    MetricPeriodMilliseconds)
+                { TemporalityPreference = MetricReaderTemporalityPreference.Delta });
         }
         if (otlp)
         {
@@ -71,7 +77,8 @@ public sealed class TelemetryExport : IDisposable
         }
         _spans = spans.Build();
         _metrics = metrics.Build();
-        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(OwnCategories, LogLevel.Information);
+        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(
+            OwnCategories, LogLevel.Information);
         logging.AddOpenTelemetry(options =>
         {
             options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard());
@@ -97,8 +104,11 @@ public sealed class TelemetryExport : IDisposable
         var endpoint = Find(OtlpVariable);
         if (connection is null && endpoint is null)
             return null;
-        if (endpoint is not null && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address) && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
-            throw new BadInputException($"{OtlpVariable} is expected to be the http or https address of an OTLP endpoint, like http://localhost:4318; found something else");
+        if (endpoint is not null
+            && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address)
+                && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
+            throw new BadInputException($"{OtlpVariable} is expected to be the http or https address of an OTLP endpoint, like "
+                + "http://localhost:4318; found something else");
         // Where nothing is said: what passes through every proxy.
         var protocol = Find(ProtocolVariable) switch
         {
@@ -108,7 +118,9 @@ public sealed class TelemetryExport : IDisposable
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
-        return new TelemetryExport(connection is null ? null : ApplicationInsightsSink.Open(connection, Credential(Find(AuthenticationVariable)), role), endpoint is not null, protocol, logging, resource);
+        return new TelemetryExport(
+            connection is null ? null : ApplicationInsightsSink.Open(connection, Credential(Find(AuthenticationVariable)), role),
+            endpoint is not null, protocol, logging, resource);
 
         string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
@@ -121,13 +133,15 @@ public sealed class TelemetryExport : IDisposable
         {
             var parts = new DbConnectionStringBuilder { ConnectionString = authentication };
             if (parts.TryGetValue("Authorization", out var way) && string.Equals((string)way, "AAD", StringComparison.OrdinalIgnoreCase))
-                return parts.TryGetValue("ClientId", out var client) ? new ManagedIdentityCredential(ManagedIdentityId.FromUserAssignedClientId((string)client)) : new DefaultAzureCredential();
+                return parts.TryGetValue("ClientId", out var client)
+                ? new ManagedIdentityCredential(ManagedIdentityId.FromUserAssignedClientId((string)client)) : new DefaultAzureCredential();
         }
         catch (ArgumentException)
         {
             // Told below.
         }
-        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of one's own; found something else");
+        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for an identity of "
+            + "one's own; found something else");
     }
 
     /// <summary>Sends what is left; takes some seconds at most.</summary>

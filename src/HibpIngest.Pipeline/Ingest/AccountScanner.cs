@@ -7,16 +7,20 @@ using HibpIngest.Accounts;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds accounts in raw bytes handed over in chunks of any size, with the same result however they are cut. Pushes accepted ones into the sink in the order of
-/// the text, lower-cased, and counts the others under the first rule they break.
+/// Finds accounts in raw bytes handed over in chunks of any size, with the same result however they are cut. Pushes
+/// accepted ones into the sink in the order of the text, lower-cased, and counts the others under the first rule
+/// they break.
 /// <para>
-/// Candidates are left to right and do not overlap, as a greedy leftmost search for <c>[A-Za-z0-9.\-+_]+@[A-Za-z0-9.\-]{3,}</c> would find them, with one
-/// addition: when the character before the first run is a backslash and the run begins with <c>t</c>, <c>r</c> or <c>n</c>, that letter belongs to an escape and is
-/// not part of the alias; an alias that is empty thereby makes no candidate. Behind an @ that makes no candidate the search goes on with the next character.
+/// Candidates are left to right and do not overlap, as a greedy leftmost search for
+/// <c>[A-Za-z0-9.\-+_]+@[A-Za-z0-9.\-]{3,}</c> would find them, with one addition: when the character before the
+/// first run is a backslash and the run begins with <c>t</c>, <c>r</c> or <c>n</c>, that letter belongs to an
+/// escape and is not part of the alias; an alias that is empty thereby makes no candidate. Behind an @ that makes
+/// no candidate the search goes on with the next character.
 /// </para>
 /// <para>
-/// Bytes from 0x80 separate, so UTF-8 and Latin-1 need no telling apart; UTF-16 of either byte order is recognised by its byte order mark. What is held between
-/// two chunks has a fixed size, whatever the length of a line or of a run. Not safe for use by several threads at once.
+/// Bytes from 0x80 separate, so UTF-8 and Latin-1 need no telling apart; UTF-16 of either byte order is recognised
+/// by its byte order mark. What is held between two chunks has a fixed size, whatever the length of a line or of a
+/// run. Not safe for use by several threads at once.
 /// </para>
 /// </summary>
 /// <param name="sink">Takes the accounts.</param>

@@ -19,15 +19,18 @@ public sealed class ArchivePasswords : IDisposable
     private const int TagBytes = 16;
     private const int KeyBytes = 32;
 
-    private readonly IBreachDatabase _database;
+    private readonly IArchivePasswords _database;
+    private readonly ILoads _loads;
     private readonly AesGcm? _aes;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
+    /// <param name="database">Where they are kept.</param>
+    /// <param name="loads">Whose archives they open.</param>
     /// <param name="secretKey">Base64 of 32 bytes, or null.</param>
     /// <exception cref="BadInputException">The key isn't that.</exception>
-    public ArchivePasswords(IBreachDatabase database, string? secretKey)
+    public ArchivePasswords(IArchivePasswords database, ILoads loads, string? secretKey)
     {
-        _database = database;
+        (_database, _loads) = (database, loads);
         if (string.IsNullOrEmpty(secretKey))
             return;
         var key = new byte[KeyBytes];
@@ -49,8 +52,34 @@ public sealed class ArchivePasswords : IDisposable
         var text = Encoding.UTF8.GetBytes(password);
         var sealedPassword = new byte[NonceBytes + TagBytes + text.Length];
         RandomNumberGenerator.Fill(sealedPassword.AsSpan(0, NonceBytes));
-        _aes.Encrypt(sealedPassword.AsSpan(0, NonceBytes), text, sealedPassword.AsSpan(NonceBytes + TagBytes), sealedPassword.AsSpan(NonceBytes, TagBytes), Context(blob));
+        _aes.Encrypt(
+            sealedPassword.AsSpan(0, NonceBytes), text, sealedPassword.AsSpan(NonceBytes + TagBytes),
+            sealedPassword.AsSpan(NonceBytes, TagBytes), Context(blob));
         await _database.PutPasswordAsync(blob, sealedPassword, cancellationToken);
+    }
+
+    /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>
+    /// <exception cref="BadInputException">Without HIBP_SECRET_KEY it would not leave this process.</exception>
+    public async Task KeepAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
+    {
+        if (!Durable)
+        {
+            throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key "
+                + "with 'openssl rand -base64 32' and set it here and where 'hibp run' runs");
+        }
+        await PutAsync(blob, password, cancellationToken);
+    }
+
+    /// <summary>
+    /// The upload has told which version the password is of, that <see cref="KeepAsync"/> has kept for
+    /// the version to come.
+    /// </summary>
+    public async Task SettleAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
+    {
+        // Its load may have ended by now; then nobody asks for it any more.
+        if (await _loads.FindLoadAsync(blob, cancellationToken) is not { State: not LoadState.Ingesting })
+            await PutAsync(blob, password, cancellationToken);
+        await DeleteAsync(Coming(blob.Name), cancellationToken);
     }
 
     /// <summary>
@@ -75,15 +104,19 @@ public sealed class ArchivePasswords : IDisposable
         if (await _database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
             return null;
         if (_aes is null)
-            throw new BadInputException($"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
+            throw new BadInputException(
+                $"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
         var text = new byte[sealedPassword.Length - NonceBytes - TagBytes];
         try
         {
-            _aes.Decrypt(sealedPassword.AsSpan(0, NonceBytes), sealedPassword.AsSpan(NonceBytes + TagBytes), sealedPassword.AsSpan(NonceBytes, TagBytes), text, Context(blob));
+            _aes.Decrypt(
+                sealedPassword.AsSpan(0, NonceBytes), sealedPassword.AsSpan(NonceBytes + TagBytes),
+                sealedPassword.AsSpan(NonceBytes, TagBytes), text, Context(blob));
         }
         catch (CryptographicException e)
         {
-            throw new BadInputException($"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password", e);
+            throw new BadInputException(
+                $"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password", e);
         }
         return Encoding.UTF8.GetString(text);
     }

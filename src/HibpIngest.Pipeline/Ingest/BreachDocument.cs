@@ -23,12 +23,14 @@ internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? Ot
             if (await blobs.ReadSmallAsync(name, BreachMetadata.MaxBytes, cancellationToken) is not { } json)
                 continue;
             var named = BreachMetadata.Parse(json).Name;
-            return named is null || named.Equals(breach, StringComparison.OrdinalIgnoreCase) ? new BreachDocument(json, null) : new BreachDocument(null, named);
+            return named is null || named.Equals(breach, StringComparison.OrdinalIgnoreCase)
+                ? new BreachDocument(json, null) : new BreachDocument(null, named);
         }
         return new BreachDocument(null, null);
     }
 
     /// <summary>Why the load waits for an operator; null: it doesn't.</summary>
     public string? HeldBecause(long load) => OtherBreach is null ? null
-        : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or mend the metadata; then hibp notify";
+        : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or mend "
+        + "the metadata; then hibp notify";
 }

@@ -126,7 +126,8 @@ public sealed class DedupeSet
             {
                 ref var tags = ref Tags(group);
                 var there = Vector128.LoadUnsafe(ref tags);
-                for (var matches = Vector128.Equals(there, Vector128.Create(tag)).ExtractMostSignificantBits(); matches != 0; matches &= matches - 1)
+                for (var matches = Vector128.Equals(there, Vector128.Create(tag))
+                    .ExtractMostSignificantBits(); matches != 0; matches &= matches - 1)
                 {
                     if (Entry(group, BitOperations.TrailingZeroCount(matches)) == hash)
                         return false;
@@ -172,11 +173,14 @@ public sealed class DedupeSet
     // Groups are below _groups, whose pages all exist.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ref byte Tags(int group) =>
-        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Tags), (nint)(group & (PageGroups - 1)) * GroupSlots);
+        ref Unsafe.Add(
+            ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Tags), (nint)(group & (PageGroups - 1)) * GroupSlots);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private ref UInt128 Entry(int group, int slot) =>
-        ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Entries), (nint)(((group & (PageGroups - 1)) * GroupSlots) + slot));
+        ref Unsafe.Add(
+            ref MemoryMarshal.GetArrayDataReference(_pages[group >> PageGroupBits].Entries), (nint)(
+                ((group & (PageGroups - 1)) * GroupSlots) + slot));
 
     // The top bit says that the slot is taken. The home is made of the upper half, the tag of the lower.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -195,7 +199,8 @@ public sealed class DedupeSet
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
         // Pages live as long as the set: pinned ones are not copied from generation to generation.
         for (; _pageCount < wanted; _pageCount++)
-            _pages[_pageCount] = new Page(GC.AllocateArray<byte>(PageSlots, pinned: true), GC.AllocateUninitializedArray<UInt128>(PageSlots, pinned: true));
+            _pages[_pageCount] = new Page(
+                GC.AllocateArray<byte>(PageSlots, pinned: true), GC.AllocateUninitializedArray<UInt128>(PageSlots, pinned: true));
         _groups = _pageCount * PageGroups;
         _limit = (long)((_groups - OverflowGroups) * (long)GroupSlots * MaxLoad);
 

@@ -7,7 +7,8 @@ namespace HibpIngest.Pipeline;
 // Event ids 1200-1299; a contract.
 public sealed partial class MatchSubscribers
 {
-    [LoggerMessage(EventIds.MatchSubscribersMatched, LogLevel.Information, "load {Load} of {Breach}: {Notifications} notifications matched, now {State}")]
+    [LoggerMessage(EventIds.MatchSubscribersMatched, LogLevel.Information, "load {Load} of {Breach}: {Notifications} notifications "
+        + "matched, now {State}")]
     private partial void LogMatched(long load, string breach, int notifications, LoadState state);
 
     [LoggerMessage(EventIds.MatchSubscribersFailed, LogLevel.Error, "load {Load} of {Breach} failed in matching: {Reason}")]

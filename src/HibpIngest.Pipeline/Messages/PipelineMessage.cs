@@ -1,5 +1,6 @@
 using System.Text.Json;
 using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
 
@@ -31,6 +32,9 @@ public abstract record PipelineMessage
     /// <summary>Name of the span of its stage.</summary>
     internal abstract string Span { get; }
 
+    /// <summary>The queue that carries messages of its kind.</summary>
+    internal abstract string Queue { get; }
+
     /// <summary>The message as JSON, with the current trace context.</summary>
     public string ToJson() => JsonSerializer.Serialize(
         this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), PipelineMessageJson.Default);
@@ -45,7 +49,8 @@ public abstract record PipelineMessage
             var message = (T?)JsonSerializer.Deserialize(body, typeof(T), PipelineMessageJson.Default)
                 ?? throw new UnreadableMessageException("the message is empty");
             if (message.Version != CurrentVersion)
-                throw new UnreadableMessageException($"the message has version {message.Version}, expected {CurrentVersion}: it was sent by another version of the program");
+                throw new UnreadableMessageException(
+                    $"the message has version {message.Version}, expected {CurrentVersion}: it was sent by another version of the program");
             return message;
         }
         catch (JsonException)
@@ -67,7 +72,11 @@ public sealed record IngestMessage : PipelineMessage
 
     internal override long LoadId => Load;
 
+    internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
+
     internal override string Span => TelemetryNames.Spans.Load;
+
+    internal override string Queue => QueueNames.Ingest;
 }
 
 /// <summary>A slice to upsert. Its range is taken from SQL; First and Last are for the operator's eye.</summary>
@@ -78,6 +87,8 @@ public sealed record SliceMessage : PipelineMessage
     internal override long LoadId => Load;
 
     internal override string Span => TelemetryNames.Spans.Slice;
+
+    internal override string Queue => QueueNames.Slices;
 
     public required int Slice { get; init; }
 
@@ -94,6 +105,8 @@ public sealed record MatchMessage : PipelineMessage
     internal override long LoadId => Load;
 
     internal override string Span => TelemetryNames.Spans.Match;
+
+    internal override string Queue => QueueNames.Match;
 }
 
 /// <summary>Notifications First..Last of a load, to be sent.</summary>
@@ -105,6 +118,8 @@ public sealed record MailMessage : PipelineMessage
 
     internal override string Span => TelemetryNames.Spans.Send;
 
+    internal override string Queue => QueueNames.Mail;
+
     public required int First { get; init; }
 
     public required int Last { get; init; }
@@ -113,7 +128,8 @@ public sealed record MailMessage : PipelineMessage
 /// <summary>A queue message that this program can't read; after its tries it is poison.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault)]
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault)]
 [JsonSerializable(typeof(IngestMessage))]
 [JsonSerializable(typeof(SliceMessage))]
 [JsonSerializable(typeof(MatchMessage))]

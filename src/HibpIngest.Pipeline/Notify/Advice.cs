@@ -13,15 +13,19 @@ internal static class Advice
     {
         var notes = new List<string>();
         if (!flags.HasFlag(BreachFlags.Verified))
-            notes.Add("This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from where it is said to.");
+            notes.Add(
+                "This breach is unverified: nobody has confirmed that the data is genuine, or that it comes from where it is said to.");
         if (flags.HasFlag(BreachFlags.Fabricated))
-            notes.Add("This breach is fabricated: its data is known to be made up, wholly or in part. An address in it need not belong to an account there.");
+            notes.Add("This breach is fabricated: its data is known to be made up, wholly or in part. An address in it need not belong to "
+                + "an account there.");
         if (flags.HasFlag(BreachFlags.Malware))
             notes.Add("This data was collected by malware: harmful software, run on the devices of the people it was taken from.");
         if (flags.HasFlag(BreachFlags.StealerLog))
-            notes.Add("This data comes from stealer logs: what harmful software recorded while people signed in to websites, as a rule with the passwords they typed.");
+            notes.Add("This data comes from stealer logs: what harmful software recorded while people signed in to websites, as a rule "
+                + "with the passwords they typed.");
         if (flags.HasFlag(BreachFlags.SpamList))
-            notes.Add("This is a spam list: addresses gathered for sending unwanted mail. Being on it does not mean that an account was broken into.");
+            notes.Add("This is a spam list: addresses gathered for sending unwanted mail. Being on it does not mean that an account was "
+                + "broken into.");
         return notes;
     }
 
@@ -31,7 +35,8 @@ internal static class Advice
         var steps = new List<string>();
         if (IsFromDevices(flags))
         {
-            steps.Add("Have the devices that you use checked for malware before anything else: a new password typed on an infected one is lost as well.");
+            steps.Add("Have the devices that you use checked for malware before anything else: a new password typed on an infected one is "
+                + "lost as well.");
             steps.Add("Then change the password of your mail account, and of every site where you sign in with this address.");
         }
         else if (flags.HasFlag(BreachFlags.SpamList))
@@ -43,7 +48,8 @@ internal static class Advice
             steps.Add($"Change your password at {Place(title, site)}, if you have an account there.");
         }
         if (IsFromDevices(flags) || !flags.HasFlag(BreachFlags.SpamList))
-            steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a password manager remembers them for you.");
+            steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
+                + "password manager remembers them for you.");
         steps.Add("Turn on two-step verification wherever it is offered, for your mail account first.");
         steps.Add("Be wary of messages that mention this breach or press you to act: go to the site yourself instead of following a link.");
         return steps;
@@ -54,11 +60,14 @@ internal static class Advice
     {
         var steps = new List<string> { "Tell the people whose addresses these are." };
         if (IsFromDevices(flags))
-            steps.Add("Have their devices checked for malware before passwords are changed on them, then change the passwords and end the sessions of these accounts in your own systems.");
+            steps.Add("Have their devices checked for malware before passwords are changed on them, then change the passwords and end the "
+                + "sessions of these accounts in your own systems.");
         else if (flags.HasFlag(BreachFlags.SpamList))
-            steps.Add("No password needs to be changed because of this list alone; expect more unwanted and fraudulent mail to these addresses.");
+            steps.Add(
+                "No password needs to be changed because of this list alone; expect more unwanted and fraudulent mail to these addresses.");
         else
-            steps.Add($"Ask them to change their password at {Place(title, site)}, and wherever else they used the same one or one like it, your own systems included.");
+            steps.Add($"Ask them to change their password at {Place(title, site)}, and wherever else they used the same one or one like "
+                + "it, your own systems included.");
         steps.Add("Require two-step verification for the accounts that these addresses sign in to.");
         steps.Add("Look out for sign-ins that nobody can explain, and for fraudulent mail that mentions this breach.");
         return steps;

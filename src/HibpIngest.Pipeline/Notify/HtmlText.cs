@@ -29,7 +29,8 @@ internal static class HtmlText
             plain.Append(text[i++]);
         }
         var separators = isHtml ? new[] { '\u2029' } : ['\u2029', '\n', '\r'];
-        return [.. plain.ToString().Split(separators).Select(paragraph => MimeText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(paragraph => paragraph.Length > 0)];
+        return [.. plain.ToString().Split(separators).Select(paragraph => MimeText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(
+            paragraph => paragraph.Length > 0)];
     }
 
     /// <summary>
@@ -75,7 +76,8 @@ internal static class HtmlText
     private static bool IsBlock(ReadOnlySpan<char> tag) => Name(tag.StartsWith("</") ? tag[1..] : tag).ToString().ToLowerInvariant()
         is "p" or "br" or "li" or "ul" or "ol" or "div" or "h1" or "h2" or "h3" or "h4" or "tr" or "table" or "blockquote";
 
-    private static bool IsBreakless(ReadOnlySpan<char> tag) => !tag.StartsWith("<!") && !tag.StartsWith("<?") && Name(tag.StartsWith("</") ? tag[1..] : tag).ToString().ToLowerInvariant()
+    private static bool IsBreakless(ReadOnlySpan<char> tag) =>
+        !tag.StartsWith("<!") && !tag.StartsWith("<?") && Name(tag.StartsWith("</") ? tag[1..] : tag).ToString().ToLowerInvariant()
         is not ("script" or "style" or "td" or "th" or "img");
 
     private static ReadOnlySpan<char> Name(ReadOnlySpan<char> tag)

@@ -45,10 +45,12 @@ public sealed class MailComposer
     /// <param name="complete">Whether those are all of them.</param>
     /// <param name="date">The header Date.</param>
     /// <exception cref="BadInputException">The subscriber's address can't be mailed to.</exception>
-    public OutgoingMail Compose(Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
+    public OutgoingMail Compose(
+        Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, DateTimeOffset date)
     {
         if (!MailSyntax.IsAddress(notification.Email))
-            throw new BadInputException($"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
+            throw new BadInputException(
+                $"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
 
         var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
         var attached = notification.Domain is null ? 0 : Math.Min(domainAccounts?.Count ?? 0, MaxAttachedAccounts);
@@ -83,7 +85,8 @@ public sealed class MailComposer
         message.Append(MimeText.AddressHeader("From", _from.Name, _from.Address))
             .Append(MimeText.AddressHeader("To", name: null, notification.Email))
             .Append(MimeText.Header("Subject", subject))
-            .Append("Date: ").Append(date.ToUniversalTime().ToString("ddd, dd MMM yyyy HH:mm:ss", CultureInfo.InvariantCulture)).Append(" +0000").Append(CrLf)
+            .Append("Date: ").Append(date.ToUniversalTime().ToString("ddd, dd MMM yyyy HH:mm:ss", CultureInfo.InvariantCulture))
+            .Append(" +0000").Append(CrLf)
             .Append("Message-ID: <").Append(id).Append('@').Append(_from.Domain).Append('>').Append(CrLf)
             // RFC 3834, and what Exchange and older answering machines look at: nobody's absence note is to answer this.
             .Append("Auto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\nPrecedence: bulk\r\n")
@@ -108,7 +111,8 @@ public sealed class MailComposer
     {
         var site = Shown(metadata.Domain);
         var flags = metadata.Flags;
-        var description = metadata.Description is null ? [] : HtmlText.Paragraphs(MimeText.Shorten(metadata.Description, MaxDescriptionLength));
+        var description = metadata.Description is null
+            ? [] : HtmlText.Paragraphs(MimeText.Shorten(metadata.Description, MaxDescriptionLength));
         return new Dictionary<string, object?>
         {
             ["title"] = title,
@@ -128,7 +132,8 @@ public sealed class MailComposer
         };
     }
 
-    private static string? Shown(string? text) => text is not null && MimeText.OneLine(text) is { Length: > 0 } line ? MimeText.Shorten(line, MaxTitleLength) : null;
+    private static string? Shown(string? text) =>
+        text is not null && MimeText.OneLine(text) is { Length: > 0 } line ? MimeText.Shorten(line, MaxTitleLength) : null;
 
     private static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
@@ -137,7 +142,9 @@ public sealed class MailComposer
     // What makes a notification unique, apart from its number, which a database made anew begins again.
     private static string Fingerprint(Notification notification, Breach breach)
     {
-        var what = string.Join('\n', notification.Domain is null ? "individual" : "domain", notification.Email, notification.Domain, breach.Name.ToLowerInvariant());
+        var what = string.Join(
+            '\n', notification.Domain is null ? "individual" : "domain", notification.Email, notification.Domain,
+            breach.Name.ToLowerInvariant());
         return Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(what)).AsSpan(0, 8));
     }
 
@@ -164,7 +171,8 @@ public sealed class MailComposer
         return Encoding.UTF8.GetBytes(csv.ToString());
     }
 
-    private static string FileName(string domain) => $"{string.Concat(domain.Select(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '-' ? c : '-'))}-accounts.csv";
+    private static string FileName(string domain) =>
+        $"{string.Concat(domain.Select(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '-' ? c : '-'))}-accounts.csv";
 
     private static void AppendText(StringBuilder message, string boundary, string type, string text) => message
         .Append($"--{boundary}\r\nContent-Type: {type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")

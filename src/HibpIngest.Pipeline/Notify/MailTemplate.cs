@@ -83,10 +83,12 @@ internal sealed partial class MailTemplate
     }
 
     private static object? Value(IReadOnlyDictionary<string, object?> values, string name) =>
-        values.TryGetValue(name, out var value) ? value : throw new InvalidOperationException($"the template asks for '{name}', which nothing gives");
+        values.TryGetValue(name, out var value)
+        ? value : throw new InvalidOperationException($"the template asks for '{name}', which nothing gives");
 
     private string Encode(string value) => _html ? WebUtility.HtmlEncode(value) : value;
 
-    [GeneratedRegex(@"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
+    [GeneratedRegex(
+        @"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]
     private static partial Regex LoneTag();
 }

@@ -19,7 +19,8 @@ internal static class MimeText
     public static string Header(string name, string value)
     {
         value = OneLine(value);
-        return IsPlain(value) && name.Length + 2 + value.Length <= MaxLine ? $"{name}: {value}\r\n" : $"{name}: {EncodedWords(value, name.Length + 2)}\r\n";
+        return IsPlain(value) && name.Length + 2 + value.Length <= MaxLine
+            ? $"{name}: {value}\r\n" : $"{name}: {EncodedWords(value, name.Length + 2)}\r\n";
     }
 
     /// <summary>The header From or To: a name and an address that keeps <see cref="MailSyntax.IsAddress"/>.</summary>

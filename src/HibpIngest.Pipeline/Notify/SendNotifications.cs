@@ -13,7 +13,10 @@ namespace HibpIngest.Pipeline;
 /// recipient's server doesn't take now comes again later and holds up nobody else; while the
 /// load is held or its breach hidden nothing is sent. Nothing here depends on how many notifications the load has.
 /// </summary>
-public sealed partial class SendNotifications(PipelineContext context)
+public sealed partial class SendNotifications(
+    ILoads loads, ICatalogue catalogue, INotifications notifications, IAccountTable table, INotificationSender sender, MailSchedule mails,
+    LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<SendNotifications> log)
+    : IStage<MailMessage, MailRun>
 {
     // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but
     // that the first pauses are shorter.
@@ -26,142 +29,134 @@ public sealed partial class SendNotifications(PipelineContext context)
     private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
-    private readonly ILogger _log = context.Logs.CreateLogger<SendNotifications>();
-    private readonly MailComposer _composer = new(context.Options.MailFrom);
+    private readonly MailComposer _composer = new(options.MailFrom);
 
-    /// <summary>Runs until the range is sent, as far as it can be now; what can't is recorded or sent on.</summary>
-    public async Task RunAsync(MailMessage message, CancellationToken cancellationToken)
+    /// <inheritdoc/>
+    public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
     {
-        var head = await context.Database.GetLoadHeadAsync(message.Load, cancellationToken);
-        if (head is not { State: LoadState.Notifying, Hidden: false } load
-            || await context.Database.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
+        if (await loads.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
+            || await catalogue.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
         {
-            return;
+            return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach)
             .SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
-        try
+        var order = NewOrder();
+        var claims = await notifications.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
+        if (claims.NoneBefore is not { } notBefore)
+            return new MailRun(load, breach, message, order, claims);
+        // Others have the next seconds. Shortly before its time, for in the meantime somebody else may have reserved it.
+        var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
+        await SendAgainAsync(message, notBefore - early, cancellationToken);
+        return null;
+    }
+
+    /// <summary>Runs until the range is sent, as far as it can be now; what can't is recorded or sent on.</summary>
+    public async Task RunAsync(MailRun work, CancellationToken cancellationToken)
+    {
+        var (load, message) = (work.Load, work.Message);
+        if (!await SendClaimedAsync(work, cancellationToken))
+            return;
+        if (work.Claims.More)
+            await SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
+        else if (work.Claims.OthersHeld)
+            await SendAgainAsync(message, options.MailClaim, cancellationToken);
+        await mails.SendNextAsync(load.Id, cancellationToken);
+        if (await notifications.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
-            await SendAsync(load, breach, message, cancellationToken);
-        }
-        catch (StoreUnavailableException)
-        {
-            // The message is put off by whoever gave it, and not lost.
-            await PipelineContextMessages.IgnoreUnavailableAsync(
-                () => context.Database.MarkMessageSentAsync(load.Id, CancellationToken.None));
-            throw;
+            LogDone(load.Id, load.Breach);
+            await reports.ReportAsync(load.Id);
         }
     }
 
-    private async Task SendAsync(LoadHead load, Breach breach, MailMessage message, CancellationToken cancellationToken)
+    /// <inheritdoc/>
+    /// <remarks>One that was sent and could not be marked keeps its claim: whoever took it now would send it again.</remarks>
+    public async Task ReleaseAsync(MailRun work, Exception cause) => await ReleaseRestAsync(work);
+
+    /// <inheritdoc/>
+    /// <remarks>The set-up is wrong (a login refused), or a defect: another try would meet the same. The load says so,
+    /// and its resume sends what is left.</remarks>
+    public async Task<bool> FailAsync(MailRun work, Exception error)
     {
-        var order = NewOrder();
-        var claims = await context.Database.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
-        if (claims.NoneBefore is { } notBefore)
-        {
-            // Others have the next seconds. Shortly before its time, for in the meantime somebody else may have reserved it.
-            var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
-            await SendAgainAsync(message, notBefore - early, cancellationToken);
-            return;
-        }
-        if (claims.Claimed.FirstOrDefault(one => one.Attempts > context.Options.MaxTries + message.Deferrals) is { } worn)
-        {
-            await context.Database.ReleaseNotificationsAsync(load.Id, message.First, message.Last, order.Owner, cancellationToken);
-            await FailAsync(load, $"notifications {message.First} to {message.Last} were begun {worn.Attempts - 1} times and ended without a word each time: did the process run out of memory? "
-                + $"Mend that, then: hibp resume {load.Id}", null);
-            return;
-        }
-        if (!await SendClaimedAsync(load, breach, message, claims, order, cancellationToken))
-            return;
-        if (claims.More)
-            await SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
-        else if (claims.OthersHeld)
-            await SendAgainAsync(message, context.Options.MailClaim, cancellationToken);
-        await context.SendMailMessagesAsync(load.Id, cancellationToken);
-        if (await context.Database.TryFinishLoadAsync(load.Id, CancellationToken.None))
-        {
-            LogDone(load.Id, load.Breach);
-            await context.ReportLoadAsync(load.Id);
-        }
+        var (load, reason) = (work.Load, error is TriesUsedUpException ? error.Message : "its mails can't be sent: "
+            + $"{UnexpectedError.Reason(error)}");
+        await reports.FailAsync(load.Id, load.Blob, owner: null, reason);
+        await ReleaseRestAsync(work);
+        LogStopped(load.Id, load.Breach, error is HibpException ? reason : UnexpectedError.Describe(error));
+        return false;
     }
+
+    /// <inheritdoc/>
+    public string UsedUp(MailRun work) =>
+        $"notifications {work.Message.First} to {work.Message.Last} were begun {work.Attempts - 1} times and ended without a word each "
+        + $"time: did the process run out of memory? Mend that, then: hibp resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {
-        var (claim, perSecond) = (context.Options.MailClaim, context.Options.MailsPerSecond);
+        var (claim, perSecond) = (options.MailClaim, options.MailsPerSecond);
         var reserved = claim / 4 < MostReserved ? claim / 4 : MostReserved;
-        var patience = claim / 8 < LongestTimeout ? claim / 8 : LongestTimeout;
-        return new ClaimOrder(context.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, patience);
+        var timeout = claim / 8 < LongestTimeout ? claim / 8 : LongestTimeout;
+        return new ClaimOrder(LoadLeases.NewOwner(), claim, (int)Math.Max(1, perSecond * reserved.TotalSeconds), perSecond, timeout);
     }
 
-    private async Task SendAgainAsync(MailMessage message, TimeSpan delay, CancellationToken cancellationToken)
+    private Task SendAgainAsync(MailMessage message, TimeSpan delay, CancellationToken cancellationToken) => messages.SendLoadMessageAsync(
+        message, TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineMessages.LongestHidden.Ticks)), cancellationToken);
+
+    private async Task ReleaseRestAsync(MailRun work)
     {
-        var hidden = TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineContextMessages.LongestHidden.Ticks));
-        await context.SendAsync(QueueNames.Mail, message, hidden, cancellationToken);
-        await context.Database.MarkMessageSentAsync(message.Load, cancellationToken);
+        if (work.Rest is not var (first, last))
+            return;
+        await notifications.ReleaseNotificationsAsync(work.Load.Id, first, last, work.Order.Owner, CancellationToken.None);
+        work.Settled = last;
     }
 
-    /// <summary>False: the load was held, hidden or failed meanwhile; whoever releases it has its messages sent again.</summary>
-    private async Task<bool> SendClaimedAsync(
-        LoadHead load, Breach breach, MailMessage message, NotificationClaims claims, ClaimOrder order, CancellationToken cancellationToken)
+    /// <summary>False: the load was held or hidden meanwhile; whoever releases it has its messages sent again.</summary>
+    private async Task<bool> SendClaimedAsync(MailRun work, CancellationToken cancellationToken)
     {
-        var claimedAt = context.Time.GetTimestamp();
+        var (load, order) = (work.Load, work.Order);
+        var claimedAt = time.GetTimestamp();
         var (sent, refused, deferred) = (0, 0, 0);
-        var settled = message.First - 1;
-        var due = claims.StartsIn;
+        var due = work.Claims.StartsIn;
         try
         {
-            foreach (var notification in claims.Claimed)
+            foreach (var notification in work.Claims.Claimed)
             {
-                var waitedLong = await WaitAsync(due - context.Time.GetElapsedTime(claimedAt), cancellationToken);
+                var waitedLong = await WaitAsync(due - time.GetElapsedTime(claimedAt), cancellationToken);
                 if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
-                {
-                    LogHeld(load.Id, load.Breach, settled);
-                    return false;
-                }
+                    return await HeldAsync(work);
                 // Half the claim is kept for the send in hand: nobody else may claim what is being sent.
-                var began = context.Time.GetElapsedTime(claimedAt);
-                if (began > context.Options.MailClaim / 2)
-                    throw new StoreUnavailableException("the mail server takes too long: the rest of these notifications is sent by another message");
+                var began = time.GetElapsedTime(claimedAt);
+                if (began > options.MailClaim / 2)
+                    throw new StoreUnavailableException(
+                        "the mail server takes too long: the rest of these notifications is sent by another message");
                 // From the last one on: what was late doesn't make the next come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
-                var outcome = await SendAsync(notification, breach, cancellationToken);
-                settled = notification.Number;
+                var outcome = await SendAsync(notification, work.Breach, cancellationToken);
+                work.Settled = notification.Number;
                 var end = outcome is { DeferredFor: { } delay, Error: { } reason }
                     ? await DeferAsync(load.Id, notification, order.Owner, delay, reason)
-                    : await context.Database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Error, CancellationToken.None);
+                    : await notifications.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Error, CancellationToken.None);
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
                 if (!end.MayGoOn)
-                {
-                    LogHeld(load.Id, load.Breach, settled);
-                    return false;
-                }
+                    return await HeldAsync(work);
             }
             return true;
         }
-        catch (Exception e) when (e is not (StoreUnavailableException or OperationCanceledException))
-        {
-            // The set-up is wrong (a login refused), or a defect: another try would meet the same. The load
-            // says so, and its resume sends what is left.
-            await FailAsync(load, $"its mails can't be sent: {UnexpectedError.Reason(e)}", e);
-            return false;
-        }
         finally
         {
-            LogSent(load.Id, load.Breach, message.First, message.Last, sent, refused, deferred);
+            LogSent(load.Id, load.Breach, work.Message.First, work.Message.Last, sent, refused, deferred);
             HibpTelemetry.Notified(sent, refused);
             HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Sent, sent).SetTag(TelemetryNames.Tags.Refused, refused);
-            // One that was sent and could not be marked keeps its claim: whoever took it now would send it again.
-            if (claims.Claimed.Count > 0 && settled < claims.Claimed[^1].Number)
-                await context.Database.ReleaseNotificationsAsync(load.Id, settled + 1, message.Last, order.Owner, CancellationToken.None);
         }
     }
 
-    private async Task FailAsync(LoadHead load, string reason, Exception? cause)
+    private async Task<bool> HeldAsync(MailRun work)
     {
-        await context.FailLoadAsync(load, owner: null, reason);
-        LogStopped(load.Id, load.Breach, cause is null or HibpException ? reason : UnexpectedError.Describe(cause));
+        LogHeld(work.Load.Id, work.Load.Breach, work.Settled);
+        await ReleaseRestAsync(work);
+        return false;
     }
 
     /// <summary>Whether it was so long that it is to be asked again whether mails may go out.</summary>
@@ -169,17 +164,17 @@ public sealed partial class SendNotifications(PipelineContext context)
     {
         cancellationToken.ThrowIfCancellationRequested();
         if (pause > TimeSpan.Zero)
-            await Task.Delay(pause, context.Time, cancellationToken);
+            await Task.Delay(pause, time, cancellationToken);
         return pause > TimeSpan.FromSeconds(1);
     }
 
     private async Task<bool> MaySendAsync(long load, CancellationToken cancellationToken) =>
-        await context.Database.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
+        await loads.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
 
     private Task<NotificationEnd> DeferAsync(long load, Notification notification, string owner, TimeSpan delay, string reason)
     {
         LogDeferred(load, notification.Number, delay, reason);
-        return context.Database.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
+        return notifications.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
     }
 
     /// <summary>
@@ -199,10 +194,11 @@ public sealed partial class SendNotifications(PipelineContext context)
             return new Outcome("the breach was retired before this was sent", null);
         try
         {
-            var (accounts, complete) = notification.Domain is { } domain ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
+            var (accounts, complete) = notification.Domain is { } domain
+                ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
-            await context.Sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, context.Time.GetUtcNow()), cancellationToken);
+            await sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
             return new Outcome(null, null);
         }
         catch (BadInputException e)
@@ -221,12 +217,13 @@ public sealed partial class SendNotifications(PipelineContext context)
     /// </summary>
     /// <exception cref="RecipientDeferredException">The table throttles, or is down: one domain's listing holds
     /// up nobody else.</exception>
-    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
+    private async Task<(IReadOnlyList<string> Accounts, bool Complete)> AccountsAsync(
+        string domain, IReadOnlyList<int> marks, CancellationToken cancellationToken)
     {
         var accounts = new List<string>();
         try
         {
-            await foreach (var alias in context.Table.ListAliasesAsync(domain, marks, cancellationToken))
+            await foreach (var alias in table.ListAliasesAsync(domain, marks, cancellationToken))
             {
                 if (accounts.Count == MailComposer.MaxAttachedAccounts)
                     return (accounts, false);

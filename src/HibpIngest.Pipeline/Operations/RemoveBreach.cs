@@ -12,7 +12,9 @@ namespace HibpIngest.Pipeline;
 /// which unlists them; what follows is housekeeping. Its key is the listed loads: run again, beside itself too,
 /// it goes on with those. A load that comes later has a mark of its own, and nothing of it is touched.
 /// </summary>
-public sealed partial class RemoveBreach(PipelineContext context, int chunkRows = RemoveBreach.ChunkRows)
+public sealed partial class RemoveBreach(
+    IRemovals removals, ICatalogue catalogue, ILoads loads, IRows rows, IReceipts receipts, IAccountTable table,
+    PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> log, int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
     /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and
@@ -34,7 +36,6 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
-    private readonly ILogger _log = context.Logs.CreateLogger<RemoveBreach>();
     private IProgress<RemovalProgress>? _progress;
     private long _total;
     private long _done;
@@ -46,13 +47,13 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
-        var name = (await context.Database.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
-        var loads = await context.Database.BeginRemovalAsync(breach, cancellationToken);
-        LogBegun(name, loads.Count);
-        await WaitForSlicesAsync(name, loads, cancellationToken);
+        var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
+        var removed = await removals.BeginRemovalAsync(breach, cancellationToken);
+        LogBegun(name, removed.Count);
+        await WaitForSlicesAsync(name, removed, cancellationToken);
 
         // Loads of a store upgraded from schema 1 share their mark: one walk over the table is for all of them.
-        var marks = loads.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
+        var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
         _total = marks.Sum(AccountsOf);
         Report(0);
         foreach (var sharing in marks)
@@ -66,14 +67,14 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
                 await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
                 // Before its row goes: a database that is restored from a backup later would take the zip for
                 // one that was never loaded.
-                if (await context.Database.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
-                    await context.Register.AddRemovedAsync(head.Blob, cancellationToken);
-                await context.Database.FinishRemovalAsync(load.Load, cancellationToken);
+                if (await loads.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
+                    await receipts.AddRemovedAsync(head.Blob, cancellationToken);
+                await removals.FinishRemovalAsync(load.Load, cancellationToken);
                 LogRemoved(name, load.Load);
             }
         }
-        var left = await context.Database.ListLoadsAsync(breach, cancellationToken);
-        return new BreachRemoval(name, [.. loads.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
+        var left = await loads.ListLoadsAsync(breach, cancellationToken);
+        return new BreachRemoval(name, [.. removed.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
     }
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
@@ -88,13 +89,13 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     /// Until no slice can write behind the removal: none is begun any more, and one that is under way has a
     /// lease.
     /// </summary>
-    private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> loads, CancellationToken cancellationToken)
+    private async Task WaitForSlicesAsync(string breach, IReadOnlyList<LoadRemoval> removed, CancellationToken cancellationToken)
     {
-        long[] ids = [.. loads.Select(load => load.Load)];
-        var began = context.Time.GetTimestamp();
-        while (await context.Database.HasLivingSlicesAsync(ids, cancellationToken))
+        long[] ids = [.. removed.Select(load => load.Load)];
+        var began = time.GetTimestamp();
+        while (await removals.HasLivingSlicesAsync(ids, cancellationToken))
         {
-            if (context.Time.GetElapsedTime(began) > LongestWait)
+            if (time.GetElapsedTime(began) > LongestWait)
             {
                 throw new NotPossibleException(
                     $"a slice of {breach} is still at work, {LongestWait.TotalMinutes:0} minutes after its load was taken out of every "
@@ -102,7 +103,7 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             }
             LogWaiting(breach);
             _progress?.Report(new RemovalProgress(0, 0, Waiting: true));
-            await Task.Delay(LookEvery, context.Time, cancellationToken);
+            await Task.Delay(LookEvery, time, cancellationToken);
         }
     }
 
@@ -112,23 +113,23 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     /// </summary>
     private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
-        var rows = new AccountBatch(chunkRows);
+        var chunk = new AccountBatch(chunkRows);
         for (var first = load.First; first <= load.Last; first += chunkRows)
         {
             var last = Math.Min(first + chunkRows - 1, load.Last);
             if (hasEntities)
             {
-                await context.Database.ReadRowsAsync(load.Load, first, last, rows, cancellationToken);
-                var inFlight = AtOnce(context.Options.TransactionsInFlight, cancellationToken);
-                await Parallel.ForEachAsync(ByDomain(rows), inFlight, async (accounts, token) =>
+                await rows.ReadRowsAsync(load.Load, first, last, chunk, cancellationToken);
+                var inFlight = AtOnce(options.TransactionsInFlight, cancellationToken);
+                await Parallel.ForEachAsync(ByDomain(chunk), inFlight, async (accounts, token) =>
                 {
                     var changed = await PatientlyAsync(
-                        () => context.Table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token);
+                        () => table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token);
                     Interlocked.Add(ref _entities, changed);
                     Report(accounts.Aliases.Length);
                 });
             }
-            await context.Database.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
+            await rows.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
         }
     }
 
@@ -136,9 +137,9 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
     /// The accounts of a chunk by their domain, the most first, so that none of the large ones is left for
     /// last.
     /// </summary>
-    private static IEnumerable<(string Domain, string[] Aliases)> ByDomain(AccountBatch rows) =>
-        Enumerable.Range(0, rows.Count)
-            .Select(i => (Domain: Encoding.ASCII.GetString(rows.Domain(i)), Alias: Encoding.ASCII.GetString(rows.Alias(i))))
+    private static IEnumerable<(string Domain, string[] Aliases)> ByDomain(AccountBatch chunk) =>
+        Enumerable.Range(0, chunk.Count)
+            .Select(i => (Domain: Encoding.ASCII.GetString(chunk.Domain(i)), Alias: Encoding.ASCII.GetString(chunk.Alias(i))))
             .GroupBy(account => account.Domain, account => account.Alias)
             .SelectMany(domain => domain.Order(StringComparer.Ordinal).Chunk(DomainAccounts).Select(aliases => (domain.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
@@ -153,19 +154,19 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
         var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var parts = AtOnce(Math.Max(context.Options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var parts = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
         await Parallel.ForAsync(0, IAccountTable.Parts, parts, async (part, token) =>
         {
             while (!walk.IsDone(part))
             {
-                var page = await PatientlyAsync(() => context.Table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token), token);
+                var page = await PatientlyAsync(() => table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token), token);
                 Interlocked.Add(ref _entities, page.Changed);
                 Report(page.Changed);
                 await recording.WaitAsync(token);
                 try
                 {
                     walk.MoveTo(part, page.Token);
-                    await context.Database.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
+                    await removals.SetRemovalTokenAsync(recorded.Load, walk.ToString(), token);
                 }
                 finally
                 {
@@ -195,7 +196,7 @@ public sealed partial class RemoveBreach(PipelineContext context, int chunkRows 
             catch (StoreUnavailableException e) when (e is not StoreFullException && pause <= LongestPause)
             {
                 LogPaused(e.Message, pause);
-                await Task.Delay(pause * (0.5 + (Random.Shared.NextDouble() / 2)), context.Time, cancellationToken);
+                await Task.Delay(pause * (0.5 + (Random.Shared.NextDouble() / 2)), time, cancellationToken);
             }
         }
     }

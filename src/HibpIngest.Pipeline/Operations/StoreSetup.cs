@@ -4,7 +4,8 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
-public sealed class StoreSetup(PipelineContext context)
+public sealed class StoreSetup(
+    IDatabaseSetup database, IStoreRegister register, IAccountTable table, IBreachBlobs blobs, IMessageQueues queues)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -39,7 +40,8 @@ public sealed class StoreSetup(PipelineContext context)
     {
         try
         {
-            return await context.Register.GetIdentityAsync(cancellationToken) is not null && (await context.Register.ListOpenAsync(cancellationToken)).Count == 0;
+            return await register.GetIdentityAsync(cancellationToken) is not null
+                && (await register.ListOpenAsync(cancellationToken)).Count == 0;
         }
         catch (StoreRefusedException)
         {
@@ -55,15 +57,15 @@ public sealed class StoreSetup(PipelineContext context)
     /// this program's.</exception>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
-        await EnsureSchemaAsync(context.Database, cancellationToken);
-        await context.Blobs.CreateAsync(cancellationToken);
+        await EnsureSchemaAsync(database, cancellationToken);
+        await blobs.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.All)
         {
-            await context.Queues.Get(queue).CreateAsync(cancellationToken);
-            await context.Queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
+            await queues.Get(queue).CreateAsync(cancellationToken);
+            await queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
         }
-        await context.Table.CreateAsync(cancellationToken);
-        await context.Register.CreateAsync(cancellationToken);
+        await table.CreateAsync(cancellationToken);
+        await register.CreateAsync(cancellationToken);
         await EnsureIdentityAsync(cancellationToken);
         await EnsureIdsAsync(cancellationToken);
     }
@@ -73,9 +75,15 @@ public sealed class StoreSetup(PipelineContext context)
     /// is there. False: neither has been set up yet.
     /// </summary>
     /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
-    public async Task<bool> CheckAsync(CancellationToken cancellationToken)
+    public async Task<bool> CheckAsync(CancellationToken cancellationToken) =>
+        await CheckAsync(await HasSchemaAsync(database, cancellationToken), cancellationToken);
+
+    /// <inheritdoc cref="CheckAsync(CancellationToken)"/>
+    /// <param name="hasSchema">What <see cref="HasSchemaAsync"/> has just told.</param>
+    /// <param name="cancellationToken">Of the calls.</param>
+    public async Task<bool> CheckAsync(bool hasSchema, CancellationToken cancellationToken)
     {
-        var inDatabase = await HasSchemaAsync(context.Database, cancellationToken) ? await context.Database.GetIdentityAsync(cancellationToken) : null;
+        var inDatabase = hasSchema ? await database.GetIdentityAsync(cancellationToken) : null;
         var inTable = await FindIdentityAsync(cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
         if (inTable is null)
@@ -86,26 +94,28 @@ public sealed class StoreSetup(PipelineContext context)
 
     /// <summary>Whether a database has its schema; false: it is not there, or is empty. Makes nothing.</summary>
     /// <exception cref="StoreMismatchException">It has another program's.</exception>
-    public static async Task<bool> HasSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
+    public static async Task<bool> HasSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
     {
         var (found, expected) = await database.GetSchemaVersionAsync(cancellationToken);
         if (found > expected)
-            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, newer than this program's {expected}: use the newer program");
         if (found > 0 && found < expected)
-            throw new StoreMismatchException($"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} has schema {found}, this program needs {expected}: run 'hibp database upgrade'");
         return found > 0;
     }
 
     /// <summary>A fresh database gets its schema.</summary>
     /// <exception cref="StoreMismatchException">It has another program's.</exception>
-    public static async Task EnsureSchemaAsync(IBreachDatabase database, CancellationToken cancellationToken)
+    public static async Task EnsureSchemaAsync(IDatabaseSetup database, CancellationToken cancellationToken)
     {
         if (!await HasSchemaAsync(database, cancellationToken))
             await database.UpgradeAsync(cancellationToken);
     }
 
     internal async Task EnsureIdsAsync(CancellationToken cancellationToken) =>
-        await context.Register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
+        await register.ConfirmAsync(await RequireIdsAsync(cancellationToken), cancellationToken);
 
     /// <summary>
     /// A database that lacks ids which were in it once was restored from a backup: it would go on with marks
@@ -113,17 +123,18 @@ public sealed class StoreSetup(PipelineContext context)
     /// </summary>
     private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
     {
-        var (confirmed, movingOn) = await context.Register.GetConfirmedAsync(cancellationToken);
+        var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
         if (movingOn)
         {
-            throw new StoreMismatchException($"database {context.Database.DisplayName} was restored from a backup, and moving it on was broken off: "
-                + "stop every host, then run 'hibp database restored' again");
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and moving it on was broken "
+                + "off: stop every host, then run 'hibp database restored' again");
         }
-        var highest = await context.Database.GetHighestIdsAsync(cancellationToken);
+        var highest = await database.GetHighestIdsAsync(cancellationToken);
         if (highest.Load < confirmed.Load || highest.Mark < confirmed.Mark)
         {
-            throw new StoreMismatchException($"database {context.Database.DisplayName} was restored from a backup: it knows loads up to {highest.Load} and marks up to {highest.Mark}, "
-                + $"the account table has loads up to {confirmed.Load} and marks up to {confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
+            throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup: it knows loads up to "
+                + $"{highest.Load} and marks up to {highest.Mark}, the account table has loads up to {confirmed.Load} and marks up to "
+                + $"{confirmed.Mark}; stop every host, then run 'hibp database restored', which moves the database on");
         }
         return highest;
     }
@@ -132,11 +143,12 @@ public sealed class StoreSetup(PipelineContext context)
     /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
     internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
-        var inDatabase = await context.Database.GetIdentityAsync(cancellationToken);
-        var inTable = await context.Register.GetIdentityAsync(cancellationToken);
+        var inDatabase = await database.GetIdentityAsync(cancellationToken);
+        var inTable = await register.GetIdentityAsync(cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
-        inDatabase ??= await context.Database.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
-        inTable ??= await context.Register.AddIdentityAsync(inDatabase, cancellationToken);
+        inDatabase ??= await database.AddIdentityAsync(
+            new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
     }
 
@@ -144,7 +156,7 @@ public sealed class StoreSetup(PipelineContext context)
     {
         try
         {
-            return await context.Register.GetIdentityAsync(cancellationToken);
+            return await register.GetIdentityAsync(cancellationToken);
         }
         catch (StoreMissingException)
         {
@@ -154,24 +166,24 @@ public sealed class StoreSetup(PipelineContext context)
 
     private async Task RequireMatchAsync(StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
     {
-        var database = context.Database.DisplayName;
         // The database's identity is written first, so one that only the table has is another database's.
         if (inDatabase is null && inTable is not null)
         {
-            throw new StoreMismatchException($"the account table belongs to another database than {database}, which is fresh: its marks would relabel everyone in the table; "
-                + "use the database it was filled from, or another storage account");
+            throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
+                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account");
         }
-        if (inTable is null && inDatabase is not null && await context.Database.HasLoadsAsync(cancellationToken))
+        if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {
-            throw new StoreMismatchException($"database {database} has loads whose accounts are in another account table than this, which is fresh: "
-                + "use the storage account it belongs to, or a fresh database");
+            throw new StoreMismatchException($"database {database.DisplayName} has loads whose accounts are in another account table than "
+                + "this, which is fresh: use the storage account it belongs to, or a fresh database");
         }
         if (inTable is not null && inTable != inDatabase)
         {
-            throw new StoreMismatchException($"database {database} (store {inDatabase?.Id}) and the account table (store {inTable.Id}) do not belong together: "
-                + "use the pair that does; property names in the table are the database's marks");
+            throw new StoreMismatchException($"database {database.DisplayName} (store {inDatabase?.Id}) and the account table (store "
+                + $"{inTable.Id}) do not belong together: use the pair that does; property names in the table are the database's marks");
         }
         if (inTable is not (null or { PartitionSpread: 1, StorageAccounts: 1 }))
-            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program doesn't know: use the program it was made with");
+            throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program "
+                + "doesn't know: use the program it was made with");
     }
 }

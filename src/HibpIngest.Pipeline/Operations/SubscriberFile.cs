@@ -47,7 +47,8 @@ public static class SubscriberFile
         catch (CsvFormatException e)
         {
             // Without the inner exception, so that nothing that stands in the file goes with it.
-            throw Bad(e.LineNumber > 0 ? e.LineNumber : reader.LineNumber + 1, $"the quotes are wrong, or the line has more than {MaxLineBytes:N0} bytes");
+            throw Bad(e.LineNumber > 0 ? e.LineNumber : reader.LineNumber + 1, "the quotes are wrong, or the line has more than "
+                + $"{MaxLineBytes:N0} bytes");
         }
     }
 
@@ -87,7 +88,8 @@ public static class SubscriberFile
                 throw Bad(line, $"here are more than the {MaxSubscribers:N0} subscribers that one file may hold; divide it");
             subscriptions.Add(subscription);
         }
-        return email is not null ? subscriptions : throw new BadInputException("the subscriber file is empty; its first line is expected to be the header email,domain");
+        return email is not null ? subscriptions
+            : throw new BadInputException("the subscriber file is empty; its first line is expected to be the header email,domain");
     }
 
     private static int? Column(CsvReader header, string name)
@@ -112,7 +114,8 @@ public static class SubscriberFile
         return true;
     }
 
-    private static string Field(CsvReader row, int column) => column >= 0 && column < row.FieldCount ? row.GetString(column).Trim().ToLowerInvariant() : "";
+    private static string Field(CsvReader row, int column) =>
+        column >= 0 && column < row.FieldCount ? row.GetString(column).Trim().ToLowerInvariant() : "";
 
     private static string Reason(AccountRule? broken) => broken is null ? "" : $" (it breaks the rule {broken})";
 

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
 
@@ -9,7 +10,10 @@ namespace HibpIngest.Pipeline;
 /// load is open, so that a serverless one can pause. Everything it sends may be a second copy: every stage
 /// takes that.
 /// </summary>
-public sealed partial class Sweep(PipelineContext context)
+public sealed partial class Sweep(
+    IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
+    UpsertCompletion upsert, MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time,
+    ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
 
@@ -19,25 +23,23 @@ public sealed partial class Sweep(PipelineContext context)
     // Longer than a sweep of 2,000 sends takes, shorter than an operator's patience.
     private static readonly TimeSpan LockLease = TimeSpan.FromMinutes(5);
 
-    private readonly ILogger _log = context.Logs.CreateLogger<Sweep>();
-    private readonly BlobScan _blobs = new(context);
-    private readonly StoreSetup _setup = new(context);
+    private readonly string _owner = LoadLeases.NewOwner();
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
-        var open = await context.Register.ListOpenAsync(cancellationToken);
-        if (open.Count > 0 && await context.Database.TryLockAsync(LockName, context.Owner, LockLease, cancellationToken))
+        var found = await open.ListOpenAsync(cancellationToken);
+        if (found.Count > 0 && await locks.TryLockAsync(LockName, _owner, LockLease, cancellationToken))
         {
             try
             {
-                await SweepLoadsAsync(open, cancellationToken);
+                await SweepLoadsAsync(found, cancellationToken);
             }
             finally
             {
-                await context.Database.UnlockAsync(LockName, context.Owner, CancellationToken.None);
+                await locks.UnlockAsync(LockName, _owner, CancellationToken.None);
             }
         }
-        await _blobs.RunAsync(context.Options.SweepBlobAge, cancellationToken);
+        await blobs.RunAsync(options.SweepBlobAge, cancellationToken);
         if (HibpTelemetry.WatchesQueues)
             await TellQueuesAsync(cancellationToken);
     }
@@ -45,25 +47,26 @@ public sealed partial class Sweep(PipelineContext context)
     private async Task TellQueuesAsync(CancellationToken cancellationToken)
     {
         foreach (var queue in QueueNames.All.SelectMany(name => (string[])[name, name + QueueNames.PoisonSuffix]))
-            HibpTelemetry.QueueSeen(queue, await context.Queues.Get(queue).GetDepthAsync(cancellationToken));
+            HibpTelemetry.QueueSeen(queue, await queues.Get(queue).GetDepthAsync(cancellationToken));
     }
 
-    private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> open, CancellationToken cancellationToken)
+    private async Task SweepLoadsAsync(IReadOnlyList<(long Load, string Version)> found, CancellationToken cancellationToken)
     {
         // What is sent below names marks: they have to be confirmed, and a database that was put back to a
         // backup is not to be gone on with.
-        await _setup.EnsureIdsAsync(cancellationToken);
-        await SendSlicesAsync(await context.Database.ListPendingSlicesAsync(context.Options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
-        await SendSlicesAsync(await context.Database.ListStaleSlicesAsync(context.Options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
+        await setup.EnsureIdsAsync(cancellationToken);
+        await SendSlicesAsync(
+            await slices.ListPendingSlicesAsync(options.SweepPendingAge, SlicesAtOnce, cancellationToken), cancellationToken);
+        await SendSlicesAsync(await slices.ListStaleSlicesAsync(options.SweepStaleAge, SlicesAtOnce, cancellationToken), cancellationToken);
 
-        foreach (var (id, version) in open)
+        foreach (var (id, version) in found)
         {
             cancellationToken.ThrowIfCancellationRequested();
-            var load = await context.Database.GetLoadAsync(id, cancellationToken);
+            var load = await loads.GetLoadAsync(id, cancellationToken);
             if (load is not null)
-                context.ReportLoad(load);
+                reports.Report(load);
             if (load is null || IsSettled(load))
-                await context.Register.ClearOpenAsync(id, version, cancellationToken);
+                await open.ClearOpenAsync(id, version, cancellationToken);
             else
                 await SweepLoadAsync(load, cancellationToken);
         }
@@ -75,16 +78,16 @@ public sealed partial class Sweep(PipelineContext context)
         {
             case LoadState.Ingesting when IsForsaken(load):
                 LogResent(load.Id, "ingest");
-                await context.SendLoadMessageAsync(QueueNames.Ingest, new IngestMessage { Load = load.Id }, cancellationToken);
+                await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 break;
             case LoadState.Upserting:
-                await context.CompleteUpsertAsync(load.Id, cancellationToken);
+                await upsert.TryAsync(load.Id, cancellationToken);
                 break;
             case LoadState.Matching when IsForsaken(load):
                 LogResent(load.Id, "match");
-                await context.SendLoadMessageAsync(QueueNames.Match, new MatchMessage { Load = load.Id }, cancellationToken);
+                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
                 break;
-            case LoadState.Notifying when await context.ContinueMailsAsync(load.Id, context.Options.SweepStaleAge, cancellationToken):
+            case LoadState.Notifying when await mails.ContinueAsync(load.Id, options.SweepStaleAge, cancellationToken):
                 LogResent(load.Id, "mail");
                 break;
         }
@@ -103,18 +106,19 @@ public sealed partial class Sweep(PipelineContext context)
         // just beginning, and takes a second message.)
         if (load.MessageSentAt is not { } sentAt)
             return true;
-        return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || context.Time.GetUtcNow() - sentAt >= context.Options.SweepStaleAge;
+        return load.LeaseRanOutAt is { } ranOut && sentAt <= ranOut || time.GetUtcNow() - sentAt >= options.SweepStaleAge;
     }
 
-    private async Task SendSlicesAsync(IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
+    private async Task SendSlicesAsync(IReadOnlyList<Slice> lost, CancellationToken cancellationToken)
     {
-        if (slices.Count == 0)
+        if (lost.Count == 0)
             return;
-        LogSlicesResent(slices.Count);
-        await context.SendSlicesAsync(slices, cancellationToken);
+        LogSlicesResent(lost.Count);
+        await messages.SendSlicesAsync(lost, cancellationToken);
     }
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private static bool IsSettled(Load load) =>
-        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0) || load.Purged;
+        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
+        || load.Purged;
 }

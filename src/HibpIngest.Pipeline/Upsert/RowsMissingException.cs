@@ -8,4 +8,5 @@ namespace HibpIngest.Pipeline;
 /// whole.
 /// </summary>
 public sealed class RowsMissingException(Slice slice, int found)
-    : HibpException($"slice {slice.Number} of load {slice.Load} recorded {slice.Count} rows at positions {slice.First} to {slice.Last}, found {found}");
+    : HibpException(
+        $"slice {slice.Number} of load {slice.Load} recorded {slice.Count} rows at positions {slice.First} to {slice.Last}, found {found}");

@@ -1,4 +1,5 @@
 using System.Runtime.ExceptionServices;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -8,14 +9,14 @@ namespace HibpIngest.Pipeline;
 /// One try of a slice under its lease: its transactions in their order, and which of them are done. Whatever
 /// ends it early, those in flight are waited for, so that what is recorded as done is what has been written.
 /// </summary>
-internal sealed class SliceRun : IAsyncDisposable
+public sealed class SliceRun : IStageWork
 {
-    private readonly PipelineContext _context;
-    private readonly SliceWork _work;
-    private readonly string _owner;
-    private readonly CancellationToken _cancellation;
+    private readonly ISlices _slices;
+    private readonly IRows _rows;
+    private readonly IAccountTable _table;
+    private readonly PipelineOptions _options;
 
-    private readonly TimeSpan _patience;
+    private readonly TimeSpan _timeout;
     private readonly CancellationTokenSource _limit;
     private readonly CancellationTokenSource _lost = new();
     private readonly CancellationTokenSource _halt; // cancels what is in flight
@@ -27,19 +28,40 @@ internal sealed class SliceRun : IAsyncDisposable
     private byte[]? _done;
     private ExceptionDispatchInfo? _failure;
 
-    public SliceRun(PipelineContext context, SliceWork work, string owner, CancellationToken cancellationToken)
+    internal SliceRun(
+        SliceWork work, string owner, ISlices slices, IRows rows, IAccountTable table, PipelineOptions options, TimeProvider time,
+        CancellationToken cancellationToken)
     {
-        (_context, _work, _owner, _cancellation) = (context, work, owner, cancellationToken);
+        (Work, Owner, _slices, _rows, _table, _options) = (work, owner, slices, rows, table, options);
         // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
-        _patience = context.Options.PlanLimit > TimeSpan.Zero ? context.Options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
-        _limit = new CancellationTokenSource(_patience, context.Time);
+        _timeout = options.PlanLimit > TimeSpan.Zero ? options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
+        _limit = new CancellationTokenSource(_timeout, time);
         _halt = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _lost.Token);
         _stop = CancellationTokenSource.CreateLinkedTokenSource(_halt.Token, _limit.Token);
-        _renewing = RenewAsync();
+        _renewing = RenewAsync(time);
     }
 
+    /// <summary>The slice, and what upserting it needs.</summary>
+    public SliceWork Work { get; }
+
+    /// <summary>Who holds it: this run, and nobody else.</summary>
+    public string Owner { get; }
+
+    /// <summary>Tries that it has in all.</summary>
+    public required int MaxTries { get; init; }
+
     /// <summary>Somebody else has the slice by now, or nothing of its load may be written any more.</summary>
-    public bool Lost => _lost.IsCancellationRequested;
+    public bool IsLost { get; private set; }
+
+    /// <inheritdoc/>
+    public long LoadId => Work.Slice.Load;
+
+    /// <inheritdoc/>
+    public string Breach => Work.Breach;
+
+    /// <inheritdoc/>
+    /// <remarks>A failed slice that comes again was requeued by hand, and is tried.</remarks>
+    public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
     /// <summary>How far it is; null: as recorded before.</summary>
     public SliceProgress? Progress
@@ -51,26 +73,20 @@ internal sealed class SliceRun : IAsyncDisposable
         }
     }
 
-    /// <summary>
-    /// Reads the rows and upserts what is not done yet; returns the slice's number of entities, and anything
-    /// where it was <see cref="Lost"/>.
-    /// </summary>
+    /// <summary>Reads the rows and upserts what is not done yet; returns the slice's number of entities.</summary>
     /// <exception cref="StoreThrottledException">The half of the plan's limit has passed.</exception>
+    /// <exception cref="OperationCanceledException">It was stopped, or <see cref="IsLost">lost</see>.</exception>
     public async Task<int> UpsertAsync()
     {
-        var slice = _work.Slice;
+        var slice = Work.Slice;
         var rows = SliceBuffers.Rent(slice.Count);
         try
         {
-            await _context.Database.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, _halt.Token);
+            await _rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, _halt.Token);
             if (rows.Accounts.Count != slice.Count)
                 throw new RowsMissingException(slice, rows.Accounts.Count);
             await UpsertAsync(rows, rows.GroupByDomain());
             return rows.Entities;
-        }
-        catch (OperationCanceledException) when (Lost)
-        {
-            return 0;
         }
         finally
         {
@@ -89,12 +105,12 @@ internal sealed class SliceRun : IAsyncDisposable
     private async Task UpsertAsync(SliceBuffers rows, int transactions)
     {
         var done = new byte[(transactions + 7) / 8];
-        if (_work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before && before.Done.Length == done.Length)
+        if (Work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before && before.Done.Length == done.Length)
             before.Done.CopyTo(done, 0);
         lock (_lock)
             _done = done;
 
-        var inFlight = new TransactionsInFlight(_context.Options.TransactionsInFlight, _stop.Token);
+        var inFlight = new TransactionsInFlight(_options.TransactionsInFlight, _stop.Token);
         var begun = new Begun();
         var left = 0;
         try
@@ -115,12 +131,11 @@ internal sealed class SliceRun : IAsyncDisposable
         }
         await begun.EndAsync();
 
-        if (Lost)
-            return;
-        _cancellation.ThrowIfCancellationRequested();
+        _halt.Token.ThrowIfCancellationRequested();
         _failure?.Throw();
         if (left > 0)
-            throw new StoreThrottledException($"its transactions were not all done within {_patience}, half of HIBP_PLANLIMIT; those that are done are kept");
+            throw new StoreThrottledException(
+                $"its transactions were not all done within {_timeout}, half of HIBP_PLANLIMIT; those that are done are kept");
     }
 
     private async Task TransactAsync(SliceBuffers rows, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)
@@ -128,7 +143,7 @@ internal sealed class SliceRun : IAsyncDisposable
         try
         {
             var (domain, aliases) = rows.Transaction(index);
-            await _context.Table.UpsertAsync(domain, aliases, rows.Accounts.Memory, _work.Mark, inFlight, _halt.Token);
+            await _table.UpsertAsync(domain, aliases, rows.Accounts.Memory, Work.Mark, inFlight, _halt.Token);
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
         }
@@ -160,18 +175,21 @@ internal sealed class SliceRun : IAsyncDisposable
     /// Keeps the lease, for as long as anything is in flight, and records how far the slice is; stops when the
     /// lease is lost, or the load has been stopped.
     /// </summary>
-    private async Task RenewAsync()
+    private async Task RenewAsync(TimeProvider time)
     {
-        using var timer = new PeriodicTimer(_context.Options.SliceLease / 3, _context.Time);
+        using var timer = new PeriodicTimer(_options.SliceLease / 3, time);
         try
         {
-            while (await timer.WaitForNextTickAsync(_ended.Token) && !Lost)
+            while (await timer.WaitForNextTickAsync(_ended.Token) && !IsLost)
             {
                 try
                 {
-                    var (load, number) = (_work.Slice.Load, _work.Slice.Number);
-                    if (!await _context.Database.RenewSliceAsync(load, number, _owner, _context.Options.SliceLease, Progress, _ended.Token))
+                    var (load, number) = (Work.Slice.Load, Work.Slice.Number);
+                    if (!await _slices.RenewSliceAsync(load, number, Owner, _options.SliceLease, Progress, _ended.Token))
+                    {
+                        IsLost = true;
                         await _lost.CancelAsync();
+                    }
                 }
                 catch (StoreUnavailableException)
                 {

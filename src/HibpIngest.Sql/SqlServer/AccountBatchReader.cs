@@ -12,7 +12,8 @@ namespace HibpIngest.Sql.SqlServer;
 /// </summary>
 internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountBatchReader.Domains domains) : DbDataReader
 {
-    private static readonly (string Name, Type Type)[] Columns = [("load_id", typeof(long)), ("position", typeof(long)), ("alias", typeof(string)), ("domain", typeof(string))];
+    private static readonly (string Name, Type Type)[] Columns =
+        [("load_id", typeof(long)), ("position", typeof(long)), ("alias", typeof(string)), ("domain", typeof(string))];
 
     private readonly object _load = load;
     private int _row = -1;

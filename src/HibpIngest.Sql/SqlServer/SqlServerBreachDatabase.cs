@@ -1,23 +1,18 @@
 using System.Data;
 using HibpIngest.Errors;
-using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;
 using Polly;
 using Polly.Retry;
-using static HibpIngest.Sql.SqlServer.Parameter;
 
 namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
 /// The SQL side on SQL Server or Azure SQL. Works at READ COMMITTED, with row versions (which is how Azure SQL
-/// has it, and <see cref="UpgradeAsync"/> sets it) or without, and asks nothing of lock hints: what must be
-/// exclusive is decided by a conditional UPDATE, by a unique key, or under a row or an application lock that
-/// the transaction holds. A statement reads what was committed when it began, so what is read after a lock was
-/// had is read by a statement of its own.
+/// has it, and <see cref="UpgradeAsync"/> sets it) or without.
 /// </summary>
-public sealed partial class SqlServerBreachDatabase : IBreachDatabase
+public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 {
     /// <summary>How often work is done again because somebody else was first; each time it sees what they did.</summary>
     private const int MaxConflicts = 5;
@@ -35,6 +30,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     private volatile bool _opened;
 
     private SqlServerBreachDatabase(SqlServerConnections connections, TimeProvider time, ILogger log, SqlServerOptions options)
+        : base(["blob_version"], " COLLATE Latin1_General_100_BIN2")
     {
         _connections = connections;
         _time = time;
@@ -47,10 +43,13 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             UseJitter = true,
             Delay = options.RetryDelay,
             MaxDelay = options.LongestRetryDelay,
-            ShouldHandle = again => ValueTask.FromResult(again.Outcome.Exception is SqlServerFailure failure && IsTriedAgain(failure, again.AttemptNumber, again.Context)),
+            ShouldHandle = again => ValueTask.FromResult(
+                again.Outcome.Exception is SqlServerFailure failure && IsTriedAgain(failure, again.AttemptNumber, again.Context)),
             // Whoever was first is done by now, or holds the lock that the next try waits for.
             DelayGenerator = again => ValueTask.FromResult<TimeSpan?>(
-                again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict } ? TimeSpan.FromMilliseconds(Random.Shared.Next(50)) : null),
+                again.Outcome.Exception is SqlServerFailure { Kind: FailureKind.Conflict }
+                    ? TimeSpan.FromMilliseconds(Random.Shared.Next(50))
+                    : null),
             OnRetry = again =>
             {
                 var failure = (SqlServerFailure)again.Outcome.Exception!;
@@ -63,7 +62,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     }
 
     /// <inheritdoc/>
-    public string DisplayName => _connections.DisplayName;
+    public override string DisplayName => _connections.DisplayName;
 
     /// <summary>Names the database; nothing is called. The schema is not touched: see <see cref="UpgradeAsync"/>.</summary>
     /// <param name="connectionString">In the words of Microsoft.Data.SqlClient: see docs/deploying.md.</param>
@@ -71,144 +70,70 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
     /// <param name="logs">Gets what was tried again, and copies that ran out of time.</param>
     /// <param name="options">How it works with the server; null: the defaults.</param>
     /// <exception cref="BadInputException">The connection string can't be read, or asks for what is not done here.</exception>
-    public static SqlServerBreachDatabase Open(string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
-        new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new SqlServerOptions());
+    public static SqlServerBreachDatabase Open(
+        string connectionString, TimeProvider time, ILoggerFactory logs, SqlServerOptions? options = null) =>
+        new(SqlServerConnections.Parse(connectionString), time, logs.CreateLogger<SqlServerBreachDatabase>(), options ?? new());
 
     /// <inheritdoc/>
-    public Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
+    public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
         ReadAsync(async session => (await SqlServerSchema.FindAsync(session), SqlServerSchema.Expected), cancellationToken);
 
     /// <inheritdoc/>
-    public Task UpgradeAsync(CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session =>
-            {
-                await SqlServerSchema.UpgradeAsync(session, DisplayName, cancellationToken);
-                return true;
-            },
-            cancellationToken,
-            _options.LongTimeout);
+    public override Task UpgradeAsync(CancellationToken cancellationToken) =>
+        RetryAsync(
+            again => AttemptAsync(
+                async session =>
+                {
+                    await SqlServerSchema.UpgradeAsync(session, DisplayName, cancellationToken);
+                    return true;
+                },
+                inTransaction: false, copy: null, _options.LongTimeout, again),
+            cancellationToken);
 
     /// <inheritdoc/>
-    public Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
+    public override Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
         ReadAsync<(string, string)?>(
             async session => await SqlServerSchema.HasRowVersionsAsync(session)
                 ? null
-                : ("READ_COMMITTED_SNAPSHOT is off: readers and the copy wait for each other", "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON, with nobody else connected"),
+                : ("READ_COMMITTED_SNAPSHOT is off: readers and the copy wait for each other",
+                    "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON, with nobody else connected"),
             cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentityAsync, cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.store_identity (only_row, id, partition_spread, storage_accounts)
-                    SELECT 1, @id, @spread, @accounts WHERE NOT EXISTS (SELECT 1 FROM dbo.store_identity)
-                    """,
-                    Parameter.Guid("@id", identity.Id), Int("@spread", identity.PartitionSpread), Int("@accounts", identity.StorageAccounts));
-                return (await ReadIdentityAsync(session))!;
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0,
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(
-            async session => (await session.FirstAsync("SELECT highest_load, highest_mark FROM dbo.store_counters", row => new StoreIds(row.Int64(0), row.Int32(1))))!,
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.loads SET held_because = COALESCE(held_because, @because), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
-                        failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
-                    WHERE state <> 'done'
-                    """,
-                    LongText("@because", StoredText.OneLine(heldBecause)));
-                await RaiseHighestAsync(session, ids);
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                var taken = await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.locks SET owner = @owner, expires_at = DATEADD(millisecond, @lease, @now) WHERE name = @name AND (owner = @owner OR expires_at <= @now)
-                    """,
-                    VarChar("@name", name, 100), Owner(owner), Milliseconds("@lease", lease)) == 1;
-                // Of two that insert the second meets the key, and then finds the first's.
-                return taken || await session.ExecuteAsync(
-                    """
-                    INSERT INTO dbo.locks (name, owner, expires_at)
-                    SELECT @name, @owner, DATEADD(millisecond, @lease, @now) WHERE NOT EXISTS (SELECT 1 FROM dbo.locks WHERE name = @name)
-                    """,
-                    VarChar("@name", name, 100), Owner(owner), Milliseconds("@lease", lease)) == 1;
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
-        WriteAsync(session => session.ExecuteAsync("DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)), cancellationToken);
 
     /// <summary>The connections belong to the process's pool, which closes them.</summary>
-    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    /// <summary>Behind whatever takes long in its transaction: others that insert an id wait for this row.</summary>
-    private static Task<int> RaiseHighestAsync(SqlServerSession session, StoreIds ids) =>
-        session.ExecuteAsync(
-            """
-            UPDATE dbo.store_counters SET highest_load = CASE WHEN highest_load < @highestLoad THEN @highestLoad ELSE highest_load END,
-                highest_mark = CASE WHEN highest_mark < @highestMark THEN @highestMark ELSE highest_mark END
-            WHERE highest_load < @highestLoad OR highest_mark < @highestMark
-            """,
-            BigInt("@highestLoad", ids.Load), Int("@highestMark", ids.Mark));
-
-    private static Task<int> RaiseCatalogueVersionAsync(SqlServerSession session) =>
-        session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
-
-    private static Task<StoreIdentity?> ReadIdentityAsync(SqlServerSession session) => session.FirstAsync(
-        "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
-        row => new StoreIdentity(row.Guid(0), row.Int32(1), row.Int32(2)));
-
-    /// <summary>Runs work that changes nothing, outside of a transaction: each of its statements sees one state.</summary>
-    private Task<T> ReadAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+    /// <summary>As the base says, outside of a transaction.</summary>
+    private protected override Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
+        RetryAsync(again => AttemptAsync(work, inTransaction: false, copy: null, _connections.CommandTimeout, again), cancellationToken);
 
     /// <summary>
-    /// Runs work in one transaction: all of it is committed, or none. It runs again where it failed before the
-    /// commit was sent. Where the answer to the commit was lost <see cref="StoreUnavailableException"/> is
-    /// thrown: every stage may be run again.
+    /// As the base says. The work runs again where it failed before the commit was sent. Where the answer to the
+    /// commit was lost <see cref="StoreUnavailableException"/> is thrown: every stage may be run again.
     /// </summary>
-    private Task<T> WriteAsync<T>(Func<SqlServerSession, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null) =>
-        RetryAsync(again => AttemptAsync(work, inTransaction: true, copy: null, timeout ?? _connections.CommandTimeout, again), cancellationToken);
+    private protected override Task<T> WriteAsync<T>(
+        Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false) =>
+        RetryAsync(
+            again => AttemptAsync(
+                work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, again),
+            cancellationToken);
+
+    private protected override Task<T> WriteWithCommitCheckAsync<T>(
+        Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
+        WriteWithCommitCheckAsync(work, copy: null, _options.LongTimeout, cancellationToken);
+
+    private protected override string Most(string query, string most = "@most") => $"SELECT TOP ({most}) {query}";
 
     /// <summary>
     /// The same, but it runs again even where the answer to the commit was lost: the work is told that the try
     /// before is in doubt, and finds out.
     /// </summary>
     /// <param name="work">What is done in the transaction; its second argument is the doubt.</param>
-    /// <param name="cancellationToken">Rolls back.</param>
-    /// <param name="timeout">Of each statement.</param>
     /// <param name="copy">Whose connection it is done on, and left on: one taken from the pool anew has the
     /// server forget what it knows of the tables. Null: any.</param>
-    private Task<T> WriteWithCommitCheckAsync<T>(Func<SqlServerSession, bool, Task<T>> work, CancellationToken cancellationToken, TimeSpan? timeout = null, BatchCopy? copy = null)
+    /// <param name="timeout">Of each statement.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    private Task<T> WriteWithCommitCheckAsync<T>(
+        Func<SqlServerSession, bool, Task<T>> work, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {
         var inDoubt = false;
         return RetryAsync(
@@ -216,7 +141,7 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             {
                 try
                 {
-                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, copy, timeout ?? _connections.CommandTimeout, again);
+                    return await AttemptAsync(session => work(session, inDoubt), inTransaction: true, copy, timeout, again);
                 }
                 catch (SqlServerFailure e) when (e.Kind == FailureKind.InDoubt)
                 {
@@ -226,15 +151,6 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
             },
             cancellationToken);
     }
-
-    private Task WriteAsync(Func<SqlServerSession, Task> work, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                await work(session);
-                return true;
-            },
-            cancellationToken);
 
     private async Task<T> RetryAsync<T>(Func<CancellationToken, Task<T>> attempt, CancellationToken cancellationToken)
     {
@@ -272,13 +188,16 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         }
     }
 
-    /// <summary>An error that nothing explains, on a database whose schema isn't this program's, is explained by that.</summary>
+    /// <summary>
+    /// An error that nothing explains, on a database whose schema isn't this program's, is explained by that.
+    /// </summary>
     private async Task RefuseOtherSchemaAsync(int number, CancellationToken cancellationToken)
     {
         int found;
         try
         {
-            found = await AttemptAsync(SqlServerSchema.FindAsync, inTransaction: false, copy: null, _connections.CommandTimeout, cancellationToken);
+            found = await AttemptAsync(
+                SqlServerSchema.FindAsync, inTransaction: false, copy: null, _connections.CommandTimeout, cancellationToken);
         }
         catch (SqlServerFailure)
         {
@@ -287,7 +206,8 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         if (found != SqlServerSchema.Expected)
         {
             throw new StoreRefusedException(
-                $"database {DisplayName} has schema version {found}, and this program is made for {SqlServerSchema.Expected} (SQL Server error {number}): run 'hibp database upgrade'");
+                $"database {DisplayName} has schema version {found}, and this program is made for {SqlServerSchema.Expected} "
+                + $"(SQL Server error {number}): run 'hibp database upgrade'");
         }
     }
 
@@ -298,7 +218,8 @@ public sealed partial class SqlServerBreachDatabase : IBreachDatabase
         _ => false,
     };
 
-    private async Task<T> AttemptAsync<T>(Func<SqlServerSession, Task<T>> work, bool inTransaction, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
+    private async Task<T> AttemptAsync<T>(
+        Func<SqlServerSession, Task<T>> work, bool inTransaction, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {
         var stage = Stage.Opening;
         var server = copy?.Take() ?? new ServerConnection(_connections.Create());

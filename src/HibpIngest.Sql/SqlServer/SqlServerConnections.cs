@@ -12,7 +12,9 @@ namespace HibpIngest.Sql.SqlServer;
 /// </summary>
 internal sealed class SqlServerConnections
 {
-    private const string Expected = "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in (a value that holds ';' or '=' stands in quotes)";
+    private const string Expected =
+        "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in "
+        + "(a value that holds ';' or '=' stands in quotes)";
 
     /// <summary>
     /// A paused serverless database takes up to a minute to come back; the driver's 15 seconds would make three
@@ -60,13 +62,15 @@ internal sealed class SqlServerConnections
         {
             settings = new SqlConnectionStringBuilder(connectionString);
         }
-        catch (Exception e) when (e is ArgumentException or FormatException or InvalidOperationException or KeyNotFoundException or NotSupportedException)
+        catch (Exception e) when (
+            e is ArgumentException or FormatException or InvalidOperationException or KeyNotFoundException or NotSupportedException)
         {
             // The driver's own message can hold a piece of a password that was not quoted.
             throw new BadInputException($"the database's connection string can't be read: {Expected}");
         }
         if (settings.DataSource.Length == 0 || settings.InitialCatalog.Length == 0)
-            throw new BadInputException($"the database's connection string names no {(settings.DataSource.Length == 0 ? "server" : "database")}: {Expected}");
+            throw new BadInputException(
+                $"the database's connection string names no {(settings.DataSource.Length == 0 ? "server" : "database")}: {Expected}");
 
         var signIn = SignIn(settings, credential ?? CreateCredential);
         if (!settings.ShouldSerialize("Connect Timeout"))
@@ -89,16 +93,20 @@ internal sealed class SqlServerConnections
         var user = settings.UserID.Length > 0 ? settings.UserID : null;
         switch (settings.Authentication)
         {
-            case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword when user is not null && settings.Password.Length > 0:
+            case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword
+                when user is not null && settings.Password.Length > 0:
                 return null;
             case SqlAuthenticationMethod.NotSpecified when settings.IntegratedSecurity:
                 return null;
             case SqlAuthenticationMethod.NotSpecified when user is null && settings.Password.Length == 0:
                 return credential(null, false);
             case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword:
-                throw new BadInputException($"the database's connection string has {(user is null ? "a Password and no User ID" : "a User ID and no Password")}: {Expected}");
+                var has = user is null ? "a Password and no User ID" : "a User ID and no Password";
+                throw new BadInputException($"the database's connection string has {has}: {Expected}");
 #pragma warning disable CS0618 // An old name of Managed Identity, which connection strings still carry.
-            case SqlAuthenticationMethod.ActiveDirectoryDefault or SqlAuthenticationMethod.ActiveDirectoryManagedIdentity or SqlAuthenticationMethod.ActiveDirectoryMSI:
+            case SqlAuthenticationMethod.ActiveDirectoryDefault
+                or SqlAuthenticationMethod.ActiveDirectoryManagedIdentity
+                or SqlAuthenticationMethod.ActiveDirectoryMSI:
 #pragma warning restore CS0618
                 var managed = settings.Authentication != SqlAuthenticationMethod.ActiveDirectoryDefault;
                 // Signing in is ours from here on: the driver's own way needs packages that are left out.
@@ -108,14 +116,18 @@ internal sealed class SqlServerConnections
                 return credential(user, managed);
             default:
                 throw new BadInputException("the database's connection string asks for a kind of Authentication that is not supported: "
-                    + "expected none (User ID and Password, or the identity of whoever runs it), Active Directory Default, or Active Directory Managed Identity");
+                    + "expected none (User ID and Password, or the identity of whoever runs it), Active Directory Default, "
+                    + "or Active Directory Managed Identity");
         }
     }
 
     private static TokenCredential CreateCredential(string? clientId, bool managed)
     {
         if (managed)
-            return new ManagedIdentityCredential(clientId is null ? ManagedIdentityId.SystemAssigned : ManagedIdentityId.FromUserAssignedClientId(clientId));
+        {
+            return new ManagedIdentityCredential(
+                clientId is null ? ManagedIdentityId.SystemAssigned : ManagedIdentityId.FromUserAssignedClientId(clientId));
+        }
         var options = new DefaultAzureCredentialOptions();
         if (clientId is not null)
             options.ManagedIdentityClientId = clientId;

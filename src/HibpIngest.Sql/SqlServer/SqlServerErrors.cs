@@ -11,7 +11,6 @@ namespace HibpIngest.Sql.SqlServer;
 /// <summary>Where in a transaction an error came.</summary>
 internal enum Stage
 {
-    /// <summary>The connection was being opened.</summary>
     Opening,
 
     /// <summary>Before the commit was sent: nothing stays.</summary>
@@ -41,7 +40,8 @@ internal static class SqlServerErrors
     private static readonly FrozenSet<int> TransientNumbers = new[]
     {
         20, 64, 121, 233, 997, 10053, 10054, 10060, 10061, 11001, 17142, 17197, // network, server paused, login timed out
-        615, 921, 922, 923, 924, 926, 927, 952, 983, 4221, 5064, 18401, 40143, 40166, 40197, 40540, 40545, 40613, 40642, 42108, 42109, // a database that moves, starts or is changed
+        // A database that moves, starts or is changed.
+        615, 921, 922, 923, 924, 926, 927, 952, 983, 4221, 5064, 18401, 40143, 40166, 40197, 40540, 40545, 40613, 40642, 42108, 42109,
         669, 701, 1204, 3966, 8628, 8645, 8651, 9515, 17889, // memory, locks, row versions, connections
         10928, 10929, 10930, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 40648, 40671, 45168, 45169, 49918, 49919, 49920, // throttling
         586, 8179, // a prepared statement that the server no longer has: a gateway gave the connection another session
@@ -49,7 +49,10 @@ internal static class SqlServerErrors
     }.ToFrozenSet();
 
     /// <summary>Those of them that ask to slow down.</summary>
-    private static readonly FrozenSet<int> ThrottlingNumbers = new[] { 10928, 10929, 10930, 10936, 40501, 40551, 40552, 40553, 45168, 45169, 49918, 49919, 49920 }.ToFrozenSet();
+    private static readonly FrozenSet<int> ThrottlingNumbers = new[]
+    {
+        10928, 10929, 10930, 10936, 40501, 40551, 40552, 40553, 45168, 45169, 49918, 49919, 49920,
+    }.ToFrozenSet();
 
     /// <summary>Unique keys (2601, 2627), foreign keys (547), deadlocks (1205).</summary>
     private static readonly FrozenSet<int> ConflictNumbers = new[] { 547, 1205, 2601, 2627 }.ToFrozenSet();
@@ -63,7 +66,8 @@ internal static class SqlServerErrors
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
         [911] = "there is no such database: create it, or mend the connection string",
-        [4060] = "there is no such database, or this identity may not use it: create it, or add the identity as a user of it (CREATE USER ...; ALTER ROLE hibp_app ADD MEMBER ...)",
+        [4060] = "there is no such database, or this identity may not use it: create it, or add the identity as a user of it "
+            + "(CREATE USER ...; ALTER ROLE hibp_app ADD MEMBER ...)",
         [18456] = "the login was refused: check user and password, or add the identity as a user of the database",
         [3906] = "the database is read-only: name the primary server",
     }.ToFrozenDictionary();
@@ -92,7 +96,6 @@ internal static class SqlServerErrors
         [47073] = "the server takes no public connections: use its private endpoint",
     }.ToFrozenDictionary();
 
-    /// <summary>Whether the server asked to slow down.</summary>
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
     /// <summary>Classifies an error; null where it is not the driver's.</summary>
@@ -107,7 +110,8 @@ internal static class SqlServerErrors
         // Missing permission, no room and the like are final whenever they come; a broken connection is judged
         // before what else the driver makes of it.
         var chain = Chain(e).ToList();
-        var numbers = chain.OfType<SqlException>().SelectMany(one => one.Errors.Cast<SqlError>().Select(error => error.Number)).Where(number => number != 0).Distinct().ToList();
+        var numbers = chain.OfType<SqlException>().SelectMany(one => one.Errors.Cast<SqlError>())
+            .Select(error => error.Number).Where(number => number != 0).Distinct().ToList();
         var first = numbers.FirstOrDefault();
         // From class 20 on an error ends the connection
         // (learn.microsoft.com/sql/relational-databases/errors-events/database-engine-error-severities), whose
@@ -116,44 +120,52 @@ internal static class SqlServerErrors
         if (numbers.Find(FullNumbers.Contains) is > 0 and var full)
         {
             return new(FailureKind.Final, full, new StoreFullException(
-                $"database {database} has no room left (SQL Server error {full}): make room (a larger tier or file, or 'hibp purge'), and the work goes on where it stood"));
+                $"database {database} has no room left (SQL Server error {full}): make room (a larger tier or file, or 'hibp purge'), "
+                + "and the work goes on where it stood"));
         }
         if (chain.OfType<AuthenticationException>().Any())
         {
             return new(FailureKind.Final, first, new StoreRefusedException(
-                $"database {database}: the server's certificate is not trusted: install its authority's, or, for a server of your own, say TrustServerCertificate=true in the connection string"));
+                $"database {database}: the server's certificate is not trusted: install its authority's, or, for a server of your own, "
+                + "say TrustServerCertificate=true in the connection string"));
         }
         if (chain.OfType<NotSupportedException>().Any() && stage == Stage.Opening)
         {
             return new(FailureKind.Final, first, new StoreRefusedException(
-                "Microsoft.Data.SqlClient needs ICU: install the system's ICU library (Debian: libicu72, Alpine: icu-libs icu-data-full), and don't set DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"));
+                "Microsoft.Data.SqlClient needs ICU: install the system's ICU library (Debian: libicu72, Alpine: icu-libs icu-data-full), "
+                + "and don't set DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"));
         }
         if (stage == Stage.Opening && chain.OfType<AuthenticationFailedException>().Any())
         {
             const string Advice = "there is no Entra token: give the app a managed identity, or sign in with 'az login'";
-            return opened ? Unavailable(FailureKind.Transient, Advice) : new(FailureKind.Final, first, new StoreRefusedException($"database {database}: {Advice}"));
+            return opened ? Unavailable(FailureKind.Transient, Advice) : Refusal(first, Advice);
         }
         if (numbers.Find(SetUpOrComingUp.ContainsKey) is > 0 and var ambiguous)
         {
             return opened ? Unavailable(FailureKind.Transient, $"SQL Server error {ambiguous}")
-                : new(FailureKind.Final, ambiguous, new StoreRefusedException($"database {database}: {SetUpOrComingUp[ambiguous]} (SQL Server error {ambiguous})"));
+                : Refusal(ambiguous, $"{SetUpOrComingUp[ambiguous]} (SQL Server error {ambiguous})");
         }
         if (numbers.Find(Refused.ContainsKey) is > 0 and var refused)
-            return new(FailureKind.Final, refused, new StoreRefusedException($"database {database}: {Refused[refused]} (SQL Server error {refused})"));
+            return Refusal(refused, $"{Refused[refused]} (SQL Server error {refused})");
         if (numbers.Contains(InvalidObjectName))
         {
             return new(FailureKind.Final, InvalidObjectName, new StoreRefusedException(
-                $"database {database} lacks a part of this program's schema (SQL Server error {InvalidObjectName}): run 'hibp database upgrade'"));
+                $"database {database} lacks a part of this program's schema (SQL Server error {InvalidObjectName}): "
+                + "run 'hibp database upgrade'"));
         }
 
-        if (!chain.Exists(one => one is DbException || one.Source == typeof(SqlConnection).Assembly.GetName().Name) && !(broken && e is IOException or SocketException))
+        if (!chain.Exists(one => one is DbException || one.Source == typeof(SqlConnection).Assembly.GetName().Name)
+            && !(broken && e is IOException or SocketException))
+        {
             return null;
+        }
         if (stage == Stage.Committing)
             return Unavailable(FailureKind.InDoubt, "the answer to a commit did not come");
         if (numbers.Find(ConflictNumbers.Contains) is > 0 and var conflict)
         {
             return new(FailureKind.Conflict, conflict, conflict == 1205
-                ? new StoreUnavailableException($"database {database}: the transaction lost a deadlock (SQL Server error 1205) again and again")
+                ? new StoreUnavailableException(
+                    $"database {database}: the transaction lost a deadlock (SQL Server error 1205) again and again")
                 : new InvalidOperationException($"database {database}: a key or constraint was violated (SQL Server error {conflict})"));
         }
         if (numbers.Contains(Timeout) && stage == Stage.Working)
@@ -161,6 +173,9 @@ internal static class SqlServerErrors
         if (stage == Stage.Opening || broken || numbers.Exists(TransientNumbers.Contains))
             return Unavailable(FailureKind.Transient, Reason(chain, first));
         return new(FailureKind.Final, first, new InvalidOperationException($"database {database}: {Reason(chain, first)}"));
+
+        SqlServerFailure Refusal(int number, string advice) =>
+            new(FailureKind.Final, number, new StoreRefusedException($"database {database}: {advice}"));
 
         SqlServerFailure Unavailable(FailureKind kind, string reason) =>
             new(kind, first, new StoreUnavailableException($"database {database} can't be reached or used just now: {reason}"));
@@ -173,7 +188,9 @@ internal static class SqlServerErrors
             return $"{socket.SocketErrorCode}";
         if (number != 0)
             return $"SQL Server error {number}";
-        return chain.OfType<SqlException>().FirstOrDefault() is { } sql ? $"the connection was lost (class {sql.Class}, state {sql.State})" : $"{chain[0].GetType().Name} in the driver";
+        return chain.OfType<SqlException>().FirstOrDefault() is { } sql
+            ? $"the connection was lost (class {sql.Class}, state {sql.State})"
+            : $"{chain[0].GetType().Name} in the driver";
     }
 
     private static IEnumerable<Exception> Chain(Exception e)

@@ -18,7 +18,6 @@ internal enum FailureKind
     /// <summary>Whether the transaction was committed is not known.</summary>
     InDoubt,
 
-    /// <summary>A statement ran out of time.</summary>
     TimedOut,
 }
 

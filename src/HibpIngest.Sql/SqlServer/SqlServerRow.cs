@@ -17,13 +17,9 @@ internal sealed class SqlServerRow(SqlDataReader reader) : IRow
 
     public string Text(int column) => reader.GetString(column);
 
-    public string? TextOrNull(int column) => IsNull(column) ? null : Text(column);
-
     public byte[] Bytes(int column) => reader.GetSqlBinary(column).Value;
 
     public Guid Guid(int column) => reader.GetGuid(column);
 
     public DateTimeOffset Time(int column) => new(reader.GetDateTime(column), TimeSpan.Zero);
-
-    public DateTimeOffset? TimeOrNull(int column) => IsNull(column) ? null : Time(column);
 }

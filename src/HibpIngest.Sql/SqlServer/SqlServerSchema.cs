@@ -20,7 +20,7 @@ internal static partial class SqlServerSchema
     public static int Expected => Scripts.Count;
 
     /// <summary>The version a database has; 0: it has none of our tables.</summary>
-    public static async Task<int> FindAsync(SqlServerSession session) =>
+    public static async Task<int> FindAsync(ISqlSession session) =>
         await session.NumberAsync("SELECT OBJECT_ID('dbo.hibp_schema', 'U')") is null
             ? 0
             : (int)(await session.NumberAsync("SELECT MAX(version) FROM dbo.hibp_schema") ?? 0);
@@ -35,18 +35,11 @@ internal static partial class SqlServerSchema
         try
         {
             var found = await FindAsync(session);
-            if (found > Expected)
-            {
-                throw new StoreMismatchException(
-                    $"database {database} has schema version {found}, this program knows up to {Expected}: use the newer program, or another database");
-            }
             if (found == 0)
                 await RefuseCollisionsAsync(session, database);
-            const string OpenLoad = "SELECT TOP (1) id FROM dbo.loads WHERE state NOT IN ('done', 'failed', 'held')";
-            if (found > 0 && found < Expected && await session.NumberAsync(OpenLoad) is { } open)
-                throw Refusals.UpgradeOpen(database, open);
-            for (var version = found + 1; version <= Expected; version++)
-                await ApplyAsync(session, version, cancellationToken);
+            await SchemaScripts.UpgradeAsync(
+                session, Scripts, found, database, "database",
+                (script, version) => ApplyAsync(session, script, version, cancellationToken));
             await SetRowVersionsAsync(session);
         }
         finally
@@ -59,10 +52,14 @@ internal static partial class SqlServerSchema
     /// Whether readers don't wait for writers. A server that has no such setting because it always works so
     /// counts as having it.
     /// </summary>
-    public static async Task<bool> HasRowVersionsAsync(SqlServerSession session) =>
-        await session.NumberAsync("SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END FROM sys.databases WHERE database_id = DB_ID()") != 0;
+    public static async Task<bool> HasRowVersionsAsync(ISqlSession session) =>
+        await session.NumberAsync(
+            """
+            SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END
+            FROM sys.databases WHERE database_id = DB_ID()
+            """) != 0;
 
-    private static async Task ApplyAsync(SqlServerSession session, int version, CancellationToken cancellationToken)
+    private static async Task ApplyAsync(SqlServerSession session, string script, int version, CancellationToken cancellationToken)
     {
         await using var transaction = session.Connection.BeginTransaction(IsolationLevel.ReadCommitted);
         var inTransaction = session.In(transaction);
@@ -71,12 +68,13 @@ internal static partial class SqlServerSchema
             IF OBJECT_ID('dbo.hibp_schema', 'U') IS NULL
             CREATE TABLE dbo.hibp_schema (version int NOT NULL CONSTRAINT hibp_schema_key PRIMARY KEY, applied_at datetime2(3) NOT NULL)
             """);
-        foreach (var batch in BatchEnd().Split(Scripts[version - 1]).Where(batch => !string.IsNullOrWhiteSpace(batch)))
+        foreach (var batch in BatchEnd().Split(script).Where(batch => !string.IsNullOrWhiteSpace(batch)))
         {
             cancellationToken.ThrowIfCancellationRequested();
             await inTransaction.ExecuteAsync(batch);
         }
-        await inTransaction.ExecuteAsync("INSERT INTO dbo.hibp_schema (version, applied_at) VALUES (@version, @now)", Parameter.Int("@version", version));
+        await inTransaction.ExecuteAsync(
+            "INSERT INTO dbo.hibp_schema (version, applied_at) VALUES (@version, @now)", Parameter.Int("@version", version));
         transaction.Commit();
     }
 
@@ -85,7 +83,10 @@ internal static partial class SqlServerSchema
         foreach (Match table in TableName().Matches(Scripts[0]))
         {
             if (await session.NumberAsync("SELECT OBJECT_ID(@name)", Parameter.Text("@name", table.Value, 128)) is not null)
-                throw new StoreRefusedException($"database {database} has a table '{table.Value}' of another program: name another database");
+            {
+                throw new StoreRefusedException(
+                    $"database {database} has a table '{table.Value}' of another program: name another database");
+            }
         }
     }
 
@@ -109,7 +110,8 @@ internal static partial class SqlServerSchema
         var answer = await session.NumberAsync(
             """
             DECLARE @answer int;
-            EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = @timeout;
+            EXEC @answer = sp_getapplock @Resource = N'hibp schema', @LockMode = 'Exclusive', @LockOwner = 'Session',
+                @LockTimeout = @timeout;
             SELECT @answer
             """,
             Parameter.Milliseconds("@timeout", LockTimeout));

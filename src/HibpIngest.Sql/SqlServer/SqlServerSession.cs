@@ -6,11 +6,16 @@ namespace HibpIngest.Sql.SqlServer;
 
 /// <summary>
 /// An open connection and, for what writes, its transaction. A statement that names <c>@now</c> gets the
-/// database's clock, in UTC; another clock only where the provider was given one.
+/// server's clock; another clock only where the provider was given one.
 /// </summary>
-internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
+internal sealed class SqlServerSession(
+    ServerConnection server, SqlTransaction? transaction, TimeProvider time, TimeSpan timeout, CancellationToken cancellationToken)
+    : ISqlSession
 {
     private const string Now = "@now";
+
+    /// <summary>Behind the name of a time: the parameter that says how far it is from now.</summary>
+    private const string InMilliseconds = "Milliseconds";
 
     /// <summary>A server may be set up to count no rows; the decisions here are made by those counts.</summary>
     private const string CountRows = "SET NOCOUNT OFF; ";
@@ -20,36 +25,25 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
 
     public SqlTransaction? Transaction => transaction;
 
-    /// <summary>The same connection in a transaction.</summary>
     public SqlServerSession In(SqlTransaction transaction) => new(server, transaction, time, timeout, cancellationToken);
 
-    /// <summary>Runs a statement that changes rows (one such statement, where the count is used); returns how many.</summary>
-    public async Task<int> ExecuteAsync(string sql, params SqlParameter[] parameters)
+    public async Task<int> ExecuteAsync(string sql, params Parameter[] parameters)
     {
         using var command = Command(sql, parameters);
         return await command.ExecuteNonQueryAsync(cancellationToken);
     }
 
-    /// <summary>The first column of the first row; null where there is no row, or NULL.</summary>
-    public async Task<long?> NumberAsync(string sql, params SqlParameter[] parameters) =>
-        await ListAsync(sql, row => row.NumberOrNull(0), parameters) is [var first, ..] ? first : null;
-
-    public async Task<List<T>> ListAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
+    public async Task<List<T>> ListAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters)
     {
         using var command = Command(sql, parameters);
         return await ListAsync(command, read);
     }
 
-    /// <summary>The one row of a result; null where there is none.</summary>
-    public async Task<T?> FirstAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
-        where T : class
-        => await ListAsync(sql, read, parameters) is [var first, ..] ? first : null;
-
     /// <summary>
-    /// The same, by a statement that the connection keeps prepared, for what runs many times on one that is
-    /// kept: neither its text nor its parsing is paid again.
+    /// The one row of a result, or null, by a statement that the connection keeps prepared, for what runs many
+    /// times on one that is kept: neither its text nor its parsing is paid again.
     /// </summary>
-    public async Task<T?> FirstPreparedAsync<T>(string sql, Func<SqlServerRow, T> read, params SqlParameter[] parameters)
+    public async Task<T?> FirstPreparedAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters)
         where T : class
     {
         if (await ListAsync(Prepared(sql, parameters), read) is [var first, ..])
@@ -64,10 +58,11 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
     /// Reads rows of two varbinary columns, alias and domain, into a batch. They go from the packet to the
     /// batch: no object is made for a row.
     /// </summary>
-    public async Task ReadAccountsAsync(AccountBatch into, string sql, params SqlParameter[] parameters)
+    public async Task ReadAccountsAsync(AccountBatch into, string sql, params Parameter[] parameters)
     {
         using var command = Command(sql, parameters);
-        await using var reader = await command.ExecuteReaderAsync(CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
+        await using var reader = await command.ExecuteReaderAsync(
+            CommandBehavior.SequentialAccess | CommandBehavior.SingleResult, cancellationToken);
         var account = new byte[Parameter.AliasLength + Parameter.DomainLength];
         // Not ReadAsync: it makes a task for each row that isn't in the buffer yet, and the rows of a slice are
         // some fifty packets that are on their way already.
@@ -81,7 +76,7 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
 
     public void ThrowIfCancelled() => cancellationToken.ThrowIfCancellationRequested();
 
-    private async Task<List<T>> ListAsync<T>(SqlCommand command, Func<SqlServerRow, T> read)
+    private async Task<List<T>> ListAsync<T>(SqlCommand command, Func<IRow, T> read)
     {
         await using var reader = await command.ExecuteReaderAsync(cancellationToken);
         var row = new SqlServerRow(reader);
@@ -96,7 +91,7 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
         return list;
     }
 
-    private SqlCommand Prepared(string sql, SqlParameter[] parameters)
+    private SqlCommand Prepared(string sql, Parameter[] parameters)
     {
         if (!server.Prepared.TryGetValue(sql, out var command))
         {
@@ -106,30 +101,43 @@ internal sealed class SqlServerSession(ServerConnection server, SqlTransaction? 
             return command;
         }
         command.Transaction = transaction;
-        foreach (var parameter in parameters)
+        foreach (var parameter in Given(sql, parameters))
             command.Parameters[parameter.ParameterName].Value = parameter.Value;
-        if (command.Parameters.Contains(Now))
-            command.Parameters[Now].Value = Parameter.Time(Now, time.GetUtcNow()).Value;
         return command;
     }
 
-    private SqlCommand Command(string sql, SqlParameter[] parameters)
+    private SqlCommand Command(string sql, Parameter[] parameters)
     {
         var command = Connection.CreateCommand();
         command.Transaction = transaction;
         command.CommandTimeout = (int)timeout.TotalSeconds;
-        command.Parameters.AddRange(parameters);
+        command.Parameters.AddRange([.. Given(sql, parameters)]);
         var prefix = CountRows;
-        if (sql.Contains(Now, StringComparison.Ordinal))
-        {
-            if (time == TimeProvider.System)
-                prefix += TakeServersClock;
-            else
-                command.Parameters.Add(Parameter.Time(Now, time.GetUtcNow()));
-        }
+        if (NamesNow(sql, parameters) && time == TimeProvider.System)
+            prefix += TakeServersClock;
+        foreach (var parameter in parameters.Where(one => one.Value is TimeSpan))
+            prefix += $"DECLARE {parameter.Name} datetime2(3) = DATEADD(millisecond, {parameter.Name}{InMilliseconds}, {Now}); ";
         command.CommandText = prefix + sql;
         return command;
     }
+
+    /// <summary>What is sent beside the text: of a time that is measured from now, by how much.</summary>
+    private IEnumerable<SqlParameter> Given(string sql, Parameter[] parameters)
+    {
+        foreach (var parameter in parameters)
+        {
+            var (name, type, size, value) = parameter.Value is TimeSpan fromNow
+                ? Parameter.Milliseconds(parameter.Name + InMilliseconds, fromNow)
+                : parameter;
+            yield return new SqlParameter(name, type, size) { Value = value ?? DBNull.Value };
+        }
+        // To prepare a statement the driver wants the size, though the scale decides.
+        if (NamesNow(sql, parameters) && time != TimeProvider.System)
+            yield return new SqlParameter(Now, SqlDbType.DateTime2, 7) { Scale = 3, Value = time.GetUtcNow().UtcDateTime };
+    }
+
+    private static bool NamesNow(string sql, Parameter[] parameters) =>
+        sql.Contains(Now, StringComparison.Ordinal) || parameters.Any(one => one.Value is TimeSpan);
 }
 
 /// <summary>A connection and the statements prepared on it, which live as long as it is open.</summary>

@@ -17,7 +17,6 @@ internal sealed class DatabaseFile(string path) : IDisposable
     /// </summary>
     private volatile SqliteSession? _first;
 
-    /// <summary>Whether this process has it open.</summary>
     public bool IsOpen => _first is not null;
 
     /// <summary>Makes the file, and its folder, where they are missing.</summary>
@@ -35,9 +34,11 @@ internal sealed class DatabaseFile(string path) : IDisposable
             }
             catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
             {
-                throw new StoreRefusedException($"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write", e);
+                throw new StoreRefusedException(
+                    $"the folder of database '{path}' can't be made: {e.GetType().Name}; name a file in a folder that this user can write",
+                    e);
             }
-            _first = new SqliteSession(path, create: true);
+            _first = new SqliteSession(path, TimeProvider.System, create: true);
         }
     }
 
@@ -48,11 +49,12 @@ internal sealed class DatabaseFile(string path) : IDisposable
     {
         lock (_lock)
         {
-            _first ??= new SqliteSession(path);
+            _first ??= new SqliteSession(path, TimeProvider.System);
             if (_first.HasMoved)
             {
-                throw new StoreMismatchException($"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, as it would be lost; "
-                    + "put the file back, or see that the new one is meant, and start again");
+                throw new StoreMismatchException(
+                    $"database '{path}' was deleted, moved or replaced while this process works with it: nothing more is written, "
+                    + "as it would be lost; put the file back, or see that the new one is meant, and start again");
             }
         }
     }

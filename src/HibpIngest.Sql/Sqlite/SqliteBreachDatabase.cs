@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Data.Common;
 using HibpIngest.Errors;
-using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 
 namespace HibpIngest.Sql.Sqlite;
@@ -12,7 +11,7 @@ namespace HibpIngest.Sql.Sqlite;
 /// clock of its own: leases, claims and ages go by the TimeProvider it is opened with, so that processes that
 /// share a file share a machine's clock.
 /// </summary>
-public sealed partial class SqliteBreachDatabase : IBreachDatabase
+public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 {
     /// <summary>
     /// How long a writer waits for other processes' transactions. The longest of ours, a batch or a chunk, take
@@ -36,6 +35,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     private SqliteSession? _writer;
 
     private SqliteBreachDatabase(string file, TimeProvider time)
+        : base(["blob", "etag"], bytewise: "")
     {
         _file = file;
         _opened = new DatabaseFile(file);
@@ -46,7 +46,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     public static Version LibraryVersion => SqliteSession.LibraryVersion;
 
     /// <inheritdoc/>
-    public string DisplayName => _file;
+    public override string DisplayName => _file;
 
     /// <summary>
     /// Most pages the file may grow to, as a quota would have it; 0: what SQLite and the disk allow. To be set
@@ -61,7 +61,8 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     /// <param name="fileOrConnectionString">A path (<c>.hibp/hibp.db</c>) or <c>Data Source=path</c>.</param>
     /// <param name="time">The database's clock.</param>
     /// <exception cref="StoreRefusedException">The connection string asks for something else.</exception>
-    public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) => Open(fileOrConnectionString, time, maxPages: 0);
+    public static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time) =>
+        Open(fileOrConnectionString, time, maxPages: 0);
 
     internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
@@ -78,84 +79,25 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>As the port says; a file that isn't there has version 0, and is not made.</summary>
-    public Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) => _opened.IsOpen || Path.Exists(_file)
-        ? ReadAsync(connection => (SqliteSchema.Find(connection, _file), SqliteSchema.Expected), cancellationToken)
-        : Task.FromResult((0, SqliteSchema.Expected));
+    public override Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken) =>
+        _opened.IsOpen || Path.Exists(_file)
+            ? ReadAsync(async session => (await SqliteSchema.FindAsync(session, _file), SqliteSchema.Expected), cancellationToken)
+            : Task.FromResult((0, SqliteSchema.Expected));
 
     /// <summary>As the port says; makes file and folder where they are missing.</summary>
     /// <exception cref="StoreRefusedException">They can't be made.</exception>
-    public async Task UpgradeAsync(CancellationToken cancellationToken)
+    public override Task UpgradeAsync(CancellationToken cancellationToken)
     {
         _opened.Make();
-        await WriteAsync(connection => SqliteSchema.Upgrade(connection, _file), cancellationToken);
+        return WriteAsync(session => SqliteSchema.UpgradeAsync((SqliteSession)session, _file), cancellationToken);
     }
 
     /// <summary>A file has nothing to be set up.</summary>
-    public Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) => Task.FromResult<(string, string)?>(null);
-
-    /// <inheritdoc/>
-    public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentity, cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
-        WriteAsync(
-            connection =>
-            {
-                connection.Execute(
-                    "INSERT INTO store_identity (only_row, id, partition_spread, storage_accounts) VALUES (1, ?1, ?2, ?3) ON CONFLICT DO NOTHING",
-                    identity.Id.ToString("D"), identity.PartitionSpread, identity.StorageAccounts);
-                return ReadIdentity(connection)!;
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(connection => connection.Number("SELECT highest_load FROM store_counters") > 0, cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
-        ReadAsync(
-            connection =>
-            {
-                using var row = connection.Prepare("SELECT highest_load, highest_mark FROM store_counters");
-                row.Step();
-                return new StoreIds(row.Int64(0), row.Int32(1));
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
-        WriteAsync(
-            connection =>
-            {
-                RaiseHighest(connection, ids);
-                connection.Execute(
-                    """
-                    UPDATE loads SET held_because = COALESCE(held_because, ?1), state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
-                        failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
-                    WHERE state <> 'done'
-                    """,
-                    StoredText.OneLine(heldBecause));
-            },
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
-            connection => connection.Execute(
-                """
-                INSERT INTO locks (name, owner, expires_at) VALUES (?1, ?2, ?3)
-                ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at WHERE owner = excluded.owner OR expires_at <= ?4
-                """,
-                name, owner, Now + lease, Now) == 1,
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
-        WriteAsync(connection => connection.Execute("DELETE FROM locks WHERE name = ?1 AND owner = ?2", name, owner), cancellationToken);
+    public override Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken) =>
+        Task.FromResult<(string, string)?>(null);
 
     /// <summary>Closes the connections; to be called when nothing is under way.</summary>
-    public ValueTask DisposeAsync()
+    public override ValueTask DisposeAsync()
     {
         _writer?.Dispose();
         _writer = null;
@@ -167,18 +109,6 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         return ValueTask.CompletedTask;
     }
 
-    private DateTimeOffset Now => _time.GetUtcNow();
-
-    private static void RaiseHighest(SqliteSession connection, StoreIds ids) =>
-        connection.Execute(
-            "UPDATE store_counters SET highest_load = MAX(highest_load, ?1), highest_mark = MAX(highest_mark, ?2) WHERE highest_load < ?1 OR highest_mark < ?2", ids.Load, ids.Mark);
-
-    private static StoreIdentity? ReadIdentity(SqliteSession connection)
-    {
-        using var row = connection.Prepare("SELECT id, partition_spread, storage_accounts FROM store_identity");
-        return row.Step() ? new StoreIdentity(Guid.Parse(row.Text(0)), row.Int32(1), row.Int32(2)) : null;
-    }
-
     private static string FileOf(string fileOrConnectionString)
     {
         const string What = "a SQLite database is named by its file, as a path or as 'Data Source=path'";
@@ -188,7 +118,9 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             try
             {
                 var settings = new DbConnectionStringBuilder { ConnectionString = fileOrConnectionString };
-                file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source) ? (string)source : throw new StoreRefusedException($"{What}, without further settings");
+                file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source)
+                    ? (string)source
+                    : throw new StoreRefusedException($"{What}, without further settings");
             }
             catch (ArgumentException e)
             {
@@ -200,20 +132,16 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             : file;
     }
 
-    private Task WriteAsync(Action<SqliteSession> work, CancellationToken cancellationToken) =>
-        WriteAsync(
-            connection =>
-            {
-                work(connection);
-                return true;
-            },
-            cancellationToken);
+    private protected override Task<T> WriteWithCommitCheckAsync<T>(
+        Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
+        WriteAsync(session => work(session, false), cancellationToken);
 
     /// <summary>
-    /// Runs work in one write transaction: all of it is committed, or none. The work runs on the calling thread
-    /// and is stopped by cancellation even within a statement.
+    /// As the base says. The work runs on the calling thread and is stopped by cancellation even within a
+    /// statement.
     /// </summary>
-    private async Task<T> WriteAsync<T>(Func<SqliteSession, T> work, CancellationToken cancellationToken)
+    private protected override async Task<T> WriteAsync<T>(
+        Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false)
     {
         await _writing.WaitAsync(cancellationToken);
         try
@@ -225,7 +153,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             {
                 await RunUnderLockAsync(connection, "BEGIN IMMEDIATE", cancellationToken);
                 // Once more at the end: what was sent after a commit that is lost would be lost too.
-                return Run(connection, work, _opened.Check, cancellationToken);
+                return await RunAsync(connection, work, _opened.Check, cancellationToken);
             }
             finally
             {
@@ -243,7 +171,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     }
 
     /// <summary>Runs work in one read transaction: all its statements see the same state, and nobody waits for it.</summary>
-    private async Task<T> ReadAsync<T>(Func<SqliteSession, T> work, CancellationToken cancellationToken)
+    private protected override async Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken)
     {
         await _reading.WaitAsync(cancellationToken);
         try
@@ -254,8 +182,8 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
                 connection = OpenReader();
             try
             {
-                connection.Execute("BEGIN");
-                return Run(connection, work, beforeCommit: null, cancellationToken);
+                connection.Script("BEGIN");
+                return await RunAsync(connection, work, beforeCommit: null, cancellationToken);
             }
             finally
             {
@@ -271,17 +199,20 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
         }
     }
 
-    private static T Run<T>(SqliteSession connection, Func<SqliteSession, T> work, Action? beforeCommit, CancellationToken cancellationToken)
+    private protected override string Most(string query, string most = "@most") => $"SELECT {query} LIMIT {most}";
+
+    private static async Task<T> RunAsync<T>(
+        SqliteSession connection, Func<ISqlSession, Task<T>> work, Action? beforeCommit, CancellationToken cancellationToken)
     {
         var committed = false;
         connection.Cancellation = cancellationToken;
         try
         {
             using var stop = cancellationToken.UnsafeRegister(static state => ((SqliteSession)state!).Interrupt(), connection);
-            var result = work(connection);
+            var result = await work(connection);
             cancellationToken.ThrowIfCancellationRequested();
             beforeCommit?.Invoke();
-            connection.Execute("COMMIT");
+            connection.Script("COMMIT");
             committed = true;
             return result;
         }
@@ -298,7 +229,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
     {
         try
         {
-            connection.Execute("ROLLBACK");
+            connection.Script("ROLLBACK");
         }
         catch (Exception e) when (e is HibpException or InvalidOperationException)
         {
@@ -309,7 +240,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
 
     private async Task<SqliteSession> OpenWriterAsync(CancellationToken cancellationToken)
     {
-        var connection = new SqliteSession(_file);
+        var connection = new SqliteSession(_file, _time);
         try
         {
             // Other processes are waited for in RunUnderLockAsync: no thread is held, and cancellation counts.
@@ -317,9 +248,10 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             // Another program's database is left as it is.
             connection.Script("BEGIN");
             await RunUnderLockAsync(connection, "SELECT COUNT(*) FROM sqlite_master", cancellationToken);
-            SqliteSchema.Find(connection, _file);
+            await SqliteSchema.FindAsync(connection, _file);
             connection.Script("COMMIT");
-            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for a moment.
+            // Readers and the writer don't wait for each other. Recorded in the file; the change needs it alone for
+            // a moment.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
             // synchronous = FULL: a commit is on the disk before its slices' messages are sent. With NORMAL a
             // power failure could take back committed batches, whose slices would by then be upserted under a
@@ -328,7 +260,8 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
             // comes every dozen batches instead of every third.
             await RunUnderLockAsync(
                 connection,
-                "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000",
+                "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; "
+                + "PRAGMA cache_size = -16000",
                 cancellationToken);
             if (MaxPages > 0)
                 connection.Script($"PRAGMA max_page_count = {MaxPages}");
@@ -343,7 +276,7 @@ public sealed partial class SqliteBreachDatabase : IBreachDatabase
 
     private SqliteSession OpenReader()
     {
-        var connection = new SqliteSession(_file);
+        var connection = new SqliteSession(_file, _time);
         try
         {
             connection.Script("PRAGMA query_only = 1");

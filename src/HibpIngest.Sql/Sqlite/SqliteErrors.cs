@@ -18,7 +18,8 @@ internal static class SqliteErrors
     /// <summary>The exception for a result code.</summary>
     /// <param name="code">Extended result code.</param>
     /// <param name="file">The database file, as the operator named it.</param>
-    /// <param name="detail">SQLite's own message; it names tables and columns, and is used only where it can't hold data.</param>
+    /// <param name="detail">SQLite's own message; it names tables and columns, and is used only where it can't
+    /// hold data.</param>
     public static Exception Create(int code, string file, string detail)
     {
         var reason = $"{raw.sqlite3_errstr(code).utf8_to_string()} (SQLite {code})";
@@ -34,7 +35,8 @@ internal static class SqliteErrors
             case raw.SQLITE_CANTOPEN or raw.SQLITE_NOMEM:
                 return new StoreUnavailableException($"database '{file}' can't be used just now: {reason}");
             case raw.SQLITE_READONLY or raw.SQLITE_PERM or raw.SQLITE_AUTH:
-                return new StoreRefusedException($"database '{file}' can't be written: {reason}; give this user write permission on the file and its folder");
+                return new StoreRefusedException(
+                    $"database '{file}' can't be written: {reason}; give this user write permission on the file and its folder");
             case raw.SQLITE_NOTADB:
                 return new StoreRefusedException($"'{file}' is not a database: name another file, or move this one away");
             case raw.SQLITE_CORRUPT:
@@ -48,7 +50,8 @@ internal static class SqliteErrors
 
     /// <summary>Whether the connection can't be trusted after this and is opened anew.</summary>
     public static bool SpoilsConnection(int code) =>
-        (code & 0xFF) is raw.SQLITE_IOERR or raw.SQLITE_CORRUPT or raw.SQLITE_CANTOPEN or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;
+        (code & 0xFF) is raw.SQLITE_IOERR or raw.SQLITE_CORRUPT or raw.SQLITE_CANTOPEN
+            or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;
 
     private static StoreFullException Full(string file, string reason) =>
         new($"the disk or quota of '{file}' is full ({reason}): make room and the work goes on where it stood");

@@ -3,12 +3,13 @@ using HibpIngest.Errors;
 namespace HibpIngest.Sql.Sqlite;
 
 /// <summary>
-/// The schema's numbered scripts (Schema/0001-*.sql, 0002-*, ...), and which of them a database has. The number
-/// is kept in the file's header (PRAGMA user_version).
+/// Which of the schema's scripts a database has: the number is kept in the file's header (PRAGMA user_version).
 /// </summary>
 internal static class SqliteSchema
 {
-    /// <summary>"HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.</summary>
+    /// <summary>
+    /// "HIBP" in ASCII, in the file's header (PRAGMA application_id): tells our files from other programs'.
+    /// </summary>
     private const int ApplicationId = 0x48494250;
 
     private static readonly IReadOnlyList<string> Scripts = SchemaScripts.Read("Sqlite");
@@ -21,28 +22,21 @@ internal static class SqliteSchema
     /// it between two statements.
     /// </summary>
     /// <exception cref="StoreRefusedException">It is another program's.</exception>
-    public static int Find(SqliteSession connection, string file)
+    public static async Task<int> FindAsync(ISqlSession session, string file)
     {
-        if (connection.Number("PRAGMA application_id") == ApplicationId)
-            return (int)connection.Number("PRAGMA user_version")!.Value;
-        return connection.Number("SELECT COUNT(*) FROM sqlite_master") == 0
+        if (await session.NumberAsync("PRAGMA application_id") == ApplicationId)
+            return (int)(await session.NumberAsync("PRAGMA user_version"))!.Value;
+        return await session.NumberAsync("SELECT COUNT(*) FROM sqlite_master") == 0
             ? 0
             : throw new StoreRefusedException($"'{file}' is the database of another program: name another file");
     }
 
     /// <summary>Applies what is missing. To be called in a transaction that holds the write lock.</summary>
-    public static void Upgrade(SqliteSession connection, string file)
-    {
-        var found = Find(connection, file);
-        if (found > Expected)
-            throw new StoreMismatchException($"database '{file}' has schema version {found}, this program knows up to {Expected}: use the newer program, or another file");
-        const string OpenLoad = "SELECT id FROM loads WHERE state NOT IN ('done', 'failed', 'held') LIMIT 1";
-        if (found > 0 && found < Expected && connection.Number(OpenLoad) is { } open)
-            throw Refusals.UpgradeOpen(file, open);
-        for (var version = found + 1; version <= Expected; version++)
+    public static async Task UpgradeAsync(SqliteSession session, string file) =>
+        await SchemaScripts.UpgradeAsync(session, Scripts, await FindAsync(session, file), $"'{file}'", "file", (script, version) =>
         {
-            connection.Script(Scripts[version - 1]);
-            connection.Script($"PRAGMA user_version = {version}; PRAGMA application_id = {ApplicationId}");
-        }
-    }
+            session.Script(script);
+            session.Script($"PRAGMA user_version = {version}; PRAGMA application_id = {ApplicationId}");
+            return Task.CompletedTask;
+        });
 }

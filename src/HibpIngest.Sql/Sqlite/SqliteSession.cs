@@ -9,7 +9,7 @@ namespace HibpIngest.Sql.Sqlite;
 /// interface: the rows' bytes go from batch to database and back without an object for each, and a running
 /// statement can be stopped.
 /// </summary>
-internal sealed class SqliteSession : IDisposable
+internal sealed class SqliteSession : ISqlSession, IDisposable
 {
     /// <summary>
     /// How long a reader waits for another process, which it does only while that one opens, recovers or closes
@@ -23,30 +23,41 @@ internal sealed class SqliteSession : IDisposable
     private readonly Dictionary<string, SqliteStatement> _statements = [];
     private readonly sqlite3 _database;
     private readonly string _file;
+    private readonly TimeProvider _time;
 
     static SqliteSession() => Batteries_V2.Init();
 
-    /// <summary>Version of the SQLite library in this process.</summary>
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
     /// <param name="file">Its path.</param>
+    /// <param name="time">The database's clock.</param>
     /// <param name="create">Makes it where it is missing, in a folder that is there.</param>
     /// <exception cref="StoreMissingException">There is no such file.</exception>
     /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
-    public SqliteSession(string file, bool create = false)
+    public SqliteSession(string file, TimeProvider time, bool create = false)
     {
         _file = file;
-        var code = raw.sqlite3_open_v2(file, out _database, raw.SQLITE_OPEN_READWRITE | (create ? raw.SQLITE_OPEN_CREATE : 0) | raw.SQLITE_OPEN_NOMUTEX, null);
+        _time = time;
+        var flags = raw.SQLITE_OPEN_READWRITE | (create ? raw.SQLITE_OPEN_CREATE : 0) | raw.SQLITE_OPEN_NOMUTEX;
+        var code = raw.sqlite3_open_v2(file, out _database, flags, null);
         if (code != raw.SQLITE_OK)
         {
             _database?.Dispose();
             if (!create && !Path.Exists(file))
-                throw new StoreMissingException($"there is no database '{file}': name the one that is meant; 'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+            {
+                throw new StoreMissingException(
+                    $"there is no database '{file}': name the one that is meant; "
+                    + "'hibp run' and 'hibp database upgrade' make a new one, with its schema");
+            }
             throw code == raw.SQLITE_CANTOPEN
-                ? new StoreRefusedException($"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
+                ? new StoreRefusedException(
+                    $"database '{file}' can't be opened: its folder must exist, and folder and file be this user's to write")
                 : SqliteErrors.Create(code, file, "");
         }
         raw.sqlite3_extended_result_codes(_database, 1);
+        // What SQL Server calls its tables' schema, so that statements are the same; for this connection, beside
+        // "main". SQLite keeps no copy of the name: a literal stays where it is.
+        Check(raw.sqlite3_db_config(_database, raw.SQLITE_DBCONFIG_MAINDBNAME, utf8z.FromSpan("dbo\0"u8)));
         SetBusyTimeout(BusyTimeout);
     }
 
@@ -67,36 +78,41 @@ internal sealed class SqliteSession : IDisposable
     /// </summary>
     public CancellationToken Cancellation { get; set; }
 
-    /// <summary>
-    /// A statement, prepared at its first use and kept, with its parameters ?1, ?2, ... bound. Dispose it when
-    /// its rows are read.
-    /// </summary>
-    public SqliteStatement Prepare(string sql, params ReadOnlySpan<object?> values)
+    /// <summary>A statement, prepared at its first use and kept. Dispose it when its rows are read.</summary>
+    public SqliteStatement Prepare(string sql)
     {
         if (!_statements.TryGetValue(sql, out var statement))
         {
             Check(raw.sqlite3_prepare_v3(_database, sql, raw.SQLITE_PREPARE_PERSISTENT, out var prepared));
             _statements.Add(sql, statement = new SqliteStatement(this, prepared));
         }
-        for (var i = 0; i < values.Length; i++)
-            statement.Bind(i + 1, values[i]);
         return statement;
     }
 
-    /// <summary>Runs a statement without result; returns the number of rows it changed.</summary>
-    public int Execute(string sql, params ReadOnlySpan<object?> values)
+    /// <summary>The same with its parameters bound.</summary>
+    public SqliteStatement Prepare(string sql, params ReadOnlySpan<Parameter> parameters)
     {
-        using var statement = Prepare(sql, values);
-        while (statement.Step())
-            Cancellation.ThrowIfCancellationRequested();
-        return raw.sqlite3_changes(_database);
+        var statement = Prepare(sql);
+        statement.Bind(parameters, _time.GetUtcNow());
+        return statement;
     }
 
-    /// <summary>The one number that a statement returns; null where it returns no row, or NULL.</summary>
-    public long? Number(string sql, params ReadOnlySpan<object?> values)
+    /// <summary>As the interface says; what it returns is done, as it is with every statement here.</summary>
+    public Task<int> ExecuteAsync(string sql, params Parameter[] parameters)
     {
-        using var statement = Prepare(sql, values);
-        return statement.Step() && !statement.IsNull(0) ? statement.Int64(0) : null;
+        using var statement = Prepare(sql, parameters);
+        while (statement.Step())
+            Cancellation.ThrowIfCancellationRequested();
+        return Task.FromResult(raw.sqlite3_changes(_database));
+    }
+
+    public Task<List<T>> ListAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters)
+    {
+        using var row = Prepare(sql, parameters);
+        var list = new List<T>();
+        while (row.Step())
+            list.Add(read(row));
+        return Task.FromResult(list);
     }
 
     /// <summary>Runs several statements that have no parameters, without keeping them.</summary>
@@ -117,7 +133,6 @@ internal sealed class SqliteSession : IDisposable
 
     public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
 
-    /// <summary>Says that it can't be trusted any more.</summary>
     public void Spoil() => IsSpoiled = true;
 
     /// <summary>Stops what is running, from any thread; does nothing when nothing is.</summary>
@@ -144,5 +159,6 @@ internal sealed class SqliteSession : IDisposable
     /// <summary>The one call that SQLitePCL's interface lacks; the library is the one that it has loaded.</summary>
     [DllImport("e_sqlite3", EntryPoint = "sqlite3_file_control", CallingConvention = CallingConvention.Cdecl)]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories | DllImportSearchPath.AssemblyDirectory)]
-    private static extern int FileControl(sqlite3 database, [MarshalAs(UnmanagedType.LPUTF8Str)] string? name, int operation, out int result);
+    private static extern int FileControl(
+        sqlite3 database, [MarshalAs(UnmanagedType.LPUTF8Str)] string? name, int operation, out int result);
 }

@@ -9,6 +9,19 @@ namespace HibpIngest.Sql.Sqlite;
 /// </summary>
 internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt statement) : IRow, IDisposable
 {
+    private readonly string[] _names =
+        [
+            .. Enumerable.Range(1, raw.sqlite3_bind_parameter_count(statement))
+                .Select(i => raw.sqlite3_bind_parameter_name(statement, i).utf8_to_string()),
+        ];
+
+    /// <summary>Gives each parameter its value; <c>@now</c>, and what is measured from it, that of the clock.</summary>
+    public void Bind(ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
+    {
+        for (var i = 0; i < _names.Length; i++)
+            Bind(i + 1, ValueOf(_names[i], parameters, now));
+    }
+
     public void Bind(int parameter, long value) => connection.Check(raw.sqlite3_bind_int64(statement, parameter, value));
 
     public void Bind(int parameter, ReadOnlySpan<byte> blob) => connection.Check(raw.sqlite3_bind_blob(statement, parameter, blob));
@@ -34,6 +47,9 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
                 break;
             case byte[] blob:
                 Bind(parameter, blob.AsSpan());
+                break;
+            case Guid id:
+                Bind(parameter, id.ToString("D"));
                 break;
             case DateTimeOffset time:
                 Bind(parameter, time.ToUnixTimeMilliseconds());
@@ -73,13 +89,25 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
 
     public string Text(int column) => Encoding.UTF8.GetString(Blob(column));
 
-    public string? TextOrNull(int column) => IsNull(column) ? null : Text(column);
+    public byte[] Bytes(int column) => Blob(column).ToArray();
+
+    public Guid Guid(int column) => System.Guid.Parse(Text(column));
 
     public DateTimeOffset Time(int column) => DateTimeOffset.FromUnixTimeMilliseconds(Int64(column));
 
-    public DateTimeOffset? TimeOrNull(int column) => IsNull(column) ? null : Time(column);
+    public long? NumberOrNull(int column) => IsNull(column) ? null : Int64(column);
 
     public void Dispose() => raw.sqlite3_reset(statement);
 
     public void Close() => raw.sqlite3_finalize(statement);
+
+    private static object? ValueOf(string name, ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
+    {
+        foreach (var parameter in parameters)
+        {
+            if (parameter.Name == name)
+                return parameter.Value is TimeSpan fromNow ? now + fromNow : parameter.Value;
+        }
+        return name == "@now" ? now : throw new ArgumentException($"a statement's {name} was given no value", nameof(parameters));
+    }
 }

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Xunit.Abstractions;
@@ -42,7 +43,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         {
             clock.Advance(TimeSpan.FromHours(1));
             var context = rig.OpenContext();
-            await new Sweep(context).RunAsync(CancellationToken.None);
+            await context.NewSweep().RunAsync(CancellationToken.None);
             await PipelineRig.RunToEndAsync(context);
         }
 
@@ -67,8 +68,8 @@ public sealed class CrashTests(ITestOutputHelper output)
         (IMessageQueue Queue, QueuedMessage Message)? held = null;
         try
         {
-            var dispatcher = new PipelineDispatcher(dying);
-            await new BlobScan(dying).RunAsync(TimeSpan.Zero, CancellationToken.None);
+            var dispatcher = dying.NewDispatcher();
+            await dying.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
             for (var any = true; any;)
             {
                 any = false;

@@ -1,5 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
@@ -28,14 +29,14 @@ public sealed class OwnershipTests
 
         // The event of the blob, as the Functions host sends it again after the crash.
         var (queues, sent) = Observe(rig);
-        await new PipelineDispatcher(rig.Context with { Queues = queues }).IngestBlobAsync("X.zip", CancellationToken.None);
+        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
         var again = Assert.Single(sent);
         Assert.Equal((QueueNames.Ingest, load), (again.Queue, PipelineMessage.Parse<IngestMessage>(again.Body).Load));
         Assert.InRange(again.Delay, rig.Options.LoadLease - TimeSpan.FromSeconds(20), rig.Options.LoadLease + TimeSpan.FromSeconds(5));
 
         // And by the message itself: the load idles for no longer than that.
         _time.Advance(again.Delay);
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
         Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(load)).State);
     }
 
@@ -48,7 +49,7 @@ public sealed class OwnershipTests
         // Another load's, hidden for an hour.
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
         var (queues, sent) = Observe(rig);
-        var sweep = new Sweep(rig.Context with { Queues = queues });
+        var sweep = (rig.Context with { Queues = queues }).NewSweep();
 
         await sweep.RunAsync(CancellationToken.None);
         Assert.Empty(sent);
@@ -74,13 +75,13 @@ public sealed class OwnershipTests
             Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.LoadLease);
         }
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
         Assert.Contains($"hibp resume {load}", failed.Error, StringComparison.Ordinal);
 
-        await new Operations(rig.Context).ResumeAsync(load, restart: false, null, CancellationToken.None);
+        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 300L), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Accounts));
     }
@@ -102,7 +103,7 @@ public sealed class OwnershipTests
         var load = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
         var down = rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down")) };
         for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
-            await new PipelineDispatcher(down).DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+            await down.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
     }
 
@@ -121,7 +122,7 @@ public sealed class OwnershipTests
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
-        await new IngestBreach(loser).RunAsync(new IngestMessage { Load = load }, CancellationToken.None);
+        await loser.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
         Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
@@ -145,17 +146,16 @@ public sealed class OwnershipTests
         Assert.Contains($"hibp resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
 
         rig.Options.DedupeCap = 1_000;
-        var restarted = await new Operations(rig.Context).ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
+        var restarted = await rig.Context.NewLoadOperations().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
     }
 
     [Fact]
-    public async Task Owners_name_no_host_and_no_process()
+    public void Owners_name_no_host_and_no_process()
     {
-        await using var rig = await PipelineRig.StartAsync(Small, _time);
-        Assert.DoesNotContain(Environment.MachineName, rig.Context.Owner, StringComparison.OrdinalIgnoreCase);
-        Assert.NotEqual(rig.Context.Owner, rig.OpenContext().Owner);
+        Assert.DoesNotContain(Environment.MachineName, LoadLeases.NewOwner(), StringComparison.OrdinalIgnoreCase);
+        Assert.NotEqual(LoadLeases.NewOwner(), LoadLeases.NewOwner());
     }
 
     [Theory]
@@ -166,20 +166,20 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(name, _zip);
         var (queues, sent) = Observe(rig);
-        Assert.Equal(0, await new BlobScan(rig.Context with { Queues = queues }).RunAsync(TimeSpan.Zero, CancellationToken.None));
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
         await AssertRefusedAsync(load: 1);
-        Assert.Equal(0, await new BlobScan(rig.Context with { Queues = queues }).RunAsync(TimeSpan.Zero, CancellationToken.None));
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
 
         // And by its event, while the database is down: the host brings that again, and nothing is sent on.
         await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
         var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down")).Wrap(rig.Context) with { Queues = queues };
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => new PipelineDispatcher(down).IngestBlobAsync(name, CancellationToken.None));
-        await new PipelineDispatcher(rig.Context with { Queues = queues }).IngestBlobAsync(name, CancellationToken.None);
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.NewDispatcher().IngestBlobAsync(name, CancellationToken.None));
+        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync(name, CancellationToken.None);
         await AssertRefusedAsync(load: 2);
         Assert.Empty(sent);
 
         // Nor is it loaded after all when it is resumed.
-        await new Operations(rig.Context).ResumeAsync(2, restart: false, null, CancellationToken.None);
+        await rig.Context.NewLoadOperations().ResumeAsync(2, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         await AssertRefusedAsync(load: 2);
         Assert.Empty(await rig.TableAsync());
@@ -203,7 +203,7 @@ public sealed class OwnershipTests
             },
             _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
-        await new PipelineDispatcher(rig.Context).IngestBlobAsync("X.zip", CancellationToken.None);
+        await rig.Context.NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
         Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(1_000, 100))));
         await rig.RunToEndAsync();
@@ -212,7 +212,7 @@ public sealed class OwnershipTests
         Assert.Equal([LoadState.Failed, LoadState.Done], loads.Select(load => load.State));
         Assert.True(loads[0].Superseded);
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
-        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(rig.Context).ResumeAsync(1, restart: false, null, CancellationToken.None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
         Assert.Empty(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
         Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
@@ -220,7 +220,7 @@ public sealed class OwnershipTests
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
     {
-        var load = await new IngestBreach(rig.Context).StartAsync(version, heldBecause: null, CancellationToken.None);
+        var load = await rig.Context.NewLoadStart().RunAsync(version, heldBecause: null, CancellationToken.None);
         return load.Id;
     }
 

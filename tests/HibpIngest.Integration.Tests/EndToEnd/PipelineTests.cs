@@ -3,6 +3,7 @@ using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
@@ -53,7 +54,7 @@ public sealed class PipelineTests
         await rig.RunToEndAsync();
         await rig.DropAsync("old/adobe.2.zip", zip);
         await rig.RunToEndAsync();
-        Assert.Equal(15, await new Operations(rig.Context).RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
+        Assert.Equal(15, await rig.Context.NewLoadOperations().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
         await rig.RunToEndAsync();
 
         var loads = await rig.LoadsAsync();
@@ -81,7 +82,7 @@ public sealed class PipelineTests
         Assert.Equal(PipelineRig.Expected(0, 300).Order(), table.Where(one => one.Value.Contains("b1")).Select(one => one.Key).Order());
         Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Where(one => one.Value.Contains("b2")).Select(one => one.Key).Order());
 
-        Assert.Equal(300, (await new Operations(rig.Context).RemoveBreachAsync("first", null, CancellationToken.None)).Entities);
+        Assert.Equal(300, (await rig.Context.NewRemoveBreach().RunAsync("first", null, CancellationToken.None)).Entities);
         table = await rig.TableAsync();
         Assert.Equal(PipelineRig.Expected(250, 300).Order(), table.Keys.Order());
         Assert.All(table.Values, breaches => Assert.Equal(["b2"], breaches));
@@ -138,7 +139,7 @@ public sealed class PipelineTests
         Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
         Assert.Empty(rig.Mails());
         Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
-        var operations = new Operations(rig.Context);
+        var operations = rig.Context.NewMailOperations();
         var preview = new List<Notification>();
         await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
             preview.Add(notification);
@@ -157,8 +158,8 @@ public sealed class PipelineTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
-        await PipelineRig.PumpOnceAsync(rig.Context, new PipelineDispatcher(rig.Context)); // ingest, upsert, and matching reads the metadata: absent
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher()); // ingest, upsert, and matching reads the metadata: absent
         await rig.RunToEndAsync();
         Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
 
@@ -169,7 +170,7 @@ public sealed class PipelineTests
         Assert.Contains("not JSON", failed.Error, StringComparison.Ordinal);
 
         await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), CancellationToken.None);
-        await new Operations(rig.Context).ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
+        await rig.Context.NewLoadOperations().ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id)).State);
         Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
@@ -298,7 +299,7 @@ public sealed class PipelineTests
         Assert.Equal(LoadState.Failed, load.State);
         Assert.Contains("--password", load.Error, StringComparison.Ordinal);
 
-        var operations = new Operations(rig.Context);
+        var operations = rig.Context.NewLoadOperations();
         await operations.ResumeAsync(load.Id, restart: false, "wrong", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
@@ -319,7 +320,7 @@ public sealed class PipelineTests
         await using var one = await PipelineRig.StartAsync(Small);
         await using var two = await PipelineRig.StartAsync(Small);
         var mixed = two.Context with { Register = one.Context.Register, Table = one.Context.Table };
-        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(mixed).EnsureAsync(CancellationToken.None));
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => mixed.NewStoreSetup().EnsureAsync(CancellationToken.None));
         Assert.Contains("do not belong together", error.Message, StringComparison.Ordinal);
     }
 
@@ -332,16 +333,16 @@ public sealed class PipelineTests
 
         var file = Path.Combine(Directory.CreateTempSubdirectory("hibp-test-").FullName, "fresh.db");
         await using var fresh = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(used.Context with { Database = fresh }).EnsureAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with { Database = fresh }).NewStoreSetup().EnsureAsync(CancellationToken.None));
 
         var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(used.Context with
+        await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with
         {
             Register = account.Register,
             Table = account.Table,
             Blobs = account.Blobs,
             Queues = account.Queues,
-        }).EnsureAsync(CancellationToken.None));
+        }).NewStoreSetup().EnsureAsync(CancellationToken.None));
         Directory.Delete(Path.GetDirectoryName(file)!, recursive: true);
     }
 

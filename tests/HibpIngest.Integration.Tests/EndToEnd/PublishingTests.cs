@@ -1,6 +1,7 @@
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
@@ -22,7 +23,7 @@ public sealed class PublishingTests
         await rig.DropAsync("X.zip", Zip(0, 100));
         await rig.RunToEndAsync();
         await rig.DropAsync("X.2.zip", Zip(1_000, 300));
-        var dispatcher = new PipelineDispatcher(rig.Context);
+        var dispatcher = rig.Context.NewDispatcher();
         await dispatcher.IngestBlobAsync("X.2.zip", None);
         var slices = rig.Context.Queues.Get(QueueNames.Slices);
         foreach (var message in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
@@ -87,17 +88,17 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).EnsureAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
         // Whoever changes or reads only what is there is told so too.
-        await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).CheckAsync(None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().CheckAsync(None));
         // A host that is running meanwhile stops as well, before it sends anything.
         await rig.Context.Register.MarkOpenAsync(1, None);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => new Sweep(restored).RunAsync(None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewSweep().RunAsync(None));
 
-        var (ids, started) = await new Operations(restored).MoveOnAsync(None);
+        var (ids, started) = await restored.NewMoveOn().RunAsync(None);
         Assert.Equal((2L, 2, 1), (ids.Load, ids.Mark, started));
-        await new StoreSetup(restored).EnsureAsync(None);
+        await restored.NewStoreSetup().EnsureAsync(None);
         await rig.DropAsync("ShoeShop.zip", Zip(1_000, 100));
         await PipelineRig.RunToEndAsync(restored);
 
@@ -111,7 +112,7 @@ public sealed class PublishingTests
         Assert.Contains("restored", loads[1].HeldBecause, StringComparison.Ordinal);
         // Not a second mail to the clinic's patient.
         Assert.Equal(["user0@example.com", "user1002@example.com", "user501@example.com"], rig.Recipients());
-        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(restored).MoveOnAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
     }
 
     [Fact]
@@ -120,8 +121,8 @@ public sealed class PublishingTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("First.zip", Zip(0, 10));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
-        var dispatcher = new PipelineDispatcher(rig.Context);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.NewDispatcher();
         while ((await rig.LoadsAsync()).Count == 0 || (await rig.LoadAsync(1)).State != LoadState.Notifying)
         {
             foreach (var name in QueueNames.All.Where(name => name != QueueNames.Mail))
@@ -143,7 +144,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await new Operations(restored).MoveOnAsync(None);
+        await restored.NewMoveOn().RunAsync(None);
         Directory.Delete(rig.MailFolder, recursive: true);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
@@ -158,13 +159,13 @@ public sealed class PublishingTests
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", Zip(0, 100));
-        var scan = new BlobScan(rig.Context);
+        var scan = rig.Context.NewBlobScan();
         Assert.Equal(1, await scan.RunAsync(TimeSpan.Zero, None));
         Assert.Equal(0, await scan.RunAsync(TimeSpan.Zero, None));
         // Five failures before the load's row, then purged; or lost.
         await rig.Context.Queues.Get(QueueNames.Ingest).ClearAsync(None);
         clock.Advance(TimeSpan.FromMinutes(11));
-        Assert.Equal(1, await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None));
+        Assert.Equal(1, await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None));
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         clock.Advance(TimeSpan.FromMinutes(11));
@@ -178,7 +179,7 @@ public sealed class PublishingTests
         await rig.DropAsync("Old.zip", Zip(0, 100));
         await rig.DropAsync("First.zip", Zip(200, 100));
         await rig.RunToEndAsync();
-        await new Operations(rig.Context).RemoveBreachAsync("Old", null, None);
+        await rig.Context.NewRemoveBreach().RunAsync("Old", null, None);
         var backup = rig.DatabaseFile + ".backup";
         await BackUpAsync(rig.DatabaseFile, backup);
         await rig.DropAsync("Since.zip", Zip(500, 100));
@@ -186,7 +187,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        Assert.Equal(1, (await new Operations(restored).MoveOnAsync(None)).Loads);
+        Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None)).Loads);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal(["First", "Since"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
         Assert.Empty(await FindAsync(new AccountLookup(restored.Database, restored.Table), 0));
@@ -209,14 +210,14 @@ public sealed class PublishingTests
         var restored = rig.OpenContext();
         var calls = 0;
         var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2 ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
-        await Assert.ThrowsAsync<CrashException>(() => new Operations(dying).MoveOnAsync(None));
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(restored).EnsureAsync(None));
+        await Assert.ThrowsAsync<CrashException>(() => dying.NewMoveOn().RunAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
 
-        Assert.Equal(1, (await new Operations(restored).MoveOnAsync(None)).Loads);
-        await new StoreSetup(restored).EnsureAsync(None);
+        Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None)).Loads);
+        await restored.NewStoreSetup().EnsureAsync(None);
         Assert.Equal(["First", "A", "B"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
-        await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(restored).MoveOnAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
     }
 
     [Fact]
@@ -257,12 +258,12 @@ public sealed class PublishingTests
         Assert.Null((await rig.Context.Database.GetBreachAsync("dump", None))!.Metadata.Title);
         Assert.Single(rig.Mails());
 
-        Assert.Equal("Secret", (await new Operations(rig.Context).AssignAsync(2, "secret", None)).Breach);
+        Assert.Equal("Secret", (await rig.Context.NewLoadOperations().AssignAsync(2, "secret", None)).Breach);
         secret = (await rig.Context.Database.GetBreachAsync("Secret", None))!;
         Assert.Equal([1, 2], secret.Marks);
         Assert.Equal((BreachFlags.Sensitive, "Ours"), (secret.Metadata.Flags, secret.Metadata.Title));
         Assert.Null(await rig.Context.Database.GetBreachAsync("dump", None));
-        Assert.Equal(1, await new Operations(rig.Context).NotifyAsync("Secret", None));
+        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("Secret", None));
         await rig.RunToEndAsync();
         Assert.Equal(["user0@example.com", "user201@example.com"], rig.Recipients());
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(2)).State);
@@ -291,7 +292,7 @@ public sealed class PublishingTests
     {
         var key = Convert.ToBase64String(Enumerable.Range(0, 32).Select(i => (byte)i).ToArray());
         await using var rig = await PipelineRig.StartAsync(Small, secretKey: key);
-        var operations = new Operations(rig.Context);
+        var passwords = rig.Context.Passwords;
         var old = await rig.DropAsync("X.zip", Zip(0, 100));
         await rig.Context.Passwords.PutAsync(old, "old", None);
         BlobVersion? version = null;
@@ -300,16 +301,16 @@ public sealed class PublishingTests
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
             {
-                await operations.PutPasswordAsync(ArchivePasswords.Coming("X.zip"), "new", None);
+                await passwords.KeepAsync(ArchivePasswords.Coming("X.zip"), "new", None);
                 version = await rig.DropAsync("X.zip", Zip(0, 10));
             }),
         };
-        await new PipelineDispatcher(dropping).IngestBlobAsync("X.zip", None);
+        await dropping.NewDispatcher().IngestBlobAsync("X.zip", None);
         Assert.True((await rig.LoadAsync(1)).Superseded);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(old, None));
         Assert.NotNull(version);
         Assert.Equal("new", await rig.Context.Passwords.GetAsync(version, None));
-        await operations.SettlePasswordAsync(version, "new", None);
+        await passwords.SettleAsync(version, "new", None);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(ArchivePasswords.Coming("X.zip"), None));
         await rig.RunToEndAsync(); // the old version's load fails as superseded, or ends
         Assert.Null(await rig.Context.Database.GetPasswordAsync(version, None));

@@ -1,6 +1,7 @@
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -183,7 +184,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await rig.Context.Database.FailLoadAsync(1, owner: null, "bad", superseded: false, None);
         Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
@@ -278,7 +279,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         await ShareMarkAsync(rig, "Adobe.2.zip");
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
-            await new Operations(rig.Context).PurgeAsync(load, null, None);
+            await rig.Context.NewLoadOperations().PurgeAsync(load, null, None);
         // Broken off when the first load is gone, and another one has come.
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -341,7 +342,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     /// <summary>In chunks of a few rows, so that there are several.</summary>
     private static Task<BreachRemoval> RemoveAsync(
         PipelineContext context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken) =>
-        new RemoveBreach(context, chunkRows: 5).RunAsync(breach, progress, cancellationToken);
+        context.NewRemoveBreach(chunkRows: 5).RunAsync(breach, progress, cancellationToken);
 
     private static async Task<Load> LoadAsync(
         PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
@@ -351,7 +352,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await new Operations(rig.Context).PurgeAsync(load.Id, null, None);
+            await rig.Context.NewLoadOperations().PurgeAsync(load.Id, null, None);
         return load;
     }
 
@@ -359,7 +360,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     private static async Task ShareMarkAsync(PipelineRig rig, string blob)
     {
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await ExecuteAsync(rig, "UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();
@@ -368,14 +369,14 @@ public sealed class RemovalTests(ITestOutputHelper output)
     /// <summary>Scans, ingests, and does one of the slices.</summary>
     private static async Task RunHalfWayAsync(PipelineRig rig)
     {
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await TakeAsync(rig, QueueNames.Slices, 1);
     }
 
     private static async Task TakeAsync(PipelineRig rig, string queue, int messages)
     {
-        var dispatcher = new PipelineDispatcher(rig.Context);
+        var dispatcher = rig.Context.NewDispatcher();
         foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
         {
             await dispatcher.DispatchAsync(queue, message.Body, None);
@@ -396,7 +397,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
 
     /// <summary>Somebody is at work on the first slice of the first load, until then.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
-        ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load = 1 AND number = 1");
+        ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
 
     private static async Task<long> CountAsync(PipelineRig rig, string table) =>
         (long)(await ExecuteAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;

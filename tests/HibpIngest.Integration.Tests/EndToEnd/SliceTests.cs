@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -146,10 +147,10 @@ public sealed class SliceTests
     {
         var rig = await PipelineRig.StartAsync(configure);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Accounts))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await queue.DeleteAsync(message, CancellationToken.None);
         return rig;
     }
@@ -162,7 +163,7 @@ public sealed class SliceTests
     {
         var queue = context.Queues.Get(QueueNames.Slices);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await new PipelineDispatcher(context).DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
+        await context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
         await queue.DeleteAsync(message, CancellationToken.None);
     }
 

@@ -1,5 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -21,8 +22,8 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var dispatcher = new PipelineDispatcher(rig.Context);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var dispatcher = rig.Context.NewDispatcher();
         foreach (var name in QueueNames.All)
         {
             var queue = rig.Context.Queues.Get(name);
@@ -42,7 +43,7 @@ public sealed class SweepTests
         Assert.NotEqual(LoadState.Done, (await rig.LoadAsync(1)).State);
 
         clock.Advance(TimeSpan.FromHours(1));
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         Assert.Equal(300, (await rig.TableAsync()).Count);
@@ -55,20 +56,20 @@ public sealed class SweepTests
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await ingest.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await ingest.DeleteAsync(message, CancellationToken.None);
 
         var before = await rig.DepthsAsync();
         Assert.Equal(3, before[QueueNames.Slices]);
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
         clock.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
         Assert.Equal(before, await rig.DepthsAsync());
         clock.Advance(TimeSpan.FromMinutes(1));
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
         Assert.Equal(6, (await rig.DepthsAsync())[QueueNames.Slices]);
     }
 
@@ -79,18 +80,18 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None); // clears the mark of the load that is done
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None); // clears the mark of the load that is done
 
         var asleep = new CrashPoint(1, afterwards: false).Wrap(rig.Context).Database;
         var sleeping = rig.Context with { Database = asleep };
-        await new Sweep(sleeping).RunAsync(CancellationToken.None);
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
 
         await rig.DropAsync("Y.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
-        await new Sweep(sleeping).RunAsync(CancellationToken.None);
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Ingest]); // its event may be on the way
         clock.Advance(TimeSpan.FromMinutes(3));
-        await new Sweep(sleeping).RunAsync(CancellationToken.None);
-        await new Sweep(sleeping).RunAsync(CancellationToken.None);
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        await sleeping.NewSweep().RunAsync(CancellationToken.None);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
     }
 
@@ -117,7 +118,7 @@ public sealed class SweepTests
     [InlineData(int.MaxValue, 300)]
     public void The_delay_grows_from_30_seconds_to_10_minutes_with_as_much_again_at_random(int deferrals, int seconds)
     {
-        var delays = Enumerable.Range(0, 100).Select(_ => PipelineDispatcher.Delay(deferrals)).ToList();
+        var delays = Enumerable.Range(0, 100).Select(_ => StageRunner.Delay(deferrals)).ToList();
         Assert.All(delays, delay => Assert.InRange(delay.TotalSeconds, seconds, 2 * seconds));
         Assert.True(delays.Distinct().Count() > 50, "what was put off together comes back together");
     }
@@ -128,13 +129,13 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Slices);
         var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
 
-        var broken = new PipelineDispatcher(rig.Context with { Table = new BrokenTable() });
+        var broken = (rig.Context with { Table = new BrokenTable() }).NewDispatcher();
         var messages = await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None);
         var second = messages.Single(message => PipelineMessage.Parse<SliceMessage>(message.Body).Slice == 2);
         for (var attempt = 1; attempt <= 5; attempt++)
@@ -150,7 +151,7 @@ public sealed class SweepTests
         {
             // The other slices of a failed load go on; the failed one's message is where the host put it.
             if (message != second)
-                await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
             await queue.DeleteAsync(message, CancellationToken.None);
         }
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(1)).State);
@@ -172,7 +173,7 @@ public sealed class SweepTests
         var poison = rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix);
         for (var slice = 1; slice <= 40; slice++)
             await poison.SendAsync(new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, CancellationToken.None);
-        Assert.Equal(40, await new Operations(rig.Context).RequeuePoisonAsync(QueueNames.Slices, CancellationToken.None));
+        Assert.Equal(40, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
         Assert.Equal((40, 0), ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
         await rig.RunToEndAsync(); // of no load: acknowledged
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Slices]);
@@ -187,7 +188,7 @@ public sealed class SweepTests
     public async Task A_message_of_another_shape_is_thrown_back_without_its_text(string body)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        var error = await Assert.ThrowsAsync<UnreadableMessageException>(() => new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
+        var error = await Assert.ThrowsAsync<UnreadableMessageException>(() => rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
         Assert.True(body.Length < 3 || !error.Message.Contains(body, StringComparison.Ordinal));
     }
 
@@ -197,13 +198,13 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        var operations = new Operations(rig.Context);
+        var operations = rig.Context.NewLoadOperations();
         Assert.Equal(300, await operations.PurgeAsync(1, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
-        await new PipelineDispatcher(rig.Context).DispatchAsync(QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
+        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
         Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
     }
 
@@ -218,7 +219,7 @@ public sealed class SweepTests
         Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
 
         await using var sender = new WaitingSender();
-        var dispatcher = new PipelineDispatcher(rig.Context with { Sender = sender });
+        var dispatcher = (rig.Context with { Sender = sender }).NewDispatcher();
         var message = new MailMessage { Load = 1, First = 1, Last = 1 }.ToJson();
         var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
         await sender.Entered.Task;

@@ -2,6 +2,7 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -22,7 +23,7 @@ public sealed class UpgradeTests
     {
         await using var rig = await OpenStore1Async();
         var context = rig.Context;
-        var old = await Assert.ThrowsAsync<StoreMismatchException>(() => new StoreSetup(context).EnsureAsync(None));
+        var old = await Assert.ThrowsAsync<StoreMismatchException>(() => context.NewStoreSetup().EnsureAsync(None));
         Assert.Contains("hibp database upgrade", old.Message, StringComparison.Ordinal);
 
         await ExecuteAsync(rig, "UPDATE loads SET state = 'upserting' WHERE id = 3");
@@ -32,7 +33,7 @@ public sealed class UpgradeTests
         await ExecuteAsync(rig, "UPDATE loads SET state = 'done' WHERE id = 3");
 
         await context.Database.UpgradeAsync(None);
-        await new StoreSetup(context).EnsureAsync(None);
+        await context.NewStoreSetup().EnsureAsync(None);
 
         var lookup = new AccountLookup(context.Database, context.Table);
         Assert.Equal(["Adobe", "Waiting"], await FindAsync(lookup, "user0@example.com"));
@@ -44,7 +45,7 @@ public sealed class UpgradeTests
         Assert.Equal([2], (await context.Database.GetBreachAsync("Adobe", None))!.Marks);
 
         // What was held goes out when it is released, and nothing else does.
-        Assert.Equal(3, await new Operations(context).NotifyAsync("Waiting", None));
+        Assert.Equal(3, await context.NewMailOperations().NotifyAsync("Waiting", None));
         await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1))));
         await rig.RunToEndAsync();
         Assert.Equal(["owner@example.net", "owner@example.net", "user0@example.com", "user0@example.com", "user21@example.com"], rig.Recipients());
@@ -58,15 +59,15 @@ public sealed class UpgradeTests
     {
         await using var rig = await OpenStore1Async();
         await rig.Context.Database.UpgradeAsync(None);
-        await new StoreSetup(rig.Context).EnsureAsync(None);
+        await rig.Context.NewStoreSetup().EnsureAsync(None);
         // One of them alone can't be given to another breach: the mark would mean both.
         var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
         Assert.Single(shared.Select(load => load.Mark).Distinct());
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => new Operations(rig.Context).AssignAsync(shared[0].Id, "Other", None));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewLoadOperations().AssignAsync(shared[0].Id, "Other", None));
         Assert.Contains($"shares its mark on the accounts with load {shared[1].Id}", refused.Message, StringComparison.Ordinal);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Other", None));
 
-        Assert.Equal(60, (await new Operations(rig.Context).RemoveBreachAsync("Adobe", null, None)).Entities);
+        Assert.Equal(60, (await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
         Assert.Equal(["Waiting"], await FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), "user0@example.com"));
         Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));

@@ -1,6 +1,7 @@
 using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting;
 using HibpIngest.Sql.Sqlite;
 using Xunit.Abstractions;
 
@@ -101,8 +102,8 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync();
         await rig.DropAsync("Big.zip", zip);
-        await new HibpIngest.Pipeline.BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
-        await PipelineRig.PumpOnceAsync(rig.Context, new HibpIngest.Pipeline.PipelineDispatcher(rig.Context));
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
         return await RowsAsync(rig.DatabaseFile);
     }
 

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using HibpIngest.Accounts;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
@@ -35,7 +36,7 @@ public sealed class LoadInstrumentTests
         await rig.RunToEndAsync();
         // A message that failed too often, for the gauge of its queue.
         await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
-        await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
 
         Assert.Equal(525, Sum(Instruments.Accounts));
         Assert.Equal(25, Sum(Instruments.Duplicates));

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Text.Json.Nodes;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
@@ -70,7 +71,7 @@ public sealed class LoadTraceTests
         await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var before = spans.All.Count;
-        var (slices, operations, dispatcher) = (rig.Context.Queues.Get(QueueNames.Slices), new Operations(rig.Context), new PipelineDispatcher(rig.Context));
+        var (slices, operations, dispatcher) = (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.NewLoadOperations(), rig.Context.NewDispatcher());
 
         // What each load has by now is one trace, and not the other's.
         var trace = await TraceAsync(rig, 2);
@@ -86,7 +87,7 @@ public sealed class LoadTraceTests
             case "lost":
                 await slices.DeleteAsync(message, CancellationToken.None);
                 clock.Advance(TimeSpan.FromHours(1));
-                await new Sweep(rig.Context).RunAsync(CancellationToken.None);
+                await rig.Context.NewSweep().RunAsync(CancellationToken.None);
                 Assert.Equal(1, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
                 await rig.RunToEndAsync();
                 break;
@@ -106,7 +107,7 @@ public sealed class LoadTraceTests
                 break;
             case "poison":
                 await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(message.Body, TimeSpan.Zero, CancellationToken.None);
-                Assert.Equal(1, await operations.RequeuePoisonAsync(QueueNames.Slices, CancellationToken.None));
+                Assert.Equal(1, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
                 await rig.RunToEndAsync();
                 break;
         }
@@ -127,7 +128,7 @@ public sealed class LoadTraceTests
         var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
         Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
 
-        await new Operations(rig.Context).ResumeAsync(1, restart: false, password: null, CancellationToken.None);
+        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, password: null, CancellationToken.None);
         await rig.RunToEndAsync();
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);
@@ -144,9 +145,9 @@ public sealed class LoadTraceTests
             options.MaxTries = 1;
         });
         await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await new BlobScan(rig.Context).RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        var dispatcher = new PipelineDispatcher(rig.Context);
+        var dispatcher = rig.Context.NewDispatcher();
         await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
 

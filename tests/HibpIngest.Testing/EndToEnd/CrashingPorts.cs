@@ -1,4 +1,5 @@
 using System.Reflection;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

@@ -1,4 +1,5 @@
 using System.Reflection;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Testing;

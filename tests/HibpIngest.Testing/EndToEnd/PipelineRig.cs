@@ -3,6 +3,7 @@ using System.Text;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -37,7 +38,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     public static async Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
     {
         var rig = await NewAsync(configure, time, secretKey);
-        await new StoreSetup(rig.Context).EnsureAsync(CancellationToken.None);
+        await rig.Context.NewStoreSetup().EnsureAsync(CancellationToken.None);
         return rig;
     }
 
@@ -66,7 +67,7 @@ internal sealed class PipelineRig : IAsyncDisposable
             Queues = account.Queues,
             Sender = NotificationSenders.Create($"pickup:{MailFolder}"),
             Options = Options,
-            Passwords = new ArchivePasswords(database, secretKey),
+            Passwords = new ArchivePasswords(database, database, secretKey),
             Time = Time,
             Logs = NullLoggerFactory.Instance,
         };
@@ -88,8 +89,8 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task RunToEndAsync(PipelineContext context)
     {
-        var dispatcher = new PipelineDispatcher(context);
-        await new BlobScan(context).RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var dispatcher = context.NewDispatcher();
+        await context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
         while (await PumpOnceAsync(context, dispatcher))
         {
             // until a round finds nothing

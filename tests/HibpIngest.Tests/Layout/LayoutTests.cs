@@ -1,5 +1,9 @@
+using System.Reflection;
+using System.Runtime.CompilerServices;
 using System.Text.RegularExpressions;
 using System.Xml.Linq;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Layout;
@@ -93,6 +97,37 @@ public sealed partial class LayoutTests
         Assert.All(ports, port => Assert.True(port.Value <= MostMembersOfAPort, $"{port.Key} has {port.Value} members"));
         Assert.Empty(typeof(IBreachDatabase).GetMembers());
         Assert.Empty(typeof(IStoreRegister).GetMembers());
+    }
+
+    [Fact]
+    public void The_record_of_everything_is_made_and_taken_by_hosts_alone()
+    {
+        // What the compiler makes of lambdas keeps what they use; nobody hands it over.
+        var takers =
+            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.AccountLookup), typeof(HibpIngest.Cli.CommandSession), typeof(PipelineContext) }
+                .SelectMany(one => one.Assembly.GetTypes())
+            where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false) && type != typeof(PipelineContext)
+            from member in type.GetMembers(BindingFlags.DeclaredOnly | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static)
+            where member is MethodBase method && !member.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false)
+                && !method.Name.Contains('<', StringComparison.Ordinal)
+                && method.GetParameters().Any(parameter => parameter.ParameterType == typeof(PipelineContext))
+            select $"{type.Name}.{member.Name}";
+        Assert.Equal(["LocalHost.RunAsync", "OpenPipeline..ctor"], takers.Order());
+    }
+
+    [Fact]
+    public void Stages_leave_failures_to_their_runner()
+    {
+        var stages = typeof(PipelineDispatcher).Assembly.GetTypes()
+            .Where(type => type.GetInterfaces().Any(port => port.IsGenericType && port.GetGenericTypeDefinition() == typeof(IStage<,>)))
+            .Select(type => type.Name).ToList();
+        Assert.Equal(["IngestBreach", "MatchSubscribers", "SendNotifications", "UpsertSlice"], stages.Order());
+        Assert.All(stages, stage =>
+        {
+            var text = File.ReadAllText(Assert.Single(Directory.GetFiles(RepositoryFile.Path("src/HibpIngest.Pipeline"), $"{stage}.cs", SearchOption.AllDirectories)));
+            Assert.DoesNotContain("catch (Exception", text, StringComparison.Ordinal);
+            Assert.All(stages.Where(other => other != stage), other => Assert.DoesNotContain($"{other}.", text, StringComparison.Ordinal));
+        });
     }
 
     private static void AssertReferences(Dictionary<string, string[]> references, string folder)

@@ -174,8 +174,8 @@ public sealed partial class SqliteBreachDatabaseTests
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MatchSql}";
-        for (var parameter = 1; parameter <= 3; parameter++)
-            command.Parameters.AddWithValue($"?{parameter}", parameter);
+        foreach (var parameter in (string[])["@after", "@upTo", "@lastSubscriber"])
+            command.Parameters.AddWithValue(parameter, 1);
         await using var row = await command.ExecuteReaderAsync();
         while (await row.ReadAsync())
             plan.AppendLine(row.GetString(3));
@@ -194,13 +194,13 @@ public sealed partial class SqliteBreachDatabaseTests
         await using var connection = Connect(MainDatabase);
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
-        command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MailProgressSql}";
-        command.Parameters.AddWithValue("?1", 1);
+        command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MailProgressSql.Replace("dbo.", "", StringComparison.Ordinal)}";
+        command.Parameters.AddWithValue("@load", 1);
         await using var row = await command.ExecuteReaderAsync();
         while (await row.ReadAsync())
             steps.Add(row.GetString(3));
-        Assert.Contains(steps, step => step.Contains("INDEX notifications_waiting (load=?)", StringComparison.Ordinal));
-        Assert.Contains(steps, step => step.Contains("INDEX notifications_by_load (load=?)", StringComparison.Ordinal));
+        Assert.Contains(steps, step => step.Contains("INDEX notifications_waiting (load_id=?)", StringComparison.Ordinal));
+        Assert.Contains(steps, step => step.Contains("INDEX notifications_by_load (load_id=?)", StringComparison.Ordinal));
         Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR",
             StringComparison.Ordinal));
     }

@@ -1,5 +1,7 @@
--- Times are UTC by the database's clock. Aliases and domains of accounts are varchar of lower-case ASCII in a binary collation: compared bytewise, one byte a
--- character, and the parameters that meet them are varchar too, so that nothing is converted. States, codes and names of ours are varchar; what comes from outside is nvarchar.
+-- Times are UTC by the database's clock. Aliases and domains of accounts are varchar of lower-case ASCII in a
+-- binary collation: compared bytewise, one byte a character, and the parameters that meet them are varchar too,
+-- so that nothing is converted. States, codes and names of ours are varchar; what comes from outside is
+-- nvarchar.
 
 IF OBJECT_ID('dbo.store_identity', 'U') IS NULL
 CREATE TABLE dbo.store_identity (
@@ -16,7 +18,8 @@ CREATE TABLE dbo.locks (
     expires_at datetime2(3) NOT NULL
 );
 GO
--- The highest breach id ever given: property names in the account table are made of it, so that an id is never given again, not even after its breach is gone.
+-- The highest breach id ever given: property names in the account table are made of it, so that an id is never
+-- given again, not even after its breach is gone.
 IF OBJECT_ID('dbo.breach_ids', 'U') IS NULL
 CREATE TABLE dbo.breach_ids (
     only_row int NOT NULL CONSTRAINT breach_ids_key PRIMARY KEY CONSTRAINT breach_ids_one CHECK (only_row = 1),
@@ -40,7 +43,8 @@ BEGIN
     CREATE UNIQUE INDEX breaches_by_id ON dbo.breaches (id) WHERE id IS NOT NULL;
 END
 GO
--- Identity: the id of a load that was removed is never given again, so that a late message can't reach another load.
+-- Identity: the id of a load that was removed is never given again, so that a late message can't reach another
+-- load.
 IF OBJECT_ID('dbo.loads', 'U') IS NULL
 BEGIN
     CREATE TABLE dbo.loads (
@@ -60,7 +64,8 @@ BEGIN
         last_position bigint NOT NULL CONSTRAINT loads_last_position DEFAULT 0,
         matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
         purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
-        last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
+        -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+        last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0,
         batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
         slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
         ingest_complete bit NOT NULL CONSTRAINT loads_ingest_complete DEFAULT 0,
@@ -78,7 +83,8 @@ BEGIN
     CREATE INDEX loads_by_breach ON dbo.loads (breach, state);
 END
 GO
--- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for each slice, and no second index, which would cost the copy most of its rate.
+-- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for
+-- each slice, and no second index, which would cost the copy most of its rate.
 IF OBJECT_ID('dbo.rows', 'U') IS NULL
 CREATE TABLE dbo.rows (
     load_id bigint NOT NULL,
@@ -131,7 +137,8 @@ BEGIN
     CREATE INDEX subscribers_of_domains ON dbo.subscribers (match_domain, id) WHERE match_alias IS NULL;
 END
 GO
--- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain, breach) that a notification is unique by.
+-- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain,
+-- breach) that a notification is unique by.
 IF OBJECT_ID('dbo.notifications', 'U') IS NULL
 BEGIN
     CREATE TABLE dbo.notifications (
@@ -161,12 +168,14 @@ CREATE TABLE dbo.load_domains (
     CONSTRAINT load_domains_key PRIMARY KEY CLUSTERED (load_id, domain)
 );
 GO
--- A copy of 20,000 rows, a purge or a requeue would else trade its row locks for one of the whole table, from 5,000 on, and keep every other load's copy out. Through EXEC, for servers that
--- speak T-SQL without this.
+-- A copy of 20,000 rows, a purge or a requeue would else trade its row locks for one of the whole table, from
+-- 5,000 on, and keep every other load's copy out. Through EXEC, for servers that speak T-SQL without this.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
-    EXEC('ALTER TABLE dbo.rows SET (LOCK_ESCALATION = DISABLE); ALTER TABLE dbo.slices SET (LOCK_ESCALATION = DISABLE); ALTER TABLE dbo.notifications SET (LOCK_ESCALATION = DISABLE)');
+    EXEC('ALTER TABLE dbo.rows SET (LOCK_ESCALATION = DISABLE); ALTER TABLE dbo.slices SET (LOCK_ESCALATION = DISABLE);
+        ALTER TABLE dbo.notifications SET (LOCK_ESCALATION = DISABLE)');
 GO
--- What the app's identity joins: it reads and writes rows, and changes no table. (ALTER ROLE hibp_app ADD MEMBER [identity])
+-- What the app's identity joins: it reads and writes rows, and changes no table. (ALTER ROLE hibp_app ADD
+-- MEMBER [identity])
 IF DATABASE_PRINCIPAL_ID('hibp_app') IS NULL CREATE ROLE hibp_app;
 GO
 GRANT SELECT ON dbo.hibp_schema TO hibp_app;

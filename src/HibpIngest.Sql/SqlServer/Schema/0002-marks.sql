@@ -1,4 +1,5 @@
--- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are: the table of loads is made anew without its identity.
+-- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are: the
+-- table of loads is made anew without its identity.
 
 -- The highest ids ever inserted, which no removal lowers: a database restored from a backup is known by them.
 CREATE TABLE dbo.store_counters (
@@ -9,7 +10,8 @@ CREATE TABLE dbo.store_counters (
 );
 GO
 INSERT INTO dbo.store_counters (only_row, highest_load, highest_mark, catalogue_version)
-SELECT 1, CASE WHEN loads_removed = 1 OR EXISTS (SELECT 1 FROM dbo.loads) THEN COALESCE(CAST(IDENT_CURRENT('dbo.loads') AS bigint), 0) ELSE 0 END, highest, 0
+SELECT 1, CASE WHEN loads_removed = 1 OR EXISTS (SELECT 1 FROM dbo.loads)
+    THEN COALESCE(CAST(IDENT_CURRENT('dbo.loads') AS bigint), 0) ELSE 0 END, highest, 0
 FROM dbo.breach_ids;
 GO
 SELECT * INTO dbo.loads_of_1 FROM dbo.loads;
@@ -44,11 +46,13 @@ CREATE TABLE dbo.loads (
     last_position bigint NOT NULL CONSTRAINT loads_last_position DEFAULT 0,
     matched_position bigint NOT NULL CONSTRAINT loads_matched_position DEFAULT 0,
     purged_position bigint NOT NULL CONSTRAINT loads_purged_position DEFAULT 0,
-    last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
+    -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+    last_subscriber bigint NOT NULL CONSTRAINT loads_last_subscriber DEFAULT 0,
     count_parts int NOT NULL CONSTRAINT loads_count_parts DEFAULT 0,            -- parts that the exact count is cut into; 0: not begun
     counted_parts int NOT NULL CONSTRAINT loads_counted_parts DEFAULT 0,        -- those that are counted,
     counted bigint NOT NULL CONSTRAINT loads_counted DEFAULT 0,                 -- and their accounts
-    told_subscriber bigint NOT NULL CONSTRAINT loads_told_subscriber DEFAULT 0, -- subscriptions of domains up to this have their notifications
+    -- Subscriptions of domains up to this have their notifications.
+    told_subscriber bigint NOT NULL CONSTRAINT loads_told_subscriber DEFAULT 0,
     mails_queued int NOT NULL CONSTRAINT loads_mails_queued DEFAULT 0,          -- notifications up to this number have a message
     batches int NOT NULL CONSTRAINT loads_batches DEFAULT 0,
     slices int NOT NULL CONSTRAINT loads_slices DEFAULT 0,
@@ -70,11 +74,13 @@ CREATE INDEX loads_by_breach ON dbo.loads (breach, state);
 GO
 -- What was one id for all loads of a breach is the one mark of all of them.
 INSERT INTO dbo.loads (
-    id, breach, blob, etag, blob_version, generation, superseded_by, mark, published_at, state, failed_in, error, settings, checkpoint_json, accounts, last_position,
-    matched_position, purged_position, last_subscriber, batches, slices, ingest_complete, duplicates_possible, purging, purged, started_at, ingested_at, upserted_at, finished_at)
+    id, breach, blob, etag, blob_version, generation, superseded_by, mark, published_at, state, failed_in, error,
+    settings, checkpoint_json, accounts, last_position, matched_position, purged_position, last_subscriber, batches,
+    slices, ingest_complete, duplicates_possible, purging, purged, started_at, ingested_at, upserted_at, finished_at)
 SELECT l.id, l.breach, l.blob, l.etag, l.blob_version, l.generation, l.superseded_by,
-    CASE WHEN l.last_position > 0 THEN b.id END, CASE WHEN l.last_position > 0 AND b.id IS NOT NULL THEN b.published_at END, l.state, l.failed_in, l.error, l.settings,
-    l.checkpoint_json, l.accounts, l.last_position, l.matched_position, l.purged_position, l.last_subscriber, l.batches, l.slices, l.ingest_complete, l.duplicates_possible, l.purging,
+    CASE WHEN l.last_position > 0 THEN b.id END, CASE WHEN l.last_position > 0 AND b.id IS NOT NULL THEN b.published_at END,
+    l.state, l.failed_in, l.error, l.settings, l.checkpoint_json, l.accounts, l.last_position, l.matched_position,
+    l.purged_position, l.last_subscriber, l.batches, l.slices, l.ingest_complete, l.duplicates_possible, l.purging,
     l.purged, l.started_at, l.ingested_at, l.upserted_at, l.finished_at
 FROM dbo.loads_of_1 l JOIN dbo.breaches b ON b.breach_key = l.breach;
 GO
@@ -95,8 +101,8 @@ GO
 -- Makes "is anybody at work on this load" one probe.
 CREATE INDEX slices_by_activity ON dbo.slices (load_id, active_at);
 GO
--- A password is of one version of a blob; an empty etag: of the version that is being dropped. The old ones are sealed for a name and not for a version: they can't be opened any more, and no load
--- is open.
+-- A password is of one version of a blob; an empty etag: of the version that is being dropped. The old ones are
+-- sealed for a name and not for a version: they can't be opened any more, and no load is open.
 DROP TABLE dbo.passwords;
 GO
 CREATE TABLE dbo.passwords (
@@ -104,12 +110,12 @@ CREATE TABLE dbo.passwords (
     sealed varbinary(max) NOT NULL
 );
 GO
-ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications_attempts DEFAULT 0;   -- claims since the last word on it
-ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL;                                        -- its recipient's server asked to come again later
+ALTER TABLE dbo.notifications ADD attempts int NOT NULL CONSTRAINT notifications_attempts DEFAULT 0; -- claims since the last word on it
+ALTER TABLE dbo.notifications ADD not_before datetime2(3) NULL; -- its recipient's server asked to come again later
 ALTER TABLE dbo.notifications ADD deferrals int NOT NULL CONSTRAINT notifications_deferrals DEFAULT 0; -- how often it did
-ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL;                                    -- and since when
+ALTER TABLE dbo.notifications ADD deferred_since datetime2(3) NULL; -- and since when
 GO
-ALTER TABLE dbo.load_domains ADD exact bigint NULL;                                                    -- accounts as counted exactly, so far
+ALTER TABLE dbo.load_domains ADD exact bigint NULL; -- accounts as counted exactly, so far
 GO
 -- Make "which is the next to be sent" and "who is due" one probe each.
 CREATE INDEX notifications_waiting ON dbo.notifications (load_id, number) WHERE state = 'open' AND not_before IS NULL;

@@ -1,4 +1,5 @@
--- Times are integer milliseconds since 1970 UTC, by the clock the program was given. Aliases and domains of accounts are blobs: lower-case ASCII, compared bytewise.
+-- Times are integer milliseconds since 1970 UTC, by the clock the program was given. Aliases and domains of
+-- accounts are blobs: lower-case ASCII, compared bytewise.
 
 CREATE TABLE store_identity (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -13,7 +14,8 @@ CREATE TABLE locks (
     expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- The highest breach id ever given: property names in the account table are made of it, so that an id is never given again, not even after its breach is gone.
+-- The highest breach id ever given: property names in the account table are made of it, so that an id is never
+-- given again, not even after its breach is gone.
 CREATE TABLE breach_ids (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     highest INTEGER NOT NULL
@@ -30,7 +32,8 @@ CREATE TABLE breaches (
     published_at INTEGER
 );
 
--- AUTOINCREMENT: the id of a load that was removed is never given again, so that a late message can't reach another load.
+-- AUTOINCREMENT: the id of a load that was removed is never given again, so that a late message can't reach
+-- another load.
 CREATE TABLE loads (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     breach INTEGER NOT NULL REFERENCES breaches (key),
@@ -46,7 +49,8 @@ CREATE TABLE loads (
     accounts INTEGER NOT NULL DEFAULT 0,
     last_position INTEGER NOT NULL DEFAULT 0,
     matched_position INTEGER NOT NULL DEFAULT 0,
-    last_subscriber INTEGER NOT NULL DEFAULT 0, -- subscriptions made after matching had started are not matched: they would see a part of the rows only
+    -- Subscriptions made after matching had started are not matched: they would see a part of the rows only.
+    last_subscriber INTEGER NOT NULL DEFAULT 0,
     batches INTEGER NOT NULL DEFAULT 0,
     ingest_complete INTEGER NOT NULL DEFAULT 0,
     duplicates_possible INTEGER NOT NULL DEFAULT 0,
@@ -62,7 +66,8 @@ CREATE TABLE loads (
 );
 CREATE INDEX loads_by_breach ON loads (breach, state);
 
--- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for each slice, and no second index to keep.
+-- A load's rows lie side by side in the order of their positions: an append while ingesting, one range scan for
+-- each slice, and no second index to keep.
 CREATE TABLE rows (
     id INTEGER PRIMARY KEY,           -- load << 40 | position
     alias BLOB NOT NULL,
@@ -103,7 +108,8 @@ CREATE TABLE subscribers (
 );
 CREATE INDEX subscribers_match ON subscribers (match_domain, match_alias);
 
--- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain, breach) that a notification is unique by.
+-- A subscription has one kind and one domain, so that (breach, subscriber) is the (kind, subscriber, domain,
+-- breach) that a notification is unique by.
 CREATE TABLE notifications (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     breach INTEGER NOT NULL REFERENCES breaches (key),

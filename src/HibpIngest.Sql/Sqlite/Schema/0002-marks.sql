@@ -1,4 +1,5 @@
--- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are (AUTOINCREMENT of version 1 stands, unused).
+-- Marks belong to loads. Ids of loads and marks are drawn from the store register and inserted as they are
+-- (AUTOINCREMENT of version 1 stands, unused).
 
 -- The highest ids ever inserted, which no removal lowers: a database restored from a backup is known by them.
 CREATE TABLE store_counters (
@@ -16,7 +17,8 @@ ALTER TABLE loads ADD COLUMN published_at INTEGER;                    -- since w
 ALTER TABLE loads ADD COLUMN replaced_by INTEGER;                     -- the load of the same blob name that was published in its place
 ALTER TABLE loads ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;   -- its blob was replaced while it was read: it can't go on
 ALTER TABLE loads ADD COLUMN removing INTEGER NOT NULL DEFAULT 0;     -- it is being taken away
-ALTER TABLE loads ADD COLUMN removal_token TEXT;                      -- how far the table has been walked for it, where its rows had been purged
+-- How far the table has been walked for it, where its rows had been purged.
+ALTER TABLE loads ADD COLUMN removal_token TEXT;
 ALTER TABLE loads ADD COLUMN held_because TEXT;                       -- why its mails wait for an operator, whatever its metadata says
 ALTER TABLE loads ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;     -- how often it was taken since it last got on
 ALTER TABLE loads ADD COLUMN message_sent_at INTEGER;                 -- when the message of its state was last sent
@@ -33,7 +35,8 @@ UPDATE loads SET mark = (SELECT b.id FROM breaches b WHERE b.key = loads.breach)
 UPDATE loads SET published_at = (SELECT b.published_at FROM breaches b WHERE b.key = loads.breach) WHERE mark IS NOT NULL;
 CREATE INDEX loads_by_mark ON loads (mark);
 
--- The id goes; what is unique can't be dropped, so the table is made anew. What refers to it is looked at when all of this is committed.
+-- The id goes; what is unique can't be dropped, so the table is made anew. What refers to it is looked at when
+-- all of this is committed.
 PRAGMA defer_foreign_keys = ON;
 CREATE TABLE breaches_of_1 AS SELECT * FROM breaches;
 DROP TABLE breaches;

@@ -1,0 +1,97 @@
+using HibpIngest.Errors;
+using HibpIngest.Lookup;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>
+/// The stores, the options and the clock of one process, and what is made of them: the one place that knows which class
+/// takes which port. Everything it makes is new each time, and keeps no more than its own state.
+/// </summary>
+public sealed record PipelineContext
+{
+    public required IBreachDatabase Database { get; init; }
+
+    public required IAccountTable Table { get; init; }
+
+    public required IStoreRegister Register { get; init; }
+
+    public required IBreachBlobs Blobs { get; init; }
+
+    public required IMessageQueues Queues { get; init; }
+
+    public required INotificationSender Sender { get; init; }
+
+    public required PipelineOptions Options { get; init; }
+
+    /// <summary>Seals archive passwords; without a key it holds them for this process only.</summary>
+    public required ArchivePasswords Passwords { get; init; }
+
+    public TimeProvider Time { get; init; } = TimeProvider.System;
+
+    public required ILoggerFactory Logs { get; init; }
+
+    /// <summary>
+    /// Told of every message that is put off because a store is down, so that a one-off run can
+    /// stop where waiting is no use (<see cref="StoreFullException"/>).
+    /// </summary>
+    public Action<StoreUnavailableException>? OnPutOff { get; init; }
+
+    private PipelineMessages Messages => new(Queues, Database, Database, Time);
+
+    private LoadReports Reports => new(Database, Passwords, Logs);
+
+    private LoadLeases Leases => new(Database, Database, Messages, Options, Time);
+
+    private UpsertCompletion UpsertEnd => new(Database, Messages, Reports);
+
+    private MailSchedule Mails => new(Database, Messages, Reports, Options);
+
+    private BreachLoads BreachLoads => new(Database, Database);
+
+    /// <summary>Takes messages to their stages: one a process, for one ingest runs in it at a time.</summary>
+    /// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it listens.</param>
+    public PipelineDispatcher NewDispatcher(StoreSetup? setup = null)
+    {
+        var (messages, reports, leases, mails, log) = (Messages, Reports, Leases, Mails, Logs.CreateLogger<IngestBreach>());
+        var runner = new StageRunner(messages, new LoadTrace(Database), Options, Logs.CreateLogger<StageRunner>(), setup, OnPutOff);
+        var copy = new LoadCopy(Database, Database, Database, Register, Blobs, Passwords, leases, UpsertEnd, messages, Options, Time, log);
+        var ingest = new IngestBreach(NewLoadStart(), leases, copy, Database, Register, reports, messages, Time, log);
+        var match = new MatchSubscribers(
+            Database, Database, Blobs, leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
+        var send = new SendNotifications(
+            Database, Database, Database, Table, Sender, mails, reports, messages, Options, Time, Logs.CreateLogger<SendNotifications>());
+        return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLoadStart(), Blobs, setup);
+    }
+
+    public UpsertSlice NewUpsertSlice() => new(
+        Database, Database, Table, Register, UpsertEnd, Reports, Messages, Options, Time, Logs.CreateLogger<UpsertSlice>());
+
+    public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
+
+    public StoreSetup NewStoreSetup() => new(Database, Register, Table, Blobs, Queues);
+
+    public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
+
+    public Sweep NewSweep() => new(
+        Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, Mails, Reports, Messages, Options, Time,
+        Logs.CreateLogger<Sweep>());
+
+    public LoadOperations NewLoadOperations() => new(
+        Database, Database, Database, BreachLoads, Register, Blobs, Passwords, UpsertEnd, Mails, Messages, Options);
+
+    public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Reports);
+
+    public MoveOn NewMoveOn() => new(Database, Database, Register, Blobs, NewStoreSetup(), NewLoadStart(), Messages);
+
+    public PoisonQueue NewPoisonQueue() => new(Queues);
+
+    /// <param name="chunkRows">Rows worked on at once.</param>
+    public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
+        Database, Database, Database, Database, Register, Table, Options, Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
+
+    public AccountLookup NewLookup() => new(Database, Table);
+}

@@ -1,0 +1,35 @@
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+// Event ids 1000-1099; a contract.
+internal static partial class IngestLog
+{
+    [LoggerMessage(EventIds.IngestBreachCopied, LogLevel.Information,
+        "load {Load} of {Breach}: copied {Accounts} accounts, {Rejected} candidates rejected, {Duplicates} duplicates")]
+    public static partial void Copied(ILogger log, long load, string breach, long accounts, long rejected, long duplicates);
+
+    [LoggerMessage(
+        EventIds.IngestBreachHandedOn, LogLevel.Information, "load {Load} of {Breach}: time budget used up, continued by a message")]
+    public static partial void HandedOn(ILogger log, long load, string breach);
+
+    [LoggerMessage(EventIds.IngestBreachOwnedElsewhere, LogLevel.Information, "load {Load}: another ingester is at it")]
+    public static partial void OwnedElsewhere(ILogger log, long load);
+
+    [LoggerMessage(EventIds.IngestBreachLost, LogLevel.Warning, "load {Load}: stopped, {Reason}")]
+    public static partial void Lost(ILogger log, long load, string reason);
+
+    [LoggerMessage(EventIds.IngestBreachFailed, LogLevel.Error, "load {Load} of {Breach} failed: {Reason}")]
+    public static partial void Failed(ILogger log, long load, string breach, string reason);
+
+    [LoggerMessage(EventIds.IngestBreachUnexpected, LogLevel.Critical, "load {Load} of {Breach} failed by a defect: {Error}")]
+    public static partial void Unexpected(ILogger log, long load, string breach, string error);
+
+    [LoggerMessage(EventIds.IngestBreachBegun, LogLevel.Information, "load {Load} of {Breach}: ingest begins at position {Position}")]
+    public static partial void Begun(ILogger log, long load, string breach, long position);
+
+    [LoggerMessage(EventIds.IngestBreachNotItsTurn, LogLevel.Information,
+        "another ingest is running in this process: an ingest message is put off for {Delay}")]
+    public static partial void NotItsTurn(ILogger log, TimeSpan delay);
+}

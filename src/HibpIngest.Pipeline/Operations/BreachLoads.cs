@@ -1,0 +1,27 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>A breach and its loads, as an operator names it.</summary>
+public sealed class BreachLoads(ICatalogue catalogue, ILoads loads)
+{
+    /// <exception cref="NotPossibleException">No such breach.</exception>
+    public async Task<Breach> GetBreachAsync(string breach, CancellationToken cancellationToken) =>
+        await catalogue.GetBreachAsync(breach, cancellationToken)
+        ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp breaches");
+
+    /// <summary>Its loads, save those that are being removed; one at least.</summary>
+    /// <exception cref="NotPossibleException">There is none.</exception>
+    public async Task<IReadOnlyList<Load>> ListAsync(string breach, CancellationToken cancellationToken)
+    {
+        var all = await loads.ListLoadsAsync(breach, cancellationToken);
+        if (all.Count == 0)
+            throw new NotPossibleException($"there is no load of a breach '{breach}'; see: hibp status");
+        // What is being removed is nobody's to work with any more.
+        var kept = all.Where(load => !load.Removing).ToList();
+        return kept.Count > 0
+            ? kept : throw new NotPossibleException($"breach '{breach}' is being removed; run 'hibp breach remove' again to end that");
+    }
+}

@@ -1,0 +1,80 @@
+using System.Runtime.CompilerServices;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What an operator can have done to the mails of a breach.</summary>
+public sealed class MailOperations(
+    INotifications notifications, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, LoadReports reports)
+{
+    /// <summary>
+    /// Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their
+    /// open notifications' number.
+    /// </summary>
+    /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired or hidden.</exception>
+    public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
+        if (found.Hidden)
+            throw new NotPossibleException(
+                $"{found.Name} is hidden: while it is, it sends nothing; hibp breach show {found.Name}, then notify");
+        var sent = 0;
+        foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
+        {
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+            await notifications.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+            await mails.ContinueAsync(load.Id, TimeSpan.Zero, cancellationToken);
+            sent += load.Notifications.Open;
+        }
+        return sent;
+    }
+
+    /// <summary>
+    /// Stops the mails of a breach: what is being sent goes back to held, and what is not matched yet will be held. A
+    /// mail that is on its way goes out. Returns how many notifications wait.
+    /// </summary>
+    /// <exception cref="NotPossibleException">No such breach, or all of its loads are done.</exception>
+    public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
+    {
+        var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
+        var held = await notifications.HoldLoadsAsync(found.Name, "held by an operator (hibp hold)", cancellationToken);
+        var all = await breachLoads.ListAsync(breach, cancellationToken);
+        if (all.All(load => load.State == LoadState.Done))
+            throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
+        foreach (var load in all.Where(load => held.Contains(load.Id)))
+            reports.Report(load);
+        return all.Where(load => held.Contains(load.Id)).Sum(load => load.Notifications.Open);
+    }
+
+    /// <summary>Who would get what, of the held loads of a breach.</summary>
+    public async IAsyncEnumerable<Notification> PreviewAsync(string breach, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        const int Page = 1_000;
+        foreach (var load in await WaitingAsync(
+            await breachLoads.GetBreachAsync(breach, cancellationToken), load => load.State == LoadState.Held, cancellationToken))
+        {
+            var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
+            for (var first = 1; first <= last; first += Page)
+            {
+                foreach (
+                    var notification in await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                {
+                    if (notification.IsOpen)
+                        yield return notification;
+                }
+            }
+        }
+    }
+
+    private async Task<IReadOnlyList<Load>> WaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
+    {
+        if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
+            throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");
+        var waiting = (await breachLoads.ListAsync(breach.Name, cancellationToken)).Where(waits).ToList();
+        return waiting.Count > 0
+            ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");
+    }
+}

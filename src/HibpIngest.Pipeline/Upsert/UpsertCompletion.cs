@@ -1,0 +1,16 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>Ends the upsert of a load behind its last slice, whichever that was.</summary>
+public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, LoadReports reports)
+{
+    /// <summary>The completion statement; whoever changes the row sends the message.</summary>
+    public async Task TryAsync(long load, CancellationToken cancellationToken)
+    {
+        if (!await matching.TryStartMatchingAsync(load, cancellationToken))
+            return;
+        await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        await reports.ReportAsync(load);
+    }
+}

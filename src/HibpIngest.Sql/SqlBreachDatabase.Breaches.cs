@@ -1,0 +1,128 @@
+using System.Runtime.CompilerServices;
+using HibpIngest.Breaches;
+using static HibpIngest.Sql.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    /// <summary>Subscriptions read at once when listing.</summary>
+    private const int SubscriberPage = 1_000;
+
+    /// <summary>A row for each mark that counts, or one without.</summary>
+    private const string BreachColumns =
+        """
+        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark FROM dbo.breaches b
+        LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
+        """;
+
+    /// <inheritdoc/>
+    public Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session => (await ReadBreachesAsync(
+                session, $"{BreachColumns} WHERE b.folded_name = @folded ORDER BY l.mark", Folded(name))).FirstOrDefault(),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Breach>>(
+            async session => await ReadBreachesAsync(session, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
+        WriteAsync(session => MergeMetadataAsync(session, name, document, byOperator), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> SetHiddenAsync(string name, bool hidden, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                // What was not sent while it was hidden is sent again by the next sweep. The loads come before their
+                // breach, as wherever both are held.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET message_sent_at = NULL
+                    WHERE state = 'notifying' AND breach = (SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded)
+                    """,
+                    Folded(name));
+                return await session.ExecuteAsync(
+                    "UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1
+                    && await RaiseCatalogueVersionAsync(session) == 1;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public abstract Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public async IAsyncEnumerable<Subscription> ListSubscribersAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        // Page by page: neither a connection nor a transaction, which would keep SQLite's log from being
+        // checkpointed, is held while the caller works.
+        var last = new Subscription("", "");
+        List<Subscription> page;
+        do
+        {
+            page = await ReadAsync(
+                session => session.ListAsync(
+                    Most(
+                        """
+                        email, domain FROM dbo.subscribers
+                        WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
+                        """),
+                    RowReaders.Subscription,
+                    BigInt("@most", SubscriberPage), Text("@email", last.Email, EmailLength),
+                    Text("@domain", last.Domain ?? "", DomainLength)),
+                cancellationToken);
+            foreach (var subscription in page)
+                yield return subscription;
+            last = page.Count > 0 ? page[^1] : last;
+        }
+        while (page.Count == SubscriberPage);
+    }
+
+    private static async Task<List<Breach>> ReadBreachesAsync(ISqlSession session, string sql, params Parameter[] parameters)
+    {
+        var breaches = new List<Breach>();
+        await session.ListAsync(
+            sql,
+            row =>
+            {
+                RowReaders.AddBreach(breaches, row);
+                return true;
+            },
+            parameters);
+        return breaches;
+    }
+
+    /// <summary>Makes sure that there is such a breach; whether there was none.</summary>
+    private static async Task<bool> AddBreachAsync(ISqlSession session, string name) =>
+        await session.ExecuteAsync(
+            """
+            INSERT INTO dbo.breaches (folded_name, name, metadata)
+            SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)
+            """,
+            Folded(name), Text("@name", name, BreachName.MaxLength), LongText("@metadata", ToText(new BreachMetadata()))) == 1;
+
+    private static async Task<int> BreachKeyAsync(ISqlSession session, string name) =>
+        (int)(await session.NumberAsync("SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded", Folded(name))
+            ?? throw Refusals.NoBreach(name));
+
+    /// <summary>Holds a breach for the rest of the transaction; false: there is none.</summary>
+    private static async Task<bool> LockBreachAsync(ISqlSession session, string name) =>
+        await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE folded_name = @folded", Folded(name)) == 1;
+
+    private static async Task MergeMetadataAsync(ISqlSession session, string name, ReadOnlyMemory<byte> document, bool byOperator)
+    {
+        // The row is held before it is read: of two that merge the second sees what the first has written.
+        if (!await LockBreachAsync(session, name))
+            throw Refusals.NoBreach(name);
+        var before = await session.FirstAsync(
+            "SELECT metadata FROM dbo.breaches WHERE folded_name = @folded", row => ToMetadata(row.Text(0)), Folded(name));
+        await session.ExecuteAsync(
+            "UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded",
+            Folded(name), LongText("@metadata", ToText(Merge(document, before!, byOperator))));
+        await RaiseCatalogueVersionAsync(session);
+    }
+}

@@ -1,0 +1,128 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    /// <inheritdoc/>
+    public Task<bool> TryTakeLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner,
+                    lease_expires_at = @until
+                WHERE id = @load AND state = @state AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                """,
+                OfLoad(load), State(state), Owner(owner), FromNow("@until", lease)) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync(
+                "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner",
+                OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL, attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END
+                WHERE id = @load AND owner = @owner
+                """,
+                OfLoad(load), Owner(owner)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.SliceRows, 1);
+        ArgumentOutOfRangeException.ThrowIfLessThan(order.Mark, 1);
+        return Task.FromResult(Copy(order));
+    }
+
+    /// <inheritdoc/>
+    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var changed = await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET state = 'upserting', ingest_complete = 1, checkpoint_json = @checkpoint, ingested_at = @now,
+                        owner = NULL, lease_expires_at = NULL
+                    WHERE id = @load AND owner = @owner AND state = 'ingesting'
+                    """,
+                    OfLoad(load), Owner(owner), LongText("@checkpoint", ToText(checkpoint)));
+                if (changed == 0)
+                    throw new LoadLostException(load);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public abstract Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
+        return WriteAsync(
+            async session =>
+            {
+                var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
+                if (facts.State is not (LoadState.Done or LoadState.Failed))
+                    throw Refusals.LoadOpen(load);
+                var removed = await DeleteRowsAsync(session, load, chunkRows);
+                await session.ExecuteAsync(
+                    "UPDATE dbo.loads SET purging = 1, purged = @purged WHERE id = @load", OfLoad(load), Bit("@purged", removed == 0));
+                return removed;
+            },
+            cancellationToken,
+            isLong: true);
+    }
+
+    /// <inheritdoc/>
+    public abstract Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                Parameter[] parameters = [.. Key(blob), LongBytes("@sealed", sealedPassword)];
+                if (await session.ExecuteAsync($"UPDATE dbo.passwords SET sealed = @sealed WHERE {OfVersion}", parameters) == 0)
+                {
+                    await session.ExecuteAsync(
+                        $"""
+                        INSERT INTO dbo.passwords ({string.Join(", ", _versionColumns)}, sealed)
+                        VALUES (@{string.Join(", @", _versionColumns)}, @sealed)
+                        """,
+                        parameters);
+                }
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<byte[]?> GetPasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(
+            session => session.FirstAsync($"SELECT sealed FROM dbo.passwords WHERE {OfVersion}", row => row.Bytes(0), Key(blob)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        WriteAsync(session => session.ExecuteAsync($"DELETE FROM dbo.passwords WHERE {OfVersion}", Key(blob)), cancellationToken);
+
+    /// <summary>One load's batches, in whatever way its provider copies them.</summary>
+    private protected abstract IBatchCopy Copy(BatchCopyOrder order);
+
+    /// <summary>Takes the next rows of a load, whose row is held, away; returns how many; 0: none is left.</summary>
+    private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int most);
+}

@@ -1,0 +1,309 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    /// <summary>A row of a load with its counts, which are those of the slices and notifications of {0}.</summary>
+    private const string LoadColumns =
+        """
+        SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts,
+            l.last_position, l.matched_position, l.batches, l.ingest_complete, l.duplicates_possible, l.purged, l.error,
+            l.started_at, l.ingested_at, l.upserted_at, l.finished_at,
+            CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END,
+            l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
+            CASE WHEN l.lease_expires_at <= @now THEN l.lease_expires_at END,
+            COALESCE(s.pending, 0), COALESCE(s.queued, 0), COALESCE(s.done, 0), COALESCE(s.failed, 0), COALESCE(s.entities, 0),
+            COALESCE(n.waiting, 0), COALESCE(n.sent, 0), COALESCE(n.failed, 0)
+        FROM dbo.loads l
+        JOIN dbo.breaches b ON b.breach_key = l.breach
+        LEFT JOIN (
+            SELECT load_id, SUM(CASE state WHEN 'pending' THEN 1 ELSE 0 END) AS pending,
+                SUM(CASE state WHEN 'queued' THEN 1 ELSE 0 END) AS queued, SUM(CASE state WHEN 'done' THEN 1 ELSE 0 END) AS done,
+                SUM(CASE state WHEN 'failed' THEN 1 ELSE 0 END) AS failed,
+                SUM(CASE state WHEN 'done' THEN CAST(entities AS bigint) ELSE CAST(0 AS bigint) END) AS entities
+            FROM dbo.slices {0} GROUP BY load_id) s ON s.load_id = l.id
+        LEFT JOIN (
+            SELECT load_id, SUM(CASE state WHEN 'open' THEN 1 ELSE 0 END) AS waiting,
+                SUM(CASE state WHEN 'sent' THEN 1 ELSE 0 END) AS sent, SUM(CASE state WHEN 'failed' THEN 1 ELSE 0 END) AS failed
+            FROM dbo.notifications {0} GROUP BY load_id) n ON n.load_id = l.id
+        """;
+
+    private static readonly string OneLoad = CountedOf("WHERE load_id = @load") + " WHERE l.id = @load";
+    private static readonly string AllLoads = CountedOf("") + " ORDER BY l.id";
+
+    private static readonly string LoadsOfBreach =
+        CountedOf(
+            """
+            WHERE load_id IN (
+                SELECT c.id FROM dbo.loads c JOIN dbo.breaches d ON d.breach_key = c.breach WHERE d.folded_name = @folded)
+            """)
+        + " WHERE b.folded_name = @folded ORDER BY l.id";
+
+    private const string LoadHeadColumns =
+        """
+        l.id, b.name, b.hidden, l.blob, l.etag, l.state, COALESCE(l.mark, 0),
+            CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END, l.message_sent_at,
+            CAST(CASE WHEN l.superseded = 1 OR l.removing = 1 OR l.superseded_by IS NOT NULL THEN 1 ELSE 0 END AS bit), l.purged
+        FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+        """;
+
+    /// <summary>Has loads' mails wait for an operator: now, when they go on, or once they are matched.</summary>
+    private const string HoldLoads =
+        """
+        UPDATE dbo.loads SET held_because = COALESCE(held_because, @because),
+            state = CASE state WHEN 'notifying' THEN 'held' ELSE state END,
+            failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
+        """;
+
+    /// <inheritdoc/>
+    public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(
+            session => session.FirstAsync(
+                Most($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), RowReaders.LoadHead, Key(blob)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) =>
+        ReadAsync(
+            session => session.FirstAsync($"SELECT {LoadHeadColumns} WHERE l.id = @load", RowReaders.LoadHead, OfLoad(load)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                // Of two that start the same load, or the same breach, the second meets a key and then finds
+                // what the first has made.
+                var newest = Most($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
+                if (await session.NumberAsync(newest, Key(load.Blob)) is { } found)
+                    return (await ReadLoadAsync(session, found))!;
+                // What is known of a breach changes when the load is published.
+                if (await AddBreachAsync(session, load.Breach) && load is { Failure: null, Metadata: { } document })
+                    await MergeMetadataAsync(session, load.Breach, document, byOperator: false);
+                var breach = await BreachKeyAsync(session, load.Breach);
+                await AddLoadAsync(session, load.Id, breach, load.Blob, load.Settings, generation: 1, load.HeldBecause);
+                if (load.Failure is { } failure)
+                    await FailAsync(session, load.Id, failure);
+                return (await ReadLoadAsync(session, load.Id))!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var facts = await LockLoadAsync(session, load);
+                RefuseStopped(load, facts);
+                if (facts.State == LoadState.Done)
+                    throw Refusals.LoadDone(load);
+                var old = (await ReadLoadAsync(session, load))!;
+                var generation = await session.NumberAsync($"SELECT MAX(generation) FROM dbo.loads WHERE {OfVersion}", Key(old.Blob));
+                var wasHeld = await session.AnyAsync(
+                    "SELECT 1 FROM dbo.loads WHERE id = @load AND 'held' IN (state, failed_in)", OfLoad(load));
+                var held = old.HeldBecause ?? (wasHeld ? HeldBefore(load) : null);
+                await AddLoadAsync(session, id, facts.Breach, old.Blob, settings, (int)generation!.Value + 1, held);
+                var reason = $"restarted as load {id}";
+                await FailAsync(session, load, reason);
+                await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), BigInt("@id", id));
+                // Nobody is to wait for them.
+                await session.ExecuteAsync(
+                    "UPDATE dbo.slices SET state = 'failed', error = @reason WHERE load_id = @load AND state <> 'done'",
+                    OfLoad(load), LongText("@reason", reason));
+                return (await ReadLoadAsync(session, id))!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken) =>
+        ReadAsync(session => ReadLoadAsync(session, load), cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Load>>(
+            async session => breach is null
+                ? await session.ListAsync(AllLoads, RowReaders.Load)
+                : await session.ListAsync(LoadsOfBreach, RowReaders.Load, Folded(breach)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
+        WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", OfLoad(load)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var failed = await LockLoadAsync(session, load);
+                if (failed.State != LoadState.Failed)
+                    return failed.State;
+                RefuseStopped(load, failed);
+                RefusePurged(load, failed, "resumed");
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET state = failed_in, failed_in = NULL, error = NULL, attempts = 0, message_sent_at = NULL,
+                        mails_queued = 0, finished_at = NULL
+                    WHERE id = @load
+                    """,
+                    OfLoad(load));
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.slices SET state = 'pending', attempts = 0, error = NULL, pending_since = @now
+                    WHERE load_id = @load AND state = 'failed'
+                    """,
+                    OfLoad(load));
+                await session.ExecuteAsync(
+                    "UPDATE dbo.notifications SET attempts = 0 WHERE load_id = @load AND state = 'open' AND attempts > 0", OfLoad(load));
+                return (await ReadFactsAsync(session, load))!.State;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
+                if (facts.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
+                    throw Refusals.AssignOpen(load);
+                var other = await session.NumberAsync(
+                    "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)",
+                    OfLoad(load));
+                if (other is not null)
+                    throw Refusals.AssignShared(load, other.Value);
+                await AddBreachAsync(session, breach);
+                await LockBreachAsync(session, breach);
+                if (document is { } merged)
+                    await MergeMetadataAsync(session, breach, merged, byOperator: false);
+                var to = await BreachKeyAsync(session, breach);
+                Parameter[] given = [OfLoad(load), Int("@to", to)];
+                var held = HoldReason.AfterAssignment((await ReadLoadAsync(session, load))!.HeldBecause);
+                await session.ExecuteAsync(
+                    "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", [.. given, LongText("@held", held)]);
+                await session.ExecuteAsync(
+                    """
+                    DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
+                        AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
+                    """,
+                    given);
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.notifications SET breach = @to
+                    WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
+                    """,
+                    given);
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load))
+                    WHERE breach_key = @to
+                    """,
+                    given);
+                await session.ExecuteAsync(
+                    """
+                    DELETE FROM dbo.breaches
+                    WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
+                        AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
+                    """,
+                    Int("@from", facts.Breach), Int("@to", to));
+                return await RaiseCatalogueVersionAsync(session);
+            },
+            cancellationToken);
+
+    private Parameter[] Key(BlobVersion blob) => [.. Version(blob).Where(one => _versionColumns.Contains(one.Name[1..]))];
+
+    private static string CountedOf(string which) => LoadColumns.Replace("{0}", which, StringComparison.Ordinal);
+
+    private async Task AddLoadAsync(
+        ISqlSession session, long id, int breach, BlobVersion blob, LoadSettings settings, int generation, string? heldBecause)
+    {
+        var version = _versionColumns.Union(["blob", "etag"]).ToList();
+        await session.ExecuteAsync(
+            $"""
+            INSERT INTO dbo.loads (
+                id, breach, {string.Join(", ", version)}, generation, state, settings, checkpoint_json, held_because, started_at)
+            VALUES (@id, @breach, @{string.Join(", @", version)}, @generation, 'ingesting', @settings, @checkpoint, @because, @now)
+            """,
+            [
+                BigInt("@id", id), Int("@breach", breach), .. Version(blob), Int("@generation", generation),
+                LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())),
+                Line("@because", heldBecause),
+            ]);
+        await RaiseHighestAsync(session, new StoreIds(id, 0));
+    }
+
+    /// <summary>
+    /// Fails a load that isn't done. One that was restarted keeps that as its reason; the state to go back to
+    /// is that of the first failure.
+    /// </summary>
+    private static Task<int> FailAsync(
+        ISqlSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
+        session.ExecuteAsync(
+            $"""
+            UPDATE dbo.loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = @error, finished_at = @now, owner = NULL,
+                lease_expires_at = NULL {(superseded ? ", superseded = 1" : "")}
+            WHERE id = @load AND state <> 'done' {(onlyFirst ? "AND state <> 'failed'" : "")} AND superseded_by IS NULL
+                {(owner is null ? "" : "AND owner = @owner")}
+            """,
+            [OfLoad(load), Line("@error", error), .. owner is null ? (Parameter[])[] : [Owner(owner)]]);
+
+    /// <summary>
+    /// Holds a load and its breach for the rest of the transaction, against all that changes the load as a
+    /// whole, and reads what the statements after it may rely on. The rows are the locks: an UPDATE that
+    /// changes nothing holds them on every server, at every isolation level. The load comes first, as it does
+    /// where a batch is copied and where a range is matched, which hold it long.
+    /// </summary>
+    private static async Task<LoadFacts> LockLoadAsync(ISqlSession session, long load)
+    {
+        if (!await LockLoadRowAsync(session, load))
+            throw Refusals.NoLoad(load);
+        await session.ExecuteAsync(
+            "UPDATE dbo.breaches SET name = name WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)", OfLoad(load));
+        return (await ReadFactsAsync(session, load))!;
+    }
+
+    private protected static async Task<bool> LockLoadRowAsync(ISqlSession session, long load) =>
+        await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE id = @load", OfLoad(load)) == 1;
+
+    private static Task<LoadFacts?> ReadFactsAsync(ISqlSession session, long load) =>
+        session.FirstAsync(
+            "SELECT breach, state, superseded_by, purging, superseded, removing FROM dbo.loads WHERE id = @load",
+            row => new LoadFacts(
+                row.Int32(0), ToLoadState(row.Text(1)), row.NumberOrNull(2), row.Boolean(3), row.Boolean(4), row.Boolean(5)),
+            OfLoad(load));
+
+    /// <summary>Of a load that can't go on under its own id.</summary>
+    private static void RefuseStopped(long load, LoadFacts facts)
+    {
+        if (facts.RestartedAs is { } restarted)
+            throw Refusals.Restarted(load, restarted);
+        if (facts.Superseded)
+            throw Refusals.Superseded(load);
+        if (facts.Removing)
+            throw Refusals.Removing(load);
+    }
+
+    private static void RefusePurged(long load, LoadFacts facts, string request)
+    {
+        if (facts.Purging)
+            throw Refusals.Purged(load, request);
+    }
+
+    private static Task<Load?> ReadLoadAsync(ISqlSession session, long load) => session.FirstAsync(OneLoad, RowReaders.Load, OfLoad(load));
+
+    private sealed record LoadFacts(int Breach, LoadState State, long? RestartedAs, bool Purging, bool Superseded, bool Removing);
+}

@@ -1,0 +1,119 @@
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+
+namespace HibpIngest.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    /// <summary>The first position of a load <c>l</c> whose row is still there, past its last one where none is.</summary>
+    private protected abstract string FirstRow { get; }
+
+    /// <summary>Of a row: it is the load's.</summary>
+    private protected abstract string RowsOfLoad { get; }
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken) =>
+        WriteAsync<IReadOnlyList<LoadRemoval>>(
+            async session =>
+            {
+                // The loads before their breach, as everywhere. Whoever adds one needs the breach's row for its
+                // foreign key, and so comes before this, or after it.
+                var loads = await session.ListAsync(
+                    """
+                    SELECT l.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+                    WHERE b.folded_name = @folded ORDER BY l.id
+                    """,
+                    row => row.Int64(0), Folded(breach));
+                foreach (var load in loads)
+                    await LockLoadRowAsync(session, load);
+                await LockBreachAsync(session, breach);
+                var key = Int("@breach", await BreachKeyAsync(session, breach));
+                if (!await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE breach = @breach AND removing = 1", key))
+                    await UnlistAsync(session, breach, key);
+                return await session.ListAsync(
+                    $"""
+                    SELECT l.id, COALESCE(l.mark, 0),
+                        CAST(CASE WHEN EXISTS (
+                            SELECT 1 FROM dbo.loads o WHERE o.mark = l.mark AND o.removing = 0) THEN 1 ELSE 0 END AS bit),
+                        {FirstRow}, l.last_position, l.purging, l.removal_token
+                    FROM dbo.loads l WHERE l.breach = @breach AND l.removing = 1 ORDER BY l.id
+                    """,
+                    row => new LoadRemoval(
+                        row.Int64(0), row.Int32(1), row.Boolean(2), row.Int64(3), row.Int64(4), row.Boolean(5), row.TextOrNull(6)),
+                    key);
+            },
+            cancellationToken,
+            isLong: true);
+
+    /// <inheritdoc/>
+    public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session =>
+            {
+                foreach (var load in loads)
+                {
+                    if (await session.AnyAsync("SELECT 1 FROM dbo.slices WHERE load_id = @load AND lease_expires_at > @now", OfLoad(load)))
+                        return true;
+                }
+                return false;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task SetRemovalTokenAsync(long load, string token, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                "UPDATE dbo.loads SET removal_token = @token WHERE id = @load AND removing = 1", OfLoad(load), LongText("@token", token)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task FinishRemovalAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                const string Hold = "UPDATE dbo.loads SET generation = generation WHERE id = @load AND removing = 1";
+                if (await session.ExecuteAsync(Hold, OfLoad(load)) == 0)
+                    return 0;
+                var breach = Int("@breach", (await ReadFactsAsync(session, load))!.Breach);
+                await session.ExecuteAsync($"DELETE FROM dbo.rows WHERE {RowsOfLoad}", OfLoad(load));
+                foreach (var table in (string[])["notifications", "load_domains", "slices"])
+                    await session.ExecuteAsync($"DELETE FROM dbo.{table} WHERE load_id = @load", OfLoad(load));
+                await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", OfLoad(load));
+                // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the
+                // breach gone.
+                await session.ExecuteAsync("UPDATE dbo.breaches SET name = name WHERE breach_key = @breach", breach);
+                if (await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE breach = @breach", breach))
+                    return 0;
+                // A load that was given to another breach meanwhile may have left some.
+                await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", breach);
+                return await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", breach);
+            },
+            cancellationToken,
+            isLong: true);
+
+    /// <summary>Of a breach whose row is held, and those of its loads.</summary>
+    private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
+    {
+        var open = Most("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");
+        if (await session.NumberAsync(open, breach) is { } load)
+            throw Refusals.BreachOpen(name, load);
+        // A slice that is being begun holds its row: its lease is seen once this has waited for it, and one
+        // that waits for this finds its load listed.
+        await session.ExecuteAsync(
+            """
+            UPDATE dbo.slices SET attempts = attempts
+            WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach) AND state <> 'done'
+            """,
+            breach);
+        // All of them, sent ones too: whom a load tells that comes from now on is not to depend on how far the
+        // removal is. Those of a load that came from another breach may be under that one's name.
+        await session.ExecuteAsync("DELETE FROM dbo.notifications WHERE breach = @breach", breach);
+        await session.ExecuteAsync(
+            "DELETE FROM dbo.notifications WHERE load_id IN (SELECT id FROM dbo.loads WHERE breach = @breach)", breach);
+        if (await session.ExecuteAsync("UPDATE dbo.loads SET removing = 1, published_at = NULL WHERE breach = @breach", breach) == 0)
+            await session.ExecuteAsync("DELETE FROM dbo.breaches WHERE breach_key = @breach", breach);
+        else
+            await session.ExecuteAsync("UPDATE dbo.breaches SET published_at = NULL WHERE breach_key = @breach", breach);
+        await RaiseCatalogueVersionAsync(session);
+    }
+}

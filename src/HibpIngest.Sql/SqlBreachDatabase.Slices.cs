@@ -1,0 +1,241 @@
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql;
+
+public abstract partial class SqlBreachDatabase
+{
+    private protected const string SliceColumns =
+        "s.load_id, s.number, s.first_position, s.last_position, s.row_count, s.state, s.attempts, s.error, s.queued_at, s.done_at";
+
+    /// <summary>Of a load <c>l</c>: its slices may be worked on.</summary>
+    private const string MayBeWritten = "l.purging = 0 AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
+
+    private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
+
+    /// <summary>Of a slice: an owner's, and not ended.</summary>
+    private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
+
+    private const string KeepProgress =
+        "done_transactions = COALESCE(@done, done_transactions), order_version = COALESCE(@order, order_version)";
+
+    /// <inheritdoc/>
+    public Task<SliceWork?> BeginSliceAsync(
+        long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var begun = await UpdateSliceAsync(
+                    session,
+                    """
+                    attempts = slices.attempts + CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN 0 ELSE 1 END,
+                        owner = @owner, lease_expires_at = @until, active_at = @now
+                    """,
+                    $"""
+                    load_id = @load AND number = @slice AND state <> 'done'
+                        AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+                        AND {WrittenLoad}
+                    """,
+                    [.. OfSlice(load, slice, owner), Int("@most", maxTries), FromNow("@until", lease)]);
+                var work = await session.FirstAsync(
+                    $"""
+                    SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name,
+                        CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END,
+                        s.order_version, s.done_transactions
+                    FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+                    WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
+                    """,
+                    row => new SliceWork(RowReaders.Slice(row), row.Int32(10), row.Text(11))
+                    {
+                        HeldUntil = row.TimeOrNull(12),
+                        Progress = row.IsNull(14) ? null : new SliceProgress(row.Int32(13), row.Bytes(14)),
+                    },
+                    OfSlice(load, slice, owner));
+                if (work is null || work.Slice.State == SliceState.Done)
+                    return work;
+                // The lease that was in the way may have run out between the two statements.
+                if (begun is null)
+                    return work with { HeldUntil = work.HeldUntil ?? DateTimeOffset.MinValue };
+                return begun.State != SliceState.Failed && begun.Attempts >= maxTries
+                    ? work with { Slice = work.Slice with { Attempts = maxTries + 1 } }
+                    : work;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> RenewSliceAsync(
+        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync(
+                $"UPDATE dbo.slices SET lease_expires_at = @until, active_at = @now, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
+                [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> CompleteSliceAsync(long load, int slice, string owner, int entities, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var before = await UpdateSliceAsync(
+                    session,
+                    """
+                    state = 'done', entities = @entities, done_at = @now, active_at = @now, error = NULL, owner = NULL,
+                        lease_expires_at = NULL, done_transactions = NULL
+                    """,
+                    Held,
+                    [.. OfSlice(load, slice, owner), Int("@entities", entities)]);
+                // Of two last failed slices that end together the second sees, once it has the load's row, what
+                // the first has done.
+                if (before is not { State: SliceState.Failed } || !await LockLoadRowAsync(session, load))
+                    return before is not null;
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
+                    WHERE id = @load AND state = 'failed' AND ingest_complete = 1 AND superseded_by IS NULL AND removing = 0
+                        AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state = 'failed')
+                    """,
+                    OfLoad(load));
+                return true;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task ReturnSliceTryAsync(
+        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                $"""
+                UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 AND state <> 'failed' THEN attempts - 1 ELSE attempts END,
+                    error = COALESCE(@error, error), owner = NULL, lease_expires_at = NULL, active_at = @now, {KeepProgress}
+                WHERE {Held}
+                """,
+                [.. OfSlice(load, slice, owner), Line("@error", error), .. Progress(progress)]),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var changed = await session.ExecuteAsync(
+                    $"""
+                    UPDATE dbo.slices SET error = @error, state = CASE WHEN @exhausted = 1 THEN 'failed' ELSE state END, owner = NULL,
+                        lease_expires_at = NULL, active_at = @now
+                    WHERE {Held}
+                    """,
+                    [.. OfSlice(load, slice, owner), Line("@error", error), Bit("@exhausted", exhausted)]);
+                // The first failed slice is the one that the load names.
+                if (changed == 1 && exhausted)
+                    await FailAsync(session, load, $"slice {slice}: {error}", onlyFirst: true);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                """
+                UPDATE dbo.slices SET state = 'queued', queued_at = @now
+                WHERE load_id = @load AND number BETWEEN @first AND @last AND state IN ('pending', 'queued')
+                """,
+                Range(load, firstSlice, lastSlice)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken) =>
+        WriteAsync<IReadOnlyList<Slice>>(
+            async session =>
+            {
+                var facts = await LockLoadAsync(session, load);
+                if (facts.Removing)
+                    throw Refusals.Removing(load);
+                RefusePurged(load, facts, "requeued");
+                if (slice is not null)
+                    RefuseStopped(load, facts);
+                else if (facts.Superseded || facts.RestartedAs is not null)
+                    return []; // its rows are in the slices of the load it was restarted as, or are no longer what its blob holds
+                var requeued = await session.ListAsync(
+                    Changed(
+                        """
+                        UPDATE dbo.slices SET state = 'pending', attempts = 0, entities = 0, error = NULL, pending_since = @now,
+                            queued_at = NULL, done_at = NULL, owner = NULL, done_transactions = NULL
+                        """,
+                        SliceColumns,
+                        "WHERE load_id = @load AND (number = @slice OR @slice IS NULL AND (state = 'failed' OR @failedOnly = 0))"),
+                    RowReaders.Slice, OfLoad(load), Int("@slice", slice), Bit("@failedOnly", failedOnly));
+                if (slice is { } number && requeued.Count == 0)
+                    throw Refusals.NoSlice(load, number);
+                if (requeued.Count > 0)
+                {
+                    await session.ExecuteAsync(
+                        """
+                        UPDATE dbo.loads SET state = CASE WHEN ingest_complete = 1 THEN 'upserting' ELSE 'ingesting' END, failed_in = NULL,
+                            error = NULL, upserted_at = NULL, finished_at = NULL,
+                            held_because =
+                                CASE WHEN 'held' IN (state, failed_in) THEN COALESCE(held_because, @because) ELSE held_because END
+                        WHERE id = @load
+                        """,
+                        OfLoad(load), LongText("@because", HeldBeforeRequeue));
+                }
+                return [.. requeued.OrderBy(one => one.Number)];
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Slice>>(
+            async session => await session.ListAsync(
+                $"""
+                SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load {(failedOnly ? "AND s.state = 'failed'" : "")}
+                ORDER BY s.number
+                """,
+                RowReaders.Slice, OfLoad(load)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
+        ListOldSlicesAsync(
+            "l.state <> 'done' AND l.purging = 0 AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
+        ListOldSlicesAsync(
+            $"""
+            l.state NOT IN ('done', 'failed') AND {MayBeWritten} AND s.state = 'queued' AND s.queued_at <= @since
+                AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > @since)
+            """,
+            age, most, cancellationToken);
+
+    /// <summary>Changes the one slice that meets a condition; what it was before, or null: none does.</summary>
+    private protected abstract Task<SliceBefore?> UpdateSliceAsync(
+        ISqlSession session, string set, string condition, Parameter[] parameters);
+
+    /// <summary>An UPDATE that returns columns, of <c>s</c>, of the rows it has changed.</summary>
+    private protected abstract string Changed(string update, string columns, string where);
+
+    private protected static SliceBefore ReadBefore(IRow row) => new(ToSliceState(row.Text(0)), row.Int32(1));
+
+    private static Parameter[] OfSlice(long load, int slice, string owner) => [OfLoad(load), Int("@slice", slice), Owner(owner)];
+
+    private static Parameter[] Range(long load, int first, int last) => [OfLoad(load), Int("@first", first), Int("@last", last)];
+
+    private static Parameter[] Progress(SliceProgress? progress) =>
+        [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion)];
+
+    private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<Slice>>(
+            async session => await session.ListAsync(
+                Most(
+                    $"""
+                    {SliceColumns} FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id
+                    WHERE s.state <> 'done' AND {condition}
+                    ORDER BY s.load_id, s.number
+                    """),
+                RowReaders.Slice, FromNow("@since", -age), BigInt("@most", most)),
+            cancellationToken);
+
+    /// <summary>What a slice was when its try was begun or ended.</summary>
+    private protected sealed record SliceBefore(SliceState State, int Attempts);
+}

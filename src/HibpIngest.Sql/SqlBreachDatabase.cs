@@ -1,0 +1,169 @@
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+
+namespace HibpIngest.Sql;
+
+/// <summary>
+/// The SQL side, as far as it is said in statements that are the same on SQL Server and in SQLite (whose main
+/// schema is called dbo for that: see <see cref="Sqlite.SqliteSession"/>). Works at READ COMMITTED, with row
+/// versions or without, and asks nothing of lock hints: what must be exclusive is decided by a conditional
+/// UPDATE, by a unique key, or under a row or an application lock that the transaction holds. A statement reads
+/// what was committed when it began, so what is read after a lock was had is read by a statement of its own.
+/// All of that holds, and costs nothing, where there is one writer at a time.
+/// </summary>
+public abstract partial class SqlBreachDatabase : IBreachDatabase
+{
+    private readonly string[] _versionColumns;
+
+    /// <param name="versionColumns">What a version of a blob is found by.</param>
+    /// <param name="bytewise">Has texts compared bytewise, where they aren't anyway; put behind a column.</param>
+    private protected SqlBreachDatabase(string[] versionColumns, string bytewise)
+    {
+        _versionColumns = versionColumns;
+        OfVersion = string.Join(" AND ", versionColumns.Select(column => $"{column} = @{column}"));
+        OfSameBlob = $"FROM dbo.loads r JOIN dbo.loads l ON l.id = @load AND r.breach = l.breach AND r.blob{bytewise} = l.blob";
+        Overtaken = $"SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.state IN ('ingesting', 'upserting', 'matching')";
+    }
+
+    /// <inheritdoc/>
+    public abstract string DisplayName { get; }
+
+    /// <summary>
+    /// Older loads of the same blob name that are not matched yet, and never will be published once this one is: what
+    /// they have found, and this one finds too, this one tells.
+    /// </summary>
+    private protected string Overtaken { get; }
+
+    /// <summary>Loads <c>r</c> of the same breach and blob name as a load <c>l</c>, itself among them.</summary>
+    private string OfSameBlob { get; }
+
+    private string OfVersion { get; }
+
+    /// <inheritdoc/>
+    public abstract Task<(int Found, int Expected)> GetSchemaVersionAsync(CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public abstract Task UpgradeAsync(CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public abstract Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken) => ReadAsync(ReadIdentityAsync, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.store_identity (only_row, id, partition_spread, storage_accounts)
+                    SELECT 1, @id, @spread, @accounts WHERE NOT EXISTS (SELECT 1 FROM dbo.store_identity)
+                    """,
+                    Identity(identity));
+                return (await ReadIdentityAsync(session))!;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> HasLoadsAsync(CancellationToken cancellationToken) =>
+        ReadAsync(async session => await session.NumberAsync("SELECT highest_load FROM dbo.store_counters") > 0, cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<StoreIds> GetHighestIdsAsync(CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session => (await session.FirstAsync(
+                "SELECT highest_load, highest_mark FROM dbo.store_counters", row => new StoreIds(row.Int64(0), row.Int32(1))))!,
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task MoveOnAsync(StoreIds ids, string heldBecause, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                await session.ExecuteAsync($"{HoldLoads} WHERE state <> 'done'", Line("@because", heldBecause));
+                await RaiseHighestAsync(session, ids);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> TryLockAsync(string name, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                Parameter[] parameters = [VarChar("@name", name, 100), Owner(owner), FromNow("@until", lease)];
+                var taken = await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.locks SET owner = @owner, expires_at = @until
+                    WHERE name = @name AND (owner = @owner OR expires_at <= @now)
+                    """,
+                    parameters) == 1;
+                // Of two that insert the second meets the key, and then finds the first's.
+                return taken || await session.ExecuteAsync(
+                    """
+                    INSERT INTO dbo.locks (name, owner, expires_at)
+                    SELECT @name, @owner, @until WHERE NOT EXISTS (SELECT 1 FROM dbo.locks WHERE name = @name)
+                    """,
+                    parameters) == 1;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task UnlockAsync(string name, string owner, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                "DELETE FROM dbo.locks WHERE name = @name AND owner = @owner", VarChar("@name", name, 100), Owner(owner)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public abstract ValueTask DisposeAsync();
+
+    /// <summary>Runs work that changes nothing: each of its statements sees one state.</summary>
+    private protected abstract Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken);
+
+    /// <summary>Runs work in one transaction: all of it is committed, or none.</summary>
+    /// <param name="work">What is done in the transaction.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <param name="isLong">Its statements may be over many rows.</param>
+    private protected abstract Task<T> WriteAsync<T>(
+        Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
+
+    /// <summary>
+    /// The same, long, and even where the answer to a commit can be lost: the work is then run again, told that
+    /// the try before is in doubt, and finds out.
+    /// </summary>
+    private protected abstract Task<T> WriteWithCommitCheckAsync<T>(
+        Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
+
+    /// <summary>A query without its SELECT, of which so many rows are taken.</summary>
+    private protected abstract string Most(string query, string most = "@most");
+
+    /// <summary>Behind whatever takes long in its transaction: others that insert an id wait for this row.</summary>
+    private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) =>
+        session.ExecuteAsync(
+            """
+            UPDATE dbo.store_counters SET highest_load = CASE WHEN highest_load < @highestLoad THEN @highestLoad ELSE highest_load END,
+                highest_mark = CASE WHEN highest_mark < @highestMark THEN @highestMark ELSE highest_mark END
+            WHERE highest_load < @highestLoad OR highest_mark < @highestMark
+            """,
+            BigInt("@highestLoad", ids.Load), Int("@highestMark", ids.Mark));
+
+    private static Task<int> RaiseCatalogueVersionAsync(ISqlSession session) =>
+        session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
+
+    private static Task<StoreIdentity?> ReadIdentityAsync(ISqlSession session) => session.FirstAsync(
+        "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
+        row => new StoreIdentity(row.Guid(0), row.Int32(1), row.Int32(2)));
+
+    private protected Task WriteAsync(Func<ISqlSession, Task> work, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                await work(session);
+                return true;
+            },
+            cancellationToken);
+}

@@ -1,0 +1,25 @@
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>Runs slices without a queue.</summary>
+internal static class SliceStage
+{
+    /// <exception cref="StoreUnavailableException">The table throttles; the slice has been given back.</exception>
+    public static async Task RunAsync(this UpsertSlice stage, long load, int slice, CancellationToken cancellationToken = default)
+    {
+        await using var run = await stage.TakeAsync(new SliceMessage { Load = load, Slice = slice }, cancellationToken);
+        if (run is null)
+            return;
+        try
+        {
+            await stage.RunAsync(run, cancellationToken);
+        }
+        catch (StoreUnavailableException e)
+        {
+            await stage.ReleaseAsync(run, e);
+            throw;
+        }
+    }
+}
