@@ -114,13 +114,13 @@ public sealed class BreachArchive : IDisposable
         ZipEntries.CheckReadable(central, entry, _password);
 
         // The offset is a stranger's: it and what is added to it may be anything.
-        Int128 offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
+        var offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
         if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
             throw Damaged(entry, "its data is not within the file");
-        long at = (long)offset;
+        var at = (long)offset;
         // As much as the entry probably has, header and data: a stream that fetches what it is asked for is
         // asked but once for a small one.
-        long probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
+        var probable = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
         var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(probable, ScratchBytes), _directory.Start - at));
         MoveTo(at);
         if (_archive.ReadAtLeast(header, ZipHeader.LocalBytes, throwOnEndOfStream: false) < ZipHeader.LocalBytes
@@ -129,16 +129,16 @@ public sealed class BreachArchive : IDisposable
             throw Damaged(entry, "no local header where the central directory says");
         }
         // Names and sizes may differ for harmless reasons; method and encryption decide how the data is read.
-        ushort method = BinaryPrimitives.ReadUInt16LittleEndian(header[8..]);
-        bool encrypted = (header[6] & 1) != 0;
+        var method = BinaryPrimitives.ReadUInt16LittleEndian(header[8..]);
+        var encrypted = (header[6] & 1) != 0;
         if (method != (central.AesVersion != 0 ? ZipHeader.AesMethod : central.Method) || encrypted != central.IsEncrypted)
             throw Damaged(entry, "its local header does not match the central directory");
-        long dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        var dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
             throw Damaged(entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
         // The directory has been checked for overlaps, but for the names and extra fields of local headers,
         // which it doesn't tell.
-        long end = dataAt + central.CompressedBytes;
+        var end = dataAt + central.CompressedBytes;
         if (at < _before.End && _before.Start < end)
             throw EntryExtents.Overlap(_before.Entry, _entry, Entries);
         _before = (_entry, at, end);

@@ -48,10 +48,10 @@ internal sealed class CentralDirectory : IDisposable
 
     public static CentralDirectory Find(Stream archive, ArchiveLimits limits)
     {
-        long length = archive.Length;
+        var length = archive.Length;
         if (length == 0)
             throw new BadArchiveException("not a zip: the file is empty (0 bytes); drop the archive again");
-        byte[] chunk = ArrayPool<byte>.Shared.Rent(ChunkBytes);
+        var chunk = ArrayPool<byte>.Shared.Rent(ChunkBytes);
         try
         {
             return Find(archive, length, limits, chunk);
@@ -72,7 +72,7 @@ internal sealed class CentralDirectory : IDisposable
         var header = Window(ZipHeader.CentralBytes);
         if (header.Length < ZipHeader.CentralBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.CentralSignature)
             throw Damaged($"the central directory breaks off before entry {_ordinal + 1} of {Entries}");
-        int size = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
+        var size = ZipHeader.CentralBytes + ZipHeader.CentralVariableBytes(header);
         header = Window(size);
         if (header.Length < size)
             throw Damaged($"the central directory breaks off within entry {_ordinal + 1} of {Entries}");
@@ -107,29 +107,29 @@ internal sealed class CentralDirectory : IDisposable
 
     private static CentralDirectory Find(Stream archive, long length, ArchiveLimits limits, byte[] chunk)
     {
-        int tailBytes = (int)Math.Min(length, EndBytes + ushort.MaxValue + Zip64LocatorBytes);
+        var tailBytes = (int)Math.Min(length, EndBytes + ushort.MaxValue + Zip64LocatorBytes);
         var tail = chunk.AsSpan(0, tailBytes);
         ReadAt(archive, length - tailBytes, tail);
-        int endInTail = FindEnd(tail, out bool reachesEnd);
+        var endInTail = FindEnd(tail, out var reachesEnd);
         if (endInTail < 0)
             throw NoEnd(archive, length);
         var end = tail[endInTail..];
-        long endAt = length - tailBytes + endInTail;
+        var endAt = length - tailBytes + endInTail;
         int disk = BinaryPrimitives.ReadUInt16LittleEndian(end[4..]);
         ulong entries = BinaryPrimitives.ReadUInt16LittleEndian(end[10..]);
         ulong size = BinaryPrimitives.ReadUInt32LittleEndian(end[12..]);
         ulong offset = BinaryPrimitives.ReadUInt32LittleEndian(end[16..]);
-        bool needsZip64 = disk == ushort.MaxValue || entries == ushort.MaxValue || size == uint.MaxValue || offset == uint.MaxValue;
-        long directoryEnd = endAt;
+        var needsZip64 = disk == ushort.MaxValue || entries == ushort.MaxValue || size == uint.MaxValue || offset == uint.MaxValue;
+        var directoryEnd = endAt;
 
         if (endInTail >= Zip64LocatorBytes
             && BinaryPrimitives.ReadUInt32LittleEndian(tail[(endInTail - Zip64LocatorBytes)..]) == ZipHeader.Zip64LocatorSignature)
         {
-            long locatorAt = endAt - Zip64LocatorBytes;
-            long said = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
+            var locatorAt = endAt - Zip64LocatorBytes;
+            var said = BinaryPrimitives.ReadInt64LittleEndian(tail[(endInTail - Zip64LocatorBytes + 8)..]);
             Span<byte> zip64 = stackalloc byte[Zip64EndBytes];
             // Where the locator says, and, where data was put in front, right before the locator.
-            foreach (long at in (ReadOnlySpan<long>)[said, locatorAt - Zip64EndBytes])
+            foreach (var at in (ReadOnlySpan<long>)[said, locatorAt - Zip64EndBytes])
             {
                 if (at < 0 || at > locatorAt - Zip64EndBytes)
                     continue;
@@ -166,14 +166,14 @@ internal sealed class CentralDirectory : IDisposable
 
         Span<byte> signature = stackalloc byte[4];
         // It ends where the end record begins, so that data put in front does no harm; where there is a gap, its offset is right.
-        foreach (long start in (ReadOnlySpan<long>)[directoryEnd - (long)size, (long)offset])
+        foreach (var start in (ReadOnlySpan<long>)[directoryEnd - (long)size, (long)offset])
         {
             if (start + (long)size > length)
                 continue;
             ReadAt(archive, start, signature);
             if (BinaryPrimitives.ReadUInt32LittleEndian(signature) != ZipHeader.CentralSignature)
                 continue;
-            long shift = start - (long)offset;
+            var shift = start - (long)offset;
             if (shift != 0)
             {
                 // The end record may be that of a zip within, stored near the end of an archive that was cut
@@ -191,9 +191,9 @@ internal sealed class CentralDirectory : IDisposable
     private static int FindEnd(ReadOnlySpan<byte> tail, out bool reachesEnd)
     {
         reachesEnd = true;
-        ReadOnlySpan<byte> signature = "PK\u0005\u0006"u8;
-        int lenient = -1;
-        for (int at = tail.LastIndexOf(signature); at >= 0; at = tail[..at].LastIndexOf(signature))
+        var signature = "PK\u0005\u0006"u8;
+        var lenient = -1;
+        for (var at = tail.LastIndexOf(signature); at >= 0; at = tail[..at].LastIndexOf(signature))
         {
             if (tail.Length - at < EndBytes)
                 continue;
@@ -213,7 +213,7 @@ internal sealed class CentralDirectory : IDisposable
         ReadAt(archive, 0, head);
         if (head.StartsWith("PK\u0003\u0004"u8))
             return Damaged("it begins as a zip and has no end record: truncated");
-        string found = head switch
+        var found = head switch
         {
             [0x1F, 0x8B, ..] => "a gzip file",
             [0x37, 0x7A, 0xBC, 0xAF, ..] => "a 7z archive",
@@ -239,15 +239,15 @@ internal sealed class CentralDirectory : IDisposable
     private ReadOnlySpan<byte> Window(int bytes)
     {
         ObjectDisposedException.ThrowIf(_chunk.Length == 0, this);
-        long wanted = Math.Min(bytes, _end - _next);
+        var wanted = Math.Min(bytes, _end - _next);
         if (_next < _chunkStart || _next + wanted > _chunkStart + _chunkCount)
         {
             _chunkCount = 0;
-            int count = (int)Math.Min(_chunk.Length, _end - _next);
+            var count = (int)Math.Min(_chunk.Length, _end - _next);
             ReadAt(_archive, _next, _chunk.AsSpan(0, count));
             (_chunkStart, _chunkCount) = (_next, count);
         }
-        int from = (int)(_next - _chunkStart);
+        var from = (int)(_next - _chunkStart);
         return _chunk.AsSpan(from, Math.Min(_chunkCount - from, (int)Math.Min(int.MaxValue, _end - _next)));
     }
 }

@@ -45,7 +45,7 @@ internal sealed class EntryContent(
         ObjectDisposedException.ThrowIf(_disposed, this);
         if (_headRead < _headCount)
         {
-            int read = Math.Min(buffer.Length, _headCount - _headRead);
+            var read = Math.Min(buffer.Length, _headCount - _headRead);
             _head.AsSpan(_headRead, read).CopyTo(buffer);
             _headRead += read;
             return read;
@@ -77,7 +77,7 @@ internal sealed class EntryContent(
             return 0;
         try
         {
-            int read = decoder.Read(buffer);
+            var read = decoder.Read(buffer);
             if (read == 0)
             {
                 atEnd(_crc.GetCurrentHashAsUInt32(), _length);

@@ -25,9 +25,9 @@ internal static class EntryExtents
     {
         long sum = 0;
         (int Entry, long Start, long End) before = default;
-        bool inOrder = true;
+        var inOrder = true;
         directory.Rewind();
-        for (int entry = 0; entry < directory.Entries; entry++)
+        for (var entry = 0; entry < directory.Entries; entry++)
         {
             if (Find(directory) is not { } extent)
                 continue;
@@ -59,9 +59,9 @@ internal static class EntryExtents
         var starts = new long[directory.Entries];
         var ends = new long[directory.Entries];
         var ordinals = new int[directory.Entries];
-        int count = 0;
+        var count = 0;
         directory.Rewind();
-        for (int entry = 0; entry < directory.Entries; entry++)
+        for (var entry = 0; entry < directory.Entries; entry++)
         {
             if (Find(directory) is not { } extent)
                 continue;
@@ -69,7 +69,7 @@ internal static class EntryExtents
             count++;
         }
         Array.Sort(starts, ordinals, 0, count);
-        for (int i = 1; i < count; i++)
+        for (var i = 1; i < count; i++)
         {
             if (starts[i] < ends[ordinals[i - 1]])
                 throw Overlap(ordinals[i - 1], ordinals[i], directory.Entries);
@@ -86,8 +86,8 @@ internal static class EntryExtents
         if (central.IsEmpty)
             return null;
         // The numbers are a stranger's: they and what is added to them may be anything.
-        Int128 start = (Int128)central.LocalHeaderOffset + directory.Shift;
-        Int128 end = start + ZipHeader.LocalBytes + central.CompressedBytes;
+        var start = (Int128)central.LocalHeaderOffset + directory.Shift;
+        var end = start + ZipHeader.LocalBytes + central.CompressedBytes;
         return start >= 0 && central.CompressedBytes >= 0 && end <= directory.Start ? ((long)start, (long)end) : null;
     }
 }

@@ -58,15 +58,15 @@ internal sealed class EntryName
         if (!text.Contains('@'))
             return text;
         var result = new StringBuilder(text.Length);
-        int done = 0;
-        for (int at = text.IndexOf('@'); at >= 0; at = done < text.Length ? text.IndexOf('@', done) : -1)
+        var done = 0;
+        for (var at = text.IndexOf('@'); at >= 0; at = done < text.Length ? text.IndexOf('@', done) : -1)
         {
-            int start = at;
+            var start = at;
             while (start > done && text[start - 1] == ' ')
                 start--;
             while (start > done && !Separators.Contains(text[start - 1]))
                 start--;
-            int end = at + 1;
+            var end = at + 1;
             while (end < text.Length && text[end] == ' ')
                 end++;
             while (end < text.Length && !Separators.Contains(text[end]))
@@ -82,8 +82,8 @@ internal sealed class EntryName
         if (path.Length <= MaxPath)
             return path;
         // The tail says most: the innermost name.
-        int head = MaxPath / 4;
-        int tail = path.Length - (MaxPath - head - Elision.Length);
+        var head = MaxPath / 4;
+        var tail = path.Length - (MaxPath - head - Elision.Length);
         if (char.IsHighSurrogate(path[head - 1]))
             head--;
         if (char.IsLowSurrogate(path[tail]))

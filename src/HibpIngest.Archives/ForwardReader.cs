@@ -27,7 +27,7 @@ internal sealed class ForwardReader : DecoderStream
                 _end -= _start;
                 _start = 0;
             }
-            int read = _source.Read(_buffer, _end, _buffer.Length - _end);
+            var read = _source.Read(_buffer, _end, _buffer.Length - _end);
             if (read == 0)
                 break;
             _end += read;
@@ -45,7 +45,7 @@ internal sealed class ForwardReader : DecoderStream
 
     public override int Read(Span<byte> buffer)
     {
-        int read = Math.Min(buffer.Length, _end - _start);
+        var read = Math.Min(buffer.Length, _end - _start);
         if (read == 0)
             return _source.Read(buffer);
         _buffer.AsSpan(_start, read).CopyTo(buffer);

@@ -48,7 +48,7 @@ internal sealed class GzipDecoder : DecoderStream
                 ReadHeader();
                 _inMember = true;
             }
-            int read = _inflater.Read(buffer);
+            var read = _inflater.Read(buffer);
             if (read > 0)
             {
                 _crc.Append(buffer[..read]);
@@ -106,9 +106,9 @@ internal sealed class GzipDecoder : DecoderStream
     private void ReadTrailer()
     {
         var trailer = Peek(TrailerBytes);
-        uint crc = BinaryPrimitives.ReadUInt32LittleEndian(trailer);
-        uint size = BinaryPrimitives.ReadUInt32LittleEndian(trailer[4..]);
-        uint found = _crc.GetCurrentHashAsUInt32();
+        var crc = BinaryPrimitives.ReadUInt32LittleEndian(trailer);
+        var size = BinaryPrimitives.ReadUInt32LittleEndian(trailer[4..]);
+        var found = _crc.GetCurrentHashAsUInt32();
         if (crc != found)
             throw new DamagedDataException($"its gzip CRC-32 should be {crc:X8} and is {found:X8}");
         if (size != _size)
@@ -125,7 +125,7 @@ internal sealed class GzipDecoder : DecoderStream
                 return false;
             if (rest is [0x1F, 0x8B, ..])
                 return true;
-            int zeros = rest.IndexOfAnyExcept((byte)0);
+            var zeros = rest.IndexOfAnyExcept((byte)0);
             if (zeros < 0)
                 zeros = rest.Length;
             else if (zeros == 0)
@@ -140,7 +140,7 @@ internal sealed class GzipDecoder : DecoderStream
         while (true)
         {
             var text = Peek(1);
-            int end = text.IndexOf((byte)0);
+            var end = text.IndexOf((byte)0);
             Take(end < 0 ? text.Length : end + 1);
             if (end >= 0)
                 return;

@@ -36,7 +36,7 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
 
     private void Count()
     {
-        long idle = Math.Max(0, _in - _out - (_out / FreePart) - FreeBytes);
+        var idle = Math.Max(0, _in - _out - (_out / FreePart) - FreeBytes);
         if (idle == _idle)
             return;
         meter.CountIdle(idle - _idle, entry);

@@ -13,7 +13,7 @@ internal sealed class InflationMeter
     {
         _limits = limits;
         _archiveBytes = archiveBytes;
-        long byRatio = (long)Int128.Min((Int128)archiveBytes * limits.MaxInflationRatio, long.MaxValue);
+        var byRatio = (long)Int128.Min((Int128)archiveBytes * limits.MaxInflationRatio, long.MaxValue);
         // One comparison serves both limits: past the grace the ratio's bound, and the absolute one always.
         _mostInflated = Math.Min(limits.MaxInflatedBytes, Math.Max(limits.RatioGraceBytes, byRatio));
     }

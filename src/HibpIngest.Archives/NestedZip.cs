@@ -27,14 +27,14 @@ internal sealed class NestedZip : IDisposable
     public EntryContent? Next()
     {
         ReadOnlySpan<byte> header = _reader.Peek(ZipHeader.LocalBytes);
-        uint signature = header.Length < 4 ? 0 : BinaryPrimitives.ReadUInt32LittleEndian(header);
+        var signature = header.Length < 4 ? 0 : BinaryPrimitives.ReadUInt32LittleEndian(header);
         if (signature is ZipHeader.CentralSignature or ZipHeader.EndSignature or ZipHeader.Zip64EndSignature)
             return null;
         if (header.IsEmpty)
             throw Damaged(_entry, "the zip within it is cut off: it has no central directory");
         if (signature != ZipHeader.LocalSignature)
             throw Damaged(_entry, "the zip within it has neither an entry nor its central directory where one should come");
-        int size = header.Length < ZipHeader.LocalBytes ? int.MaxValue : ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        var size = header.Length < ZipHeader.LocalBytes ? int.MaxValue : ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (size != int.MaxValue)
             header = _reader.Peek(size);
         if (header.Length < size)
@@ -44,7 +44,7 @@ internal sealed class NestedZip : IDisposable
         var entry = _entry.Nested(ZipHeader.LocalName(header));
         _reader.Take(size);
         _meter.CountEntry(entry);
-        bool sizeFollows = local.HasDescriptor && local.CompressedBytes is 0 or uint.MaxValue;
+        var sizeFollows = local.HasDescriptor && local.CompressedBytes is 0 or uint.MaxValue;
         if (sizeFollows && local.Method == ZipHeader.Stored && !local.IsEncrypted && TakesEmpty())
             return new EntryContent(entry, Null, _meter, null, 0, static (_, _) => { }, maybePassword: false);
 
@@ -83,14 +83,14 @@ internal sealed class NestedZip : IDisposable
         ReadOnlySpan<byte> next = _reader.Peek(4);
         if (next.Length >= 4 && BinaryPrimitives.ReadUInt32LittleEndian(next) is ZipHeader.LocalSignature or ZipHeader.CentralSignature)
             return true;
-        int descriptor = DescriptorBytes(0, 0, 0);
+        var descriptor = DescriptorBytes(0, 0, 0);
         _reader.Take(descriptor);
         return descriptor > 0;
     }
 
     private void TakeDescriptor(uint crc, long compressedBytes, long bytes)
     {
-        int size = DescriptorBytes(crc, compressedBytes, bytes);
+        var size = DescriptorBytes(crc, compressedBytes, bytes);
         if (size == 0)
             throw new DamagedDataException(
                 $"the CRC-32 and sizes that follow it are not those of its data ({crc:X8}, {compressedBytes:N0}, {bytes:N0})");
@@ -105,7 +105,7 @@ internal sealed class NestedZip : IDisposable
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {
         ReadOnlySpan<byte> next = _reader.Peek(24);
-        foreach (int skipped in (ReadOnlySpan<int>)[4, 0])
+        foreach (var skipped in (ReadOnlySpan<int>)[4, 0])
         {
             if (next.Length < skipped + 12
                 || (skipped > 0 && BinaryPrimitives.ReadUInt32LittleEndian(next) != ZipHeader.DescriptorSignature))

@@ -12,7 +12,7 @@ internal sealed class SectionStream(Stream source, long length) : DecoderStream
             buffer = buffer[..(int)Remaining];
         if (buffer.IsEmpty)
             return 0;
-        int read = source.Read(buffer);
+        var read = source.Read(buffer);
         if (read == 0)
             throw new DamagedDataException($"cut off: {Remaining:N0} bytes of its compressed data are missing");
         Remaining -= read;

@@ -34,8 +34,8 @@ internal sealed class WinZipAesStream : DecoderStream
     public WinZipAesStream(SectionStream section, string password, byte strength)
     {
         _section = section;
-        int keyBytes = 8 * (strength + 1);
-        int saltBytes = keyBytes / 2;
+        var keyBytes = 8 * (strength + 1);
+        var saltBytes = keyBytes / 2;
         if (section.Remaining < saltBytes + VerifierBytes + CodeBytes)
             throw new DamagedDataException("it is too short for what AES encryption adds; the archive is damaged");
         Span<byte> salt = stackalloc byte[saltBytes];
@@ -43,8 +43,8 @@ internal sealed class WinZipAesStream : DecoderStream
         Span<byte> verifier = stackalloc byte[VerifierBytes];
         section.ReadExactly(verifier);
 
-        byte[] secret = Encoding.UTF8.GetBytes(password);
-        byte[] keys = new byte[(2 * keyBytes) + VerifierBytes];
+        var secret = Encoding.UTF8.GetBytes(password);
+        var keys = new byte[(2 * keyBytes) + VerifierBytes];
         try
         {
             Rfc2898DeriveBytes.Pbkdf2(secret, salt, keys, Iterations, HashAlgorithmName.SHA1);
@@ -72,7 +72,7 @@ internal sealed class WinZipAesStream : DecoderStream
         ObjectDisposedException.ThrowIf(_disposed, this);
         if (buffer.IsEmpty)
             return 0;
-        long left = _section.Remaining - CodeBytes;
+        var left = _section.Remaining - CodeBytes;
         if (left <= 0)
         {
             Verify();
@@ -80,8 +80,8 @@ internal sealed class WinZipAesStream : DecoderStream
         }
         if (_keyStreamRead == KeyStreamBytes)
             MakeKeyStream();
-        int wanted = (int)Math.Min(Math.Min(left, buffer.Length), KeyStreamBytes - _keyStreamRead);
-        int read = _section.Read(buffer[..wanted]);
+        var wanted = (int)Math.Min(Math.Min(left, buffer.Length), KeyStreamBytes - _keyStreamRead);
+        var read = _section.Read(buffer[..wanted]);
         var data = buffer[..read];
         _hmac.AppendData(data);
         Xor(data, _keyStream.AsSpan(_keyStreamRead, read));
@@ -105,7 +105,7 @@ internal sealed class WinZipAesStream : DecoderStream
 
     private void MakeKeyStream()
     {
-        for (int at = 0; at < KeyStreamBytes; at += BlockBytes)
+        for (var at = 0; at < KeyStreamBytes; at += BlockBytes)
         {
             // Counts from 1, little-endian, unlike other counter modes.
             BinaryPrimitives.WriteInt64LittleEndian(_counters.AsSpan(at), ++_counter);
@@ -118,9 +118,9 @@ internal sealed class WinZipAesStream : DecoderStream
     {
         var words = MemoryMarshal.Cast<byte, ulong>(data);
         var masks = MemoryMarshal.Cast<byte, ulong>(mask);
-        for (int i = 0; i < words.Length; i++)
+        for (var i = 0; i < words.Length; i++)
             words[i] ^= masks[i];
-        for (int i = words.Length * sizeof(ulong); i < data.Length; i++)
+        for (var i = words.Length * sizeof(ulong); i < data.Length; i++)
             data[i] ^= mask[i];
     }
 

@@ -22,8 +22,8 @@ internal sealed class ZipCryptoStream : DecoderStream
     public ZipCryptoStream(SectionStream section, string password, ZipHeader entry)
     {
         _section = section;
-        byte[] secret = Encoding.UTF8.GetBytes(password);
-        foreach (byte value in secret)
+        var secret = Encoding.UTF8.GetBytes(password);
+        foreach (var value in secret)
             Update(value);
         CryptographicOperations.ZeroMemory(secret);
 
@@ -33,23 +33,23 @@ internal sealed class ZipCryptoStream : DecoderStream
         section.ReadExactly(header);
         Decrypt(header);
         // A writer that did not know the CRC-32 yet put the time there instead; some do either way.
-        byte check = header[HeaderBytes - 1];
+        var check = header[HeaderBytes - 1];
         if (check != entry.Crc >> 24 && !(entry.HasDescriptor && check == entry.ModifiedTime >> 8))
             throw new DamagedDataException(WrongPassword) { NeedsPassword = true };
     }
 
     public override int Read(Span<byte> buffer)
     {
-        int read = _section.Read(buffer);
+        var read = _section.Read(buffer);
         Decrypt(buffer[..read]);
         return read;
     }
 
     private void Decrypt(Span<byte> data)
     {
-        for (int i = 0; i < data.Length; i++)
+        for (var i = 0; i < data.Length; i++)
         {
-            uint mask = (_key2 | 2) & 0xFFFF;
+            var mask = (_key2 | 2) & 0xFFFF;
             data[i] ^= (byte)((mask * (mask ^ 1)) >> 8);
             Update(data[i]);
         }
@@ -67,8 +67,8 @@ internal sealed class ZipCryptoStream : DecoderStream
         var table = new uint[256];
         for (uint i = 0; i < table.Length; i++)
         {
-            uint value = i;
-            for (int bit = 0; bit < 8; bit++)
+            var value = i;
+            for (var bit = 0; bit < 8; bit++)
                 value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320 : value >> 1;
             table[i] = value;
         }

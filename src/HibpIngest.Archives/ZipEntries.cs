@@ -57,7 +57,7 @@ internal static class ZipEntries
         {
             // AES checks its authentication code when it is asked for more than it has.
             Span<byte> more = stackalloc byte[1];
-            bool goesOn = data.Read(more) > 0;
+            var goesOn = data.Read(more) > 0;
             if (atEnd is not null)
             {
                 if (goesOn)

@@ -80,7 +80,7 @@ internal readonly record struct ZipHeader
     /// <param name="header">The whole local header.</param>
     public static ZipHeader ParseLocal(ReadOnlySpan<byte> header)
     {
-        int extra = LocalBytes + UInt16(header, 26);
+        var extra = LocalBytes + UInt16(header, 26);
         return new ZipHeader
         {
             Flags = UInt16(header, 6),
@@ -127,7 +127,7 @@ internal readonly record struct ZipHeader
         var header = this;
         while (extra.Length >= 4)
         {
-            ushort id = UInt16(extra, 0);
+            var id = UInt16(extra, 0);
             int size = UInt16(extra, 2);
             if (size > extra.Length - 4)
                 break; // Sloppy writers pad extra fields; what a lost size would have said shows at the entry's end.

@@ -61,16 +61,12 @@ public sealed class StorageAccount : IDisposable
         Register = new StoreRegister(tables, options.RegisterTable);
     }
 
-    /// <summary>The breach container.</summary>
     public IBreachBlobs Blobs { get; }
 
-    /// <summary>The queues.</summary>
     public IMessageQueues Queues { get; }
 
-    /// <summary>The account table.</summary>
     public IAccountTable Table { get; }
 
-    /// <summary>The store register.</summary>
     public IStoreRegister Register { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
@@ -80,13 +76,10 @@ public sealed class StorageAccount : IDisposable
     public string DisplayName =>
         IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
 
-    /// <summary>Endpoint of the blob service.</summary>
     public Uri BlobEndpoint => _connection.Blobs;
 
-    /// <summary>Endpoint of the queue service.</summary>
     public Uri QueueEndpoint => _connection.Queues;
 
-    /// <summary>Endpoint of the table service.</summary>
     public Uri TableEndpoint => _connection.Tables;
 
     /// <summary>

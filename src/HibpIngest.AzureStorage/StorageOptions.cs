@@ -9,10 +9,8 @@ namespace HibpIngest.AzureStorage;
 /// </summary>
 public sealed class StorageOptions
 {
-    /// <summary>Table of the accounts.</summary>
     public string AccountsTable { get; init; } = "accounts";
 
-    /// <summary>Table of the store register.</summary>
     public string RegisterTable { get; init; } = "hibpstore";
 
     /// <summary>Container that breaches are dropped into.</summary>

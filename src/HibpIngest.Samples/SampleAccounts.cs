@@ -98,7 +98,6 @@ internal sealed class SampleAccounts
         return length;
     }
 
-    /// <summary>Account <paramref name="index"/> as a string.</summary>
     public string this[long index]
     {
         get

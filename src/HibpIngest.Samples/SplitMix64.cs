@@ -10,7 +10,6 @@ internal struct SplitMix64(ulong state)
 
     private ulong _state = state;
 
-    /// <summary>The next 64 bits.</summary>
     public ulong Next() => Mix(_state += Gamma);
 
     /// <summary>A number from 0 to below the bound (at most 2^32).</summary>

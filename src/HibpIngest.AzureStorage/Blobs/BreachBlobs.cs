@@ -9,7 +9,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Blobs;
 
-/// <summary>The breach container in Blob Storage.</summary>
 internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) => Call("creation of the container", async () =>

@@ -7,7 +7,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Queues;
 
-/// <summary>One queue of Queue Storage.</summary>
 internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider clock) : IMessageQueue
 {
     /// <summary>A message that never expires (learn.microsoft.com/rest/api/storageservices/put-message).</summary>

@@ -7,7 +7,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-/// <summary>The accounts in Table Storage.</summary>
 internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger)
     : IAccountTable
 {

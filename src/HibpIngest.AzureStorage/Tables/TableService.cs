@@ -152,7 +152,7 @@ internal sealed partial class TableService
         string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         var query = $"$filter={Uri.EscapeDataString(filter)}{(select is null ? "" : $"&$select={Uri.EscapeDataString(select)}")}";
-        string? next = "";
+        var next = "";
         while (next is not null)
         {
             JsonElement page;

@@ -40,7 +40,6 @@ internal sealed partial class TableTransaction : IDisposable
 
     private TableTransaction(int count, string what = "upsert of") => (Count, _what) = (count, what);
 
-    /// <summary>Entities in it.</summary>
     public int Count { get; }
 
     public ReadOnlyMemory<byte> Body => _bytes.Written;

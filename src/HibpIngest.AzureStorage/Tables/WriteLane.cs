@@ -82,7 +82,6 @@ internal sealed class WriteLane : IDisposable
         return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(patience);
     }
 
-    /// <summary>A transaction is done.</summary>
     public void Done(int entities)
     {
         lock (_lock)

@@ -7,7 +7,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp breach.</summary>
 internal sealed class BreachCommands() : CommandGroup(
     "breach", "Hide a breach from lookups, show it again, describe it anew, give a load to it, or remove it.",
     new BreachHideCommand(), new BreachShowCommand(), new BreachSetCommand(), new BreachAssignCommand(), new BreachRemoveCommand())
@@ -32,7 +31,6 @@ internal sealed class BreachCommands() : CommandGroup(
     }
 }
 
-/// <summary>hibp breach hide.</summary>
 internal sealed class BreachHideCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
@@ -48,7 +46,6 @@ internal sealed class BreachHideCommand : HibpCommand
         BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), hidden: true, cancellationToken);
 }
 
-/// <summary>hibp breach show.</summary>
 internal sealed class BreachShowCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
@@ -64,7 +61,6 @@ internal sealed class BreachShowCommand : HibpCommand
         BreachCommands.SetHiddenAsync(session, session.Parsed.GetRequiredValue(_name), hidden: false, cancellationToken);
 }
 
-/// <summary>hibp breach set.</summary>
 internal sealed class BreachSetCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();
@@ -104,7 +100,6 @@ internal sealed class BreachSetCommand : HibpCommand
     }
 }
 
-/// <summary>hibp breach assign.</summary>
 internal sealed class BreachAssignCommand : HibpCommand
 {
     private readonly Argument<long> _load = new("LOAD") { Description = "Id of the load: done, failed or held." };
@@ -134,7 +129,6 @@ internal sealed class BreachAssignCommand : HibpCommand
     }
 }
 
-/// <summary>hibp breach remove.</summary>
 internal sealed class BreachRemoveCommand : HibpCommand
 {
     private readonly Argument<string> _name = BreachCommands.NameArgument();

@@ -4,7 +4,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp breaches.</summary>
 internal sealed class BreachesCommand : HibpCommand
 {
     public BreachesCommand()

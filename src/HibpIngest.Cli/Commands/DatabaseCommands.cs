@@ -4,11 +4,9 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp database.</summary>
 internal sealed class DatabaseCommands()
     : CommandGroup("database", "Look after the database.", new DatabaseUpgradeCommand(), new DatabaseRestoredCommand());
 
-/// <summary>hibp database upgrade.</summary>
 internal sealed class DatabaseUpgradeCommand : HibpCommand
 {
     public DatabaseUpgradeCommand()
@@ -34,7 +32,6 @@ internal sealed class DatabaseUpgradeCommand : HibpCommand
     }
 }
 
-/// <summary>hibp database restored.</summary>
 internal sealed class DatabaseRestoredCommand : HibpCommand
 {
     public DatabaseRestoredCommand()

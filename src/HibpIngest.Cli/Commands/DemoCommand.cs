@@ -13,7 +13,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp demo.</summary>
 internal sealed class DemoCommand : HibpCommand
 {
     private static readonly string Folder = Path.Combine(".hibp", "demo");

@@ -10,7 +10,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp doctor.</summary>
 internal sealed class DoctorCommand : HibpCommand
 {
     private const string Ok = "ok";

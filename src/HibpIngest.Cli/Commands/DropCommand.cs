@@ -8,7 +8,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp drop FILE.</summary>
 internal sealed class DropCommand : HibpCommand
 {
     /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>

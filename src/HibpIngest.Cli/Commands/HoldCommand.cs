@@ -4,7 +4,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp hold BREACH.</summary>
 internal sealed class HoldCommand : HibpCommand
 {
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };

@@ -6,7 +6,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp lookup EMAIL.</summary>
 internal sealed class LookupCommand : HibpCommand
 {
     private readonly Argument<string> _email = new("EMAIL") { Description = "The address." };

@@ -5,7 +5,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp notify BREACH.</summary>
 internal sealed class NotifyCommand : HibpCommand
 {
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };

@@ -6,7 +6,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp poison.</summary>
 internal sealed class PoisonCommands() : CommandGroup(
     "poison", "Look after messages that have used up their tries.", new PoisonListCommand(), new PoisonRequeueCommand(),
     new PoisonPurgeCommand())
@@ -32,7 +31,6 @@ internal sealed class PoisonCommands() : CommandGroup(
         queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
 }
 
-/// <summary>hibp poison list.</summary>
 internal sealed class PoisonListCommand : HibpCommand
 {
     private const int MostShown = 32;
@@ -78,7 +76,6 @@ internal sealed class PoisonListCommand : HibpCommand
     }
 }
 
-/// <summary>hibp poison requeue.</summary>
 internal sealed class PoisonRequeueCommand : HibpCommand
 {
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
@@ -103,7 +100,6 @@ internal sealed class PoisonRequeueCommand : HibpCommand
     }
 }
 
-/// <summary>hibp poison purge.</summary>
 internal sealed class PoisonPurgeCommand : HibpCommand
 {
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
@@ -120,7 +116,7 @@ internal sealed class PoisonPurgeCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
-        IMessageQueue poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
+        var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
         var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
         await poison.ClearAsync(cancellationToken);
         if (session.Screen.Json)

@@ -7,7 +7,6 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp purge.</summary>
 internal sealed class PurgeCommand : HibpCommand
 {
     private readonly Argument<long?> _load =

@@ -4,7 +4,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp requeue BREACH.</summary>
 internal sealed class RequeueCommand : HibpCommand
 {
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };

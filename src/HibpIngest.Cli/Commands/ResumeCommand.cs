@@ -4,7 +4,6 @@ using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp resume LOAD.</summary>
 internal sealed class ResumeCommand : HibpCommand
 {
     private readonly Argument<long> _load = new("LOAD") { Description = "Number of the load, as hibp status shows it." };

@@ -6,7 +6,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp run.</summary>
 internal sealed class RunCommand : HibpCommand
 {
     private readonly Option<HostRoles> _roles = new("--roles")

@@ -4,7 +4,6 @@ using HibpIngest.Samples;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp sample OUT.zip.</summary>
 internal sealed class SampleCommand : HibpCommand
 {
     private readonly Argument<FileInfo> _file = new("OUT.zip") { Description = "The zip to write; one that is there is replaced." };

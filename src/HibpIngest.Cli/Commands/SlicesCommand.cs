@@ -4,7 +4,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp slices BREACH.</summary>
 internal sealed class SlicesCommand : HibpCommand
 {
     private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };

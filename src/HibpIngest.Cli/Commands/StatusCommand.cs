@@ -9,7 +9,6 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp status.</summary>
 internal sealed class StatusCommand : HibpCommand
 {
     // Fast enough to watch, and slow enough for a database that others work on.

@@ -6,11 +6,9 @@ using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>hibp subscribers.</summary>
 internal sealed class SubscribersCommands() : CommandGroup(
     "subscribers", "Import and list who is told about breaches.", new SubscribersImportCommand(), new SubscribersListCommand());
 
-/// <summary>hibp subscribers import CSV.</summary>
 internal sealed class SubscribersImportCommand : HibpCommand
 {
     // A transaction's worth.
@@ -56,7 +54,6 @@ internal sealed class SubscribersImportCommand : HibpCommand
     }
 }
 
-/// <summary>hibp subscribers list.</summary>
 internal sealed class SubscribersListCommand : HibpCommand
 {
     public SubscribersListCommand()

@@ -61,10 +61,8 @@ internal sealed class Screen
     /// <summary>The result as a table, or another thing to look at.</summary>
     public void Show(IRenderable result) => Results.Write(result);
 
-    /// <summary>The result as one line.</summary>
     public void Show(string line) => Results.Profile.Out.Writer.WriteLine(line);
 
-    /// <summary>The result as JSON.</summary>
     public void ShowJson<T>(T document, JsonTypeInfo<T> type)
     {
         using var bytes = new MemoryStream();

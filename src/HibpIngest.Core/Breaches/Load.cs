@@ -61,13 +61,11 @@ public sealed record Load
     /// </summary>
     public long Accounts { get; init; }
 
-    /// <summary>The last committed position.</summary>
     public long LastPosition { get; init; }
 
     /// <summary>Positions up to here have been matched.</summary>
     public long MatchedPosition { get; init; }
 
-    /// <summary>Batches committed.</summary>
     public int Batches { get; init; }
 
     /// <summary>All entries have been read and every row is committed.</summary>
@@ -99,7 +97,6 @@ public sealed record Load
     /// <summary>When the lease of an owner ran out that never gave it back: that one died.</summary>
     public DateTimeOffset? LeaseRanOutAt { get; init; }
 
-    /// <summary>Slices by state.</summary>
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
 
     /// <summary>Entities upserted, as the done slices recorded them.</summary>
@@ -115,7 +112,6 @@ public sealed record Load
     /// </summary>
     public double SearchablePart => Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
 
-    /// <summary>Notifications by state.</summary>
     public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
 }
 

@@ -60,7 +60,6 @@ public interface ISlices
     /// load that was restarted.</exception>
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
-    /// <summary>Slices of a load in order.</summary>
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>

@@ -7,7 +7,6 @@ namespace HibpIngest.Stores;
 /// <param name="OthersHeld">Another owner holds some of the rest.</param>
 public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool OthersHeld)
 {
-    /// <summary>None.</summary>
     public static readonly NotificationClaims None = new([], false);
 
     /// <summary>The time reserved for the first begins in so long.</summary>

@@ -13,10 +13,8 @@ namespace HibpIngest.Telemetry;
 /// </summary>
 public static class HibpTelemetry
 {
-    /// <summary>Spans.</summary>
     public static readonly ActivitySource Source = new(TelemetryNames.Source);
 
-    /// <summary>Instruments.</summary>
     public static readonly Meter Meter = new(TelemetryNames.Source);
 
     private static readonly Counter<long> Accounts = Counter(

@@ -38,7 +38,6 @@ public sealed class LoadTrace(IDatabaseSetup database)
         parent == default
         ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load);
 
-    /// <summary>The trace of a load.</summary>
     internal static ActivityTraceId Id(Guid store, long load)
     {
         Span<byte> key = stackalloc byte[16 + sizeof(long)];

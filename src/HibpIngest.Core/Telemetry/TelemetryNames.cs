@@ -55,7 +55,6 @@ public static class TelemetryNames
         /// <summary>Id of the load.</summary>
         public const string Load = "hibp.load";
 
-        /// <summary>Name of the breach.</summary>
         public const string Breach = "hibp.breach";
 
         /// <summary>Number of the batch within its load, from 1.</summary>
@@ -88,7 +87,6 @@ public static class TelemetryNames
         /// <summary>Number of the message's last notification within its load.</summary>
         public const string Last = "hibp.last";
 
-        /// <summary>Notifications sent.</summary>
         public const string Sent = "hibp.sent";
 
         /// <summary>Notifications refused for good.</summary>
@@ -103,7 +101,6 @@ public static class TelemetryNames
         /// <summary>Rule that a candidate broke: a name of <see cref="Accounts.AccountRule"/>.</summary>
         public const string Rule = "hibp.rule";
 
-        /// <summary>Name of a queue.</summary>
         public const string Queue = "hibp.queue";
 
         /// <summary>What became of a notification: sent, refused.</summary>
@@ -123,7 +120,6 @@ public static class TelemetryNames
         /// <summary>Id of the load.</summary>
         public const string Load = "Load";
 
-        /// <summary>Name of the breach.</summary>
         public const string Breach = "Breach";
 
         /// <summary>State of the load: ingesting, upserting, matching, held, notifying, done, failed.</summary>
@@ -139,7 +135,6 @@ public static class TelemetryNames
         public const string Category = "CategoryName";
     }
 
-    /// <summary>Instruments.</summary>
     public static class Instruments
     {
         /// <summary>

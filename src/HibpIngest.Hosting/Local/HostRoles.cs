@@ -9,7 +9,6 @@ public enum HostRoles
     /// <summary>Finds dropped zips, and ingests one at a time.</summary>
     Ingest = 1,
 
-    /// <summary>Upserts slices.</summary>
     Upsert = 2,
 
     /// <summary>Matches subscribers, and sends mails.</summary>

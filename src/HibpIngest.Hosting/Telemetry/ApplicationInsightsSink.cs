@@ -56,7 +56,6 @@ internal sealed class ApplicationInsightsSink : IDisposable
         }
     }
 
-    /// <summary>Sends one item, soon.</summary>
     public void Send(ITelemetry item) => _client.Track(item);
 
     /// <summary>Adds a tag, or a log line's value, to an item.</summary>

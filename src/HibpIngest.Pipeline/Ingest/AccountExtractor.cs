@@ -95,7 +95,6 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         BlobBytes = _blobBytes,
     };
 
-    /// <summary>Starts the threads.</summary>
     public void Start() => _running = Task.WhenAll(
         Task.Factory.StartNew(Inflate, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),
         Task.Factory.StartNew(Scan, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default),

@@ -30,7 +30,6 @@ internal sealed partial class MailTemplate
         return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
     }
 
-    /// <summary>A template from its text.</summary>
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
     /// <summary>

@@ -3,7 +3,6 @@ namespace HibpIngest.Pipeline;
 /// <summary>What a stage has taken on by one message. Disposing it stops what keeps its lease.</summary>
 public interface IStageWork : IAsyncDisposable
 {
-    /// <summary>Id of the load that it is of.</summary>
     long LoadId { get; }
 
     /// <summary>Name of the load's breach.</summary>

@@ -2,7 +2,6 @@ using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Sql.SqlServer;
 
-/// <summary>The row that a reader stands on.</summary>
 internal sealed class SqlServerRow(SqlDataReader reader) : IRow
 {
     public bool IsNull(int column) => reader.IsDBNull(column);

@@ -42,7 +42,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         _time = time;
     }
 
-    /// <summary>Version of the SQLite library in this process.</summary>
     public static Version LibraryVersion => SqliteSession.LibraryVersion;
 
     /// <inheritdoc/>

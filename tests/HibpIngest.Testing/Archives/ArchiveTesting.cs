@@ -31,7 +31,7 @@ internal static class ArchiveTesting
 
     public static string Refusal(byte[] archive, string? password = null, ArchiveLimits? limits = null)
     {
-        string message = Assert.Throws<BadArchiveException>(() => Read(archive, password, limits)).Message;
+        var message = Assert.Throws<BadArchiveException>(() => Read(archive, password, limits)).Message;
         Assert.DoesNotContain('\n', message);
         return message;
     }
@@ -43,7 +43,7 @@ internal static class ArchiveTesting
     {
         var random = new Random(seed);
         var text = new StringBuilder();
-        for (int i = 0; i < count; i++)
+        for (var i = 0; i < count; i++)
             text.Append("user").Append(random.Next(1_000_000))
             .Append("@example").Append(random.Next(50)).Append(".com:").Append(random.NextInt64()).Append('\n');
         return text.ToString();

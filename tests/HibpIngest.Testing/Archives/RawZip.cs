@@ -42,10 +42,10 @@ internal sealed class RawZip
 
     public RawZip Add(Entry entry)
     {
-        byte[] compressed = Compress(entry);
-        uint crc = Crc32.HashToUInt32(entry.Data);
-        long at = _out.Length;
-        byte[] local = new byte[30];
+        var compressed = Compress(entry);
+        var crc = Crc32.HashToUInt32(entry.Data);
+        var at = _out.Length;
+        var local = new byte[30];
         BinaryPrimitives.WriteUInt32LittleEndian(local, 0x04034B50);
         BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(4), 20);
         BinaryPrimitives.WriteUInt16LittleEndian(local.AsSpan(6), entry.LocalFlags);
@@ -67,8 +67,8 @@ internal sealed class RawZip
     /// <summary>Only a central record, that says the entry lies there.</summary>
     public RawZip AddRecord(Entry entry, long at)
     {
-        byte[] compressed = Compress(entry);
-        byte[] central = new byte[46];
+        var compressed = Compress(entry);
+        var central = new byte[46];
         BinaryPrimitives.WriteUInt32LittleEndian(central, 0x02014B50);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(6), 20);
         BinaryPrimitives.WriteUInt16LittleEndian(central.AsSpan(8), entry.CentralFlags ?? entry.LocalFlags);
@@ -93,9 +93,9 @@ internal sealed class RawZip
     /// <summary>The records in another order than their entries.</summary>
     public RawZip Shuffle(Random random)
     {
-        for (int i = _records.Count - 1; i > 0; i--)
+        for (var i = _records.Count - 1; i > 0; i--)
         {
-            int other = random.Next(i + 1);
+            var other = random.Next(i + 1);
             (_records[i], _records[other]) = (_records[other], _records[i]);
         }
         return this;
@@ -118,10 +118,10 @@ internal sealed class RawZip
     /// <summary>With a ZIP64 end record; the old one says nothing but "see there".</summary>
     public byte[] FinishZip64(ulong? entries = null, long? locatorOffset = null)
     {
-        long start = _out.Length;
-        foreach (byte[] record in _records)
+        var start = _out.Length;
+        foreach (var record in _records)
             _out.Write(record);
-        long end = _out.Length;
+        var end = _out.Length;
         using (var writer = new BinaryWriter(_out, Encoding.Latin1, leaveOpen: true))
         {
             writer.Write(0x06064B50u);
@@ -151,12 +151,12 @@ internal sealed class RawZip
     public byte[] Finish(
         int? entries = null, uint? directorySize = null, uint? directoryOffset = null, string comment = "", byte[]? gap = null)
     {
-        long start = _out.Length;
-        foreach (byte[] record in _records)
+        var start = _out.Length;
+        foreach (var record in _records)
             _out.Write(record);
-        long size = _out.Length - start;
+        var size = _out.Length - start;
         _out.Write(gap ?? []);
-        byte[] end = new byte[22];
+        var end = new byte[22];
         BinaryPrimitives.WriteUInt32LittleEndian(end, 0x06054B50);
         BinaryPrimitives.WriteUInt16LittleEndian(end.AsSpan(8), (ushort)(entries ?? _records.Count));
         BinaryPrimitives.WriteUInt16LittleEndian(end.AsSpan(10), (ushort)(entries ?? _records.Count));
@@ -173,8 +173,8 @@ internal sealed class RawZip
     /// <summary>Deflate data of empty blocks, five bytes each: that many bytes, rounded down, which inflate to nothing.</summary>
     public static byte[] EmptyBlocks(int bytes)
     {
-        byte[] blocks = new byte[bytes / 5 * 5];
-        for (int at = 0; at < blocks.Length; at += 5)
+        var blocks = new byte[bytes / 5 * 5];
+        for (var at = 0; at < blocks.Length; at += 5)
             (blocks[at + 3], blocks[at + 4]) = (0xFF, 0xFF);
         blocks[^5] = 1;
         return blocks;

@@ -40,10 +40,10 @@ public sealed class DamageTests(ITestOutputHelper output)
         var (name, archive) = Archives[index];
         var whole = Read(archive, Password).ConvertAll(text => (text.TopLevel, text.Content));
         byte[] changed = [.. archive];
-        int read = 0;
-        for (int at = 0; at < archive.Length; at++)
+        var read = 0;
+        for (var at = 0; at < archive.Length; at++)
         {
-            foreach (byte bits in (ReadOnlySpan<byte>)[0x01, 0xFF, (byte)(1 << (at % 8))])
+            foreach (var bits in (ReadOnlySpan<byte>)[0x01, 0xFF, (byte)(1 << (at % 8))])
             {
                 changed[at] ^= bits;
                 // Names, times and the like may change; what is read must not.
@@ -68,13 +68,13 @@ public sealed class DamageTests(ITestOutputHelper output)
         var random = new Random(seed);
         byte[][] archives = [.. Archives.Select(archive => archive.Archive)];
         long mostAllocated = 0;
-        int refused = 0;
+        var refused = 0;
         const int rounds = 6000;
         var clock = System.Diagnostics.Stopwatch.StartNew();
-        for (int round = 0; round < rounds; round++)
+        for (var round = 0; round < rounds; round++)
         {
-            byte[] damaged = Damage(random, archives);
-            long before = GC.GetAllocatedBytesForCurrentThread();
+            var damaged = Damage(random, archives);
+            var before = GC.GetAllocatedBytesForCurrentThread();
             try
             {
                 if (TryRead(damaged) is null)
@@ -107,8 +107,8 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         foreach (var (name, archive) in Archives)
         {
-            int reads = int.MaxValue;
-            for (int failing = 0; failing < reads; failing++)
+            var reads = int.MaxValue;
+            for (var failing = 0; failing < reads; failing++)
             {
                 var stream = new FaultyStream(archive, failing, fault);
                 var thrown = Record.Exception(() =>
@@ -155,9 +155,9 @@ public sealed class DamageTests(ITestOutputHelper output)
     private static byte[] Damage(Random random, byte[][] archives)
     {
         byte[] data = [.. archives[random.Next(archives.Length)]];
-        for (int changes = random.Next(1, 6); changes > 0; changes--)
+        for (var changes = random.Next(1, 6); changes > 0; changes--)
         {
-            int at = random.Next(data.Length);
+            var at = random.Next(data.Length);
             switch (random.Next(6))
             {
                 case 0:
@@ -168,15 +168,15 @@ public sealed class DamageTests(ITestOutputHelper output)
                     BitConverter.GetBytes(value).AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
                     break;
                 case 2:
-                    int length = Math.Min(random.Next(1, 64), data.Length - at);
-                    int from = random.Next(data.Length - length + 1);
+                    var length = Math.Min(random.Next(1, 64), data.Length - at);
+                    var from = random.Next(data.Length - length + 1);
                     data.AsSpan(from, length).ToArray().CopyTo(data, at);
                     break;
                 case 3 when data.Length > 60:
                     data = [.. data[..at], .. data[Math.Min(data.Length, at + random.Next(1, 20))..], .. "PK"u8];
                     break;
                 case 4:
-                    byte[] other = archives[random.Next(archives.Length)];
+                    var other = archives[random.Next(archives.Length)];
                     data = [.. data[..at], .. other[random.Next(other.Length)..]];
                     break;
                 default:

@@ -15,7 +15,7 @@ public sealed class DirectoryTests
     [Fact]
     public void Comments_prefixes_gaps_and_trailing_bytes_do_no_harm()
     {
-        byte[] plain = Two().Finish();
+        var plain = Two().Finish();
         Assert.Equal(TwoRead, Read(plain));
         Assert.Equal(TwoRead, Read(Two().Finish(comment: "a comment")));
         Assert.Equal(TwoRead, Read(Two().Finish(comment: new string('x', 65_535))));
@@ -43,7 +43,7 @@ public sealed class DirectoryTests
     [Fact]
     public void Zip64_sizes_and_offsets_of_an_entry_are_read()
     {
-        byte[] text = Bytes(Lines(100, 20));
+        var text = Bytes(Lines(100, 20));
         byte[] sizes = [.. BitConverter.GetBytes((long)text.Length), .. BitConverter.GetBytes((long)RawZip.Deflate(text).Length)];
         byte[] local = [1, 0, 16, 0, .. sizes];
         byte[] central = [0x55, 0x55, 2, 0, 9, 9, 1, 0, 24, 0, .. sizes, .. BitConverter.GetBytes(0L)];
@@ -57,7 +57,7 @@ public sealed class DirectoryTests
             LocalExtra = local,
             CentralExtra = central,
         };
-        byte[] zip = RawZip.Of(entry);
+        var zip = RawZip.Of(entry);
         Assert.Equal([new(0, "e", Encoding.Latin1.GetString(text))], Read(zip));
         Assert.Equal([new(0, "n/e", Encoding.Latin1.GetString(text))], Read(RawZip.Of(new RawZip.Entry("n", zip))));
     }
@@ -80,17 +80,17 @@ public sealed class DirectoryTests
     {
         const int entries = 200_000;
         var zip = new RawZip();
-        for (int i = 0; i < entries; i++)
+        for (var i = 0; i < entries; i++)
             zip.Add(new("an entry", Bytes("x")) { Method = 0 });
         if (reversed)
             zip.Reverse();
-        byte[] archive = zip.FinishZip64();
+        var archive = zip.FinishZip64();
 
         using var stream = new MemoryStream(archive);
-        long before = GC.GetAllocatedBytesForCurrentThread();
+        var before = GC.GetAllocatedBytesForCurrentThread();
         using var breach = BreachArchive.Open(stream, null, new ArchiveLimits());
-        long opened = GC.GetAllocatedBytesForCurrentThread() - before;
-        int count = 0;
+        var opened = GC.GetAllocatedBytesForCurrentThread() - before;
+        var count = 0;
         foreach (var text in breach.ReadFrom(default))
             count++;
 

@@ -19,9 +19,9 @@ public sealed class ForwardInflaterTests
     {
         foreach (var level in (CompressionLevel[])[CompressionLevel.NoCompression, CompressionLevel.Fastest, CompressionLevel.SmallestSize])
         {
-            for (int lines = 0; lines < 40; lines++)
+            for (var lines = 0; lines < 40; lines++)
             {
-                string text = lines == 0 ? "x" : Lines(lines, lines);
+                var text = lines == 0 ? "x" : Lines(lines, lines);
                 var compressed = new MemoryStream();
                 using (var deflate = new DeflateStream(compressed, level, leaveOpen: true))
                     deflate.Write(Bytes(text));

@@ -10,8 +10,8 @@ public sealed class LimitTests
 {
     private static byte[] Nest(byte[] innermost, int depth, bool gzip)
     {
-        byte[] data = innermost;
-        for (int i = 0; i < depth; i++)
+        var data = innermost;
+        for (var i = 0; i < depth; i++)
             data = gzip && i % 2 == 0 ? Gzip(data) : Zip(false, ("n", data));
         return Zip(true, ("top", data));
     }
@@ -33,8 +33,8 @@ public sealed class LimitTests
     [Fact]
     public void Entries_are_counted_over_all_levels()
     {
-        byte[] inner = Zip(true, ("a", Bytes("a")), ("b", []), ("c", Gzip(Bytes("c"))));
-        byte[] zip = Zip(true, ("x", inner), ("y", inner));
+        var inner = Zip(true, ("a", Bytes("a")), ("b", []), ("c", Gzip(Bytes("c"))));
+        var zip = Zip(true, ("x", inner), ("y", inner));
         Read(zip, default, out var end, limits: new ArchiveLimits { MaxEntries = 10 });
         Assert.Equal(10, end.EntriesOpened);
         Assert.Contains(
@@ -45,8 +45,8 @@ public sealed class LimitTests
     [Fact]
     public void Inflated_bytes_are_counted_over_all_levels()
     {
-        byte[] inner = Zip(true, ("a", new byte[1000]));
-        byte[] zip = Zip(true, ("x", inner), ("y", inner));
+        var inner = Zip(true, ("a", new byte[1000]));
+        var zip = Zip(true, ("x", inner), ("y", inner));
         long exactly = 2 * (1000 + inner.Length);
         Read(zip, default, out var end, limits: new ArchiveLimits { MaxInflatedBytes = exactly });
         Assert.Equal(exactly, end.InflatedBytes);
@@ -58,7 +58,7 @@ public sealed class LimitTests
     [Fact]
     public void Counts_go_on_from_where_reading_starts()
     {
-        byte[] zip = Zip(true, ("x", Bytes("x")), ("y", Bytes("y")));
+        var zip = Zip(true, ("x", Bytes("x")), ("y", Bytes("y")));
         var start = new ArchivePosition(1, 100, 50, 7);
         Read(zip, start, out var end);
         Assert.Equal(new ArchivePosition(2, 101, 51, 7), end);
@@ -72,15 +72,15 @@ public sealed class LimitTests
     [InlineData(3)]
     public void A_bomb_is_stopped_by_its_ratio_whatever_its_headers_say(int levels)
     {
-        byte[] bomb = new byte[16 << 20];
-        for (int i = 0; i < levels; i++)
+        var bomb = new byte[16 << 20];
+        for (var i = 0; i < levels; i++)
             bomb = Zip(i % 2 == 0, ("zeros", bomb));
         using var breach = BreachArchive.Open(new MemoryStream(bomb), null, new ArchiveLimits { RatioGraceBytes = 1 << 18 });
 
         var thrown = Assert.Throws<BadArchiveException>(() => breach.ReadFrom(default).Count());
 
         Assert.Contains("inflates to more than 200 times its size (limit MaxInflationRatio)", thrown.Message, StringComparison.Ordinal);
-        long allowed = Math.Max(1 << 18, 200L * bomb.Length);
+        var allowed = Math.Max(1 << 18, 200L * bomb.Length);
         Assert.InRange(breach.Position.InflatedBytes, allowed, allowed + (1 << 18));
         // A small archive of one repeated line is no bomb.
         Read(bomb, limits: new ArchiveLimits { RatioGraceBytes = 1 << 30 });
@@ -112,7 +112,7 @@ public sealed class LimitTests
             "empty blocks in a gzip within" => new("n", [.. EmptyGzip[..10], .. blocks.Compressed!, .. EmptyGzip[^8..]]),
             _ => new RawZip.Entry("n", Repeat(EmptyGzip, bytes / EmptyGzip.Length)),
         };
-        string name = what.Contains(" zip within", StringComparison.Ordinal) ? "n/idle" : entry.Name;
+        var name = what.Contains(" zip within", StringComparison.Ordinal) ? "n/idle" : entry.Name;
         Assert.StartsWith(
             $"entry 2 of 2 '{name}': the archive holds more than 67,108,864 compressed bytes that inflate to nothing (limit MaxIdleBytes)",
             Refusal(RawZip.Of(filler, entry)), StringComparison.Ordinal);
@@ -123,13 +123,13 @@ public sealed class LimitTests
     {
         // What the formats themselves add is free: 1 KiB for each stream.
         RawZip.Entry Blocks(int bytes) => new("idle", []) { Compressed = RawZip.EmptyBlocks(bytes + 1024) };
-        byte[] inner = RawZip.Of(Blocks(1000), new("text", Bytes("text")), Blocks(2000));
+        var inner = RawZip.Of(Blocks(1000), new("text", Bytes("text")), Blocks(2000));
         byte[] gzip = [.. EmptyGzip[..10], .. Blocks(4000 - 18).Compressed!, .. EmptyGzip[^8..]];
-        byte[] zip = RawZip.Of(new("z", inner), new("g", gzip), Blocks(10_000), new("last", Bytes("last")));
+        var zip = RawZip.Of(new("z", inner), new("g", gzip), Blocks(10_000), new("last", Bytes("last")));
         int[] idle = [0, Floor(1000) + Floor(2000), Floor(4000 - 18) + 18, Floor(10_000), 0];
         static int Floor(int bytes) => ((bytes + 1024) / 5 * 5) - 1024;
 
-        for (int start = 0; start <= 4; start++)
+        for (var start = 0; start <= 4; start++)
         {
             var from = new ArchivePosition(start, 0, 0, idle[..(start + 1)].Sum());
             Read(zip, from, out var end, limits: new ArchiveLimits { MaxIdleBytes = idle.Sum() });
@@ -143,16 +143,16 @@ public sealed class LimitTests
     [Fact]
     public void Ordinary_entries_have_no_idle_bytes()
     {
-        byte[] noise = new byte[1 << 20];
+        var noise = new byte[1 << 20];
         new Random(5).NextBytes(noise);
         noise[0] = (byte)'x';
-        byte[] lines = Bytes(Lines(1_000, 6));
-        byte[] nested = Zip(false, ("t", Bytes("b")), ("l", lines), ("m", noise));
+        var lines = Bytes(Lines(1_000, 6));
+        var nested = Zip(false, ("t", Bytes("b")), ("l", lines), ("m", noise));
         (string, byte[])[] gzips = [("g", Gzip(Bytes("c"))), ("h", Gzip(noise))];
-        byte[] zip = Zip(true, [("tiny", Bytes("a")), ("text", lines), ("noise", noise), ("n", nested), .. gzips]);
+        var zip = Zip(true, [("tiny", Bytes("a")), ("text", lines), ("noise", noise), ("n", nested), .. gzips]);
         Read(zip, default, out var end, limits: new ArchiveLimits { MaxIdleBytes = 0 });
         Assert.Equal(0, end.IdleBytes);
-        byte[] encrypted = Encrypted("secret", 256, CompressionMethod.Deflated, ("a", Bytes("a")), ("b", noise));
+        var encrypted = Encrypted("secret", 256, CompressionMethod.Deflated, ("a", Bytes("a")), ("b", noise));
         Read(encrypted, default, out end, "secret", new ArchiveLimits { MaxIdleBytes = 0 });
         Assert.Equal(0, end.IdleBytes);
     }
@@ -161,8 +161,8 @@ public sealed class LimitTests
 
     private static byte[] Repeat(byte[] part, int times)
     {
-        byte[] all = new byte[part.Length * times];
-        for (int i = 0; i < times; i++)
+        var all = new byte[part.Length * times];
+        for (var i = 0; i < times; i++)
             part.CopyTo(all, i * part.Length);
         return all;
     }

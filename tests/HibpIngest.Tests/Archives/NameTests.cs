@@ -41,9 +41,9 @@ public sealed class NameTests
     [Fact]
     public void Long_names_are_shortened_after_redaction()
     {
-        for (int length = 1; length < 400; length++)
+        for (var length = 1; length < 400; length++)
         {
-            string path = EntryName.TopLevel(
+            var path = EntryName.TopLevel(
                 0, 1, Encoding.UTF8.GetBytes(
                     $"start/{new string('x', length)}@example.com/\U0001F600\U0001F600{new string('y', length)}/end.csv"))
                 .Nested(Encoding.UTF8.GetBytes("inner.csv")).Path;
@@ -58,11 +58,11 @@ public sealed class NameTests
     public void Errors_and_texts_bear_the_redacted_name()
     {
         byte[] name = [.. Encoding.UTF8.GetBytes("victim@example.com/"), 0xFF, 0xFE, (byte)'x'];
-        byte[] good = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name });
+        var good = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name });
         Assert.Equal("[address]/\u00FF\u00FEx", Assert.Single(Read(good)).Name);
-        byte[] bad = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, CentralCrc = 1 });
+        var bad = RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, CentralCrc = 1 });
         Assert.StartsWith("entry 1 of 1 '[address]/\u00FF\u00FEx': ", Refusal(bad), StringComparison.Ordinal);
-        byte[] nested = RawZip.Of(new RawZip.Entry("n", RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, LocalCrc = 1 })));
+        var nested = RawZip.Of(new RawZip.Entry("n", RawZip.Of(new RawZip.Entry("", Bytes("text")) { RawName = name, LocalCrc = 1 })));
         Assert.StartsWith("entry 1 of 1 'n/[address]/\u00FF\u00FEx': ", Refusal(nested), StringComparison.Ordinal);
     }
 }

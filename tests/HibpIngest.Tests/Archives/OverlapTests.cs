@@ -16,9 +16,9 @@ public sealed class OverlapTests
     {
         var shared = new RawZip.Entry("empty blocks", []) { Compressed = RawZip.EmptyBlocks(8 * MiB) };
         var zip = new RawZip().Add(shared);
-        for (int i = 1; i < 160; i++)
+        for (var i = 1; i < 160; i++)
             zip.AddRecord(shared, 0);
-        byte[] archive = zip.Finish();
+        var archive = zip.Finish();
         using var counted = new CountedStream(archive);
 
         var thrown = Assert.Throws<BadArchiveException>(() =>
@@ -69,18 +69,18 @@ public sealed class OverlapTests
     {
         const int Seed = 71;
         var random = new Random(Seed);
-        int overlapping = 0;
-        for (int round = 0; round < 3_000; round++)
+        var overlapping = 0;
+        for (var round = 0; round < 3_000; round++)
         {
             // Records alone: nothing is opened.
             const int room = 2_000;
             var zip = new RawZip().Fill(room);
             var extents = new List<(int Start, int End)>();
-            int entries = random.Next(1, 12);
-            for (int i = 0; i < entries; i++)
+            var entries = random.Next(1, 12);
+            for (var i = 0; i < entries; i++)
             {
-                int start = random.Next(room);
-                int bytes = random.Next(1, round % 2 == 0 ? 300 : 60);
+                var start = random.Next(room);
+                var bytes = random.Next(1, round % 2 == 0 ? 300 : 60);
                 zip.AddRecord(new RawZip.Entry("e", new byte[bytes]) { Method = 0 }, start);
                 if (start + 30 + bytes <= room)
                     extents.Add((start, start + 30 + bytes));
@@ -88,15 +88,15 @@ public sealed class OverlapTests
             if (round % 3 == 0)
                 zip.Shuffle(random);
             var sorted = extents.Order().ToList();
-            bool expected = sorted.Zip(sorted.Skip(1)).Any(pair => pair.First.End > pair.Second.Start);
+            var expected = sorted.Zip(sorted.Skip(1)).Any(pair => pair.First.End > pair.Second.Start);
             overlapping += expected ? 1 : 0;
             using var archive = new MemoryStream(zip.Finish());
             using var directory = CentralDirectory.Find(archive, new ArchiveLimits());
             var thrown = Record.Exception(() => EntryExtents.Check(directory));
-            string what = $"seed {Seed}, round {round}: {string.Join(' ', extents)} {thrown?.Message}";
+            var what = $"seed {Seed}, round {round}: {string.Join(' ', extents)} {thrown?.Message}";
             Assert.True(expected == thrown is BadArchiveException, what);
             // Past what is held, what remains is at most as long as the archive.
-            bool sum = Record.Exception(() => EntryExtents.Check(directory, mostHeld: 0)) is BadArchiveException;
+            var sum = Record.Exception(() => EntryExtents.Check(directory, mostHeld: 0)) is BadArchiveException;
             Assert.True(sum || extents.Sum(one => one.End - one.Start) <= room, what);
             Assert.True(expected || !sum, what);
         }
@@ -106,7 +106,7 @@ public sealed class OverlapTests
     [Fact]
     public void An_entry_that_reaches_into_the_directory_is_refused()
     {
-        byte[] archive = RawZip.Of(Stored("a", "text") with { CentralCompressed = 50, CentralSize = 50 });
+        var archive = RawZip.Of(Stored("a", "text") with { CentralCompressed = 50, CentralSize = 50 });
         Assert.Contains("entry 1 of 1 'a': its 50 bytes of data are not within the file", Refusal(archive), StringComparison.Ordinal);
     }
 
@@ -117,10 +117,10 @@ public sealed class OverlapTests
     public void Entries_that_lie_apart_are_read_in_whatever_order_the_directory_has(int seed)
     {
         var random = new Random(seed);
-        foreach (int prefix in (int[])[0, 17])
+        foreach (var prefix in (int[])[0, 17])
         {
             var zip = new RawZip();
-            for (int i = 0; i < 300; i++)
+            for (var i = 0; i < 300; i++)
             {
                 zip.Fill(random.Next(3) == 0 ? random.Next(100) : 0);
                 zip.Add(new RawZip.Entry($"{i}", Bytes(Lines(random.Next(5), i))) { Method = (ushort)(random.Next(2) * 8) });
@@ -139,7 +139,7 @@ public sealed class OverlapTests
                 Assert.All(read, text => Assert.Equal(expected[text.Name], text.Content));
                 Assert.NotEqual(expected.Keys, read.Select(text => text.Name));
                 // And from any of them on.
-                int start = random.Next(300);
+                var start = random.Next(300);
                 Assert.Equal(read.Where(text => text.TopLevel >= start), Read(archive, new ArchivePosition(start, 0, 0), out _));
             }
         }
@@ -168,7 +168,7 @@ public sealed class OverlapTests
 
         public override int Read(Span<byte> buffer)
         {
-            int read = _content.Read(buffer);
+            var read = _content.Read(buffer);
             BytesRead += read;
             return read;
         }

@@ -14,7 +14,7 @@ public sealed class ReadingTests
     public void Entries_come_whole_and_in_order(bool seekable)
     {
         string[] texts = [Lines(20_000, 1), "one line", Lines(10, 2)];
-        byte[] zip = Zip(
+        var zip = Zip(
             seekable, ("b.csv", Bytes(texts[0])), ("folder/", []), ("empty.txt", []), ("folder/a.sql", Bytes(texts[1])),
             ("noext", Bytes(texts[2])));
 
@@ -29,10 +29,10 @@ public sealed class ReadingTests
     [InlineData(false)]
     public void Zips_and_gzips_within_are_opened_by_content_not_by_name(bool seekable)
     {
-        string text = Lines(5_000, 3);
-        byte[] inner = Zip(seekable, ("x.txt", Bytes(text)), ("void", []), ("y.dat", Gzip(Bytes("in gzip in zip"))));
-        byte[] middle = Zip(seekable, ("inner.bin", inner), ("z", Bytes("beside")));
-        byte[] zip = Zip(
+        var text = Lines(5_000, 3);
+        var inner = Zip(seekable, ("x.txt", Bytes(text)), ("void", []), ("y.dat", Gzip(Bytes("in gzip in zip"))));
+        var middle = Zip(seekable, ("inner.bin", inner), ("z", Bytes("beside")));
+        var zip = Zip(
             seekable, ("plain.zip", Bytes("a text named zip")), ("middle.txt", middle), ("g.sql", Gzip(Bytes("in gzip"))),
             ("last", Bytes("last")));
 
@@ -66,8 +66,8 @@ public sealed class ReadingTests
     [InlineData(256, CompressionMethod.Stored)]
     public void Encrypted_entries_open_with_the_password(int aesBits, CompressionMethod method)
     {
-        string text = Lines(20_000, 5);
-        byte[] zip = Encrypted("correct horse", aesBits, method, ("a.csv", Bytes(text)), ("b.csv", Bytes("short")));
+        var text = Lines(20_000, 5);
+        var zip = Encrypted("correct horse", aesBits, method, ("a.csv", Bytes(text)), ("b.csv", Bytes("short")));
 
         Assert.Equal([new(0, "a.csv", text), new(1, "b.csv", "short")], Read(zip, "correct horse"));
     }
@@ -77,8 +77,8 @@ public sealed class ReadingTests
     [InlineData(false)]
     public void Reading_from_any_entry_gives_the_same_texts_and_counts(bool seekable)
     {
-        byte[] inner = Zip(seekable, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes(Lines(100, 7)))));
-        byte[] zip = Zip(
+        var inner = Zip(seekable, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes(Lines(100, 7)))));
+        var zip = Zip(
             seekable, ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", inner), ("b", Bytes("b")), ("g", Gzip(inner)), ("empty", []),
             ("c", Bytes("c")));
         var all = Read(zip, default, out var end);
@@ -100,8 +100,8 @@ public sealed class ReadingTests
     [Fact]
     public void What_is_not_read_is_passed_over()
     {
-        byte[] inner = Zip(false, ("x", Bytes(Lines(300, 6))), ("y", Bytes("y")));
-        byte[] zip = Zip(true, ("n", inner), ("b", Bytes("b")));
+        var inner = Zip(false, ("x", Bytes(Lines(300, 6))), ("y", Bytes("y")));
+        var zip = Zip(true, ("n", inner), ("b", Bytes("b")));
         using var breach = BreachArchive.Open(new MemoryStream(zip), null, new ArchiveLimits());
 
         Assert.Equal(["n/x", "n/y", "b"], breach.ReadFrom(default).Select(text => text.DisplayName));

@@ -37,34 +37,34 @@ public sealed class RefusalTests
     [Fact]
     public void Every_truncation_is_noticed()
     {
-        byte[] zip = Zip(false, ("a.csv", Bytes("first@example.com")), ("b.zip", Zip(false, ("c", Bytes("in b")))));
+        var zip = Zip(false, ("a.csv", Bytes("first@example.com")), ("b.zip", Zip(false, ("c", Bytes("in b")))));
         Assert.Contains("truncated", Refusal(zip[..(zip.Length / 2)]), StringComparison.Ordinal);
-        for (int length = 0; length < zip.Length; length++)
+        for (var length = 0; length < zip.Length; length++)
             Refusal(zip[..length]);
     }
 
     [Fact]
     public void A_zip_within_is_not_taken_for_a_truncated_whole()
     {
-        byte[] inner = Zip(true, ("i", Bytes("inner")));
-        byte[] zip = RawZip.Of(new RawZip.Entry("first", Text), Stored("n", inner), new RawZip.Entry("last", Text));
-        int innerEnd = zip.AsSpan().IndexOf(inner) + inner.Length;
-        for (int length = innerEnd; length < zip.Length; length++)
+        var inner = Zip(true, ("i", Bytes("inner")));
+        var zip = RawZip.Of(new RawZip.Entry("first", Text), Stored("n", inner), new RawZip.Entry("last", Text));
+        var innerEnd = zip.AsSpan().IndexOf(inner) + inner.Length;
+        for (var length = innerEnd; length < zip.Length; length++)
             Assert.Contains("truncated", Refusal(zip[..length]), StringComparison.Ordinal);
     }
 
     [Fact]
     public void Every_front_cut_off_is_noticed()
     {
-        byte[] zip = Zip(true, ("a.csv", Bytes("first@example.com")), ("b.csv", Bytes("second")));
-        for (int cut = 1; cut < zip.Length; cut++)
+        var zip = Zip(true, ("a.csv", Bytes("first@example.com")), ("b.csv", Bytes("second")));
+        for (var cut = 1; cut < zip.Length; cut++)
             Refusal(zip[cut..]);
     }
 
     [Fact]
     public void Texts_before_the_damage_are_delivered()
     {
-        byte[] zip = RawZip.Of(new("good.csv", Text), new("bad.csv", Text) { CentralCrc = 0x12345678 });
+        var zip = RawZip.Of(new("good.csv", Text), new("bad.csv", Text) { CentralCrc = 0x12345678 });
         var delivered = new List<string>();
         using var breach = BreachArchive.Open(new MemoryStream(zip), null, new ArchiveLimits());
 
@@ -119,7 +119,7 @@ public sealed class RefusalTests
     [MemberData(nameof(Lies))]
     public void Headers_are_not_believed(string reason, byte[] zip)
     {
-        string message = Refusal(zip);
+        var message = Refusal(zip);
         Assert.StartsWith("entry 1 of 1 'e': ", message, StringComparison.Ordinal);
         Assert.Contains(reason, message, StringComparison.Ordinal);
     }
@@ -170,7 +170,7 @@ public sealed class RefusalTests
     [Fact]
     public void What_follows_a_nested_zip_is_checked_with_the_outer_entry()
     {
-        byte[] inner = RawZip.Of(new RawZip.Entry("i", Text));
+        var inner = RawZip.Of(new RawZip.Entry("i", Text));
         Assert.Contains(
             "'n': its CRC-32 should be 00000001", Refusal(RawZip.Of(new RawZip.Entry("n", inner) { CentralCrc = 1 })),
             StringComparison.Ordinal);
@@ -186,9 +186,9 @@ public sealed class RefusalTests
     [InlineData(false, true)]
     public void Every_form_of_descriptor_is_read(bool signature, bool zip64)
     {
-        byte[] empty = RawZip.Descriptor(0, 0, 0, signature, zip64);
-        byte[] full = RawZip.Descriptor(Crc32.HashToUInt32(Text), RawZip.Deflate(Text).Length, Text.Length, signature, zip64);
-        byte[] nested = RawZip.Of(
+        var empty = RawZip.Descriptor(0, 0, 0, signature, zip64);
+        var full = RawZip.Descriptor(Crc32.HashToUInt32(Text), RawZip.Deflate(Text).Length, Text.Length, signature, zip64);
+        var nested = RawZip.Of(
             Streamed([], empty, method: 0), Streamed(Text, full), Streamed([], [], method: 0), Streamed(
                 Bytes("z"), RawZip.Descriptor(Crc32.HashToUInt32("z"u8), 3, 1)));
 
@@ -201,16 +201,16 @@ public sealed class RefusalTests
     [InlineData(256)]
     public void Encryption_without_the_right_password_is_refused(int aesBits)
     {
-        byte[] zip = Encrypted("secret", aesBits, CompressionMethod.Deflated, ("a.csv", Text));
+        var zip = Encrypted("secret", aesBits, CompressionMethod.Deflated, ("a.csv", Text));
 
-        string none = Refusal(zip);
+        var none = Refusal(zip);
         Assert.Contains("entry 1 of 1 'a.csv': the archive is encrypted and no password was given", none, StringComparison.Ordinal);
         Assert.Equal(none, Refusal(zip, ""));
         // One byte (two for AES) tells a wrong password; one that slips through is met by the data.
-        int told = 0;
-        for (int i = 0; i < 100; i++)
+        var told = 0;
+        for (var i = 0; i < 100; i++)
         {
-            string wrong = Refusal(zip, $"wrong {i}");
+            var wrong = Refusal(zip, $"wrong {i}");
             if (wrong.Contains("the password does not open it", StringComparison.Ordinal))
                 told++;
             else
@@ -225,16 +225,16 @@ public sealed class RefusalTests
     [InlineData(256, CompressionMethod.Stored)]
     public void Any_bit_flipped_in_aes_data_is_noticed(int aesBits, CompressionMethod method)
     {
-        byte[] zip = Encrypted("secret", aesBits, method, ("a", Bytes(Lines(8, 12))));
+        var zip = Encrypted("secret", aesBits, method, ("a", Bytes(Lines(8, 12))));
         var (start, compressed, _) = Payload(zip);
-        for (int at = start; at < start + compressed; at++)
+        for (var at = start; at < start + compressed; at++)
             Refusal(Patch(zip, at, (byte)(1 << (at % 8))), "secret");
     }
 
     [Fact]
     public void Encrypted_entries_of_a_nested_zip_open_where_their_size_comes_first()
     {
-        string expected = System.Text.Encoding.Latin1.GetString(Text);
+        var expected = System.Text.Encoding.Latin1.GetString(Text);
         var crypto = new MemoryStream();
         using (var zip = ZipFile.Create(crypto))
         {
@@ -246,7 +246,7 @@ public sealed class RefusalTests
         }
         Assert.Equal([new(0, "n/e", expected)], Read(RawZip.Of(Stored("n", crypto.ToArray())), "secret"));
 
-        byte[] aes = Encrypted("secret", 256, CompressionMethod.Deflated, ("e", Text));
+        var aes = Encrypted("secret", 256, CompressionMethod.Deflated, ("e", Text));
         var (start, compressed, extra) = Payload(aes);
         var entry = new RawZip.Entry("e", Text)
         {
@@ -268,8 +268,8 @@ public sealed class RefusalTests
     private static (int Start, int Length, byte[] Extra) Payload(byte[] zip)
     {
         using var file = new ZipFile(new MemoryStream(zip));
-        int start = 30 + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(26)) + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(28));
-        int extra = zip.AsSpan().IndexOf((ReadOnlySpan<byte>)[0x01, 0x99, 7, 0]);
+        var start = 30 + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(26)) + BinaryPrimitives.ReadUInt16LittleEndian(zip.AsSpan(28));
+        var extra = zip.AsSpan().IndexOf((ReadOnlySpan<byte>)[0x01, 0x99, 7, 0]);
         return (start, (int)file[0].CompressedSize, extra < 0 ? [] : zip[extra..(extra + 11)]);
     }
 

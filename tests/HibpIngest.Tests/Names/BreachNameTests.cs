@@ -22,7 +22,7 @@ public sealed class BreachNameTests
     [MemberData(nameof(Ats))]
     public void No_name_holds_an_at_however_it_is_written(string at)
     {
-        string name = $"john.doe{at}example.com";
+        var name = $"john.doe{at}example.com";
         string[] said =
         [
             Assert.Throws<BadInputException>(() => BreachName.FromBlob(name + ".zip")).Message,
