@@ -115,10 +115,7 @@ public sealed class IngestBreach(
         if (message.Load > 0)
             await open.MarkOpenAsync(head.Id, cancellationToken);
         var again = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
-        var lease = await leases.TakeAsync(head, again, cancellationToken);
-        if (lease is null)
-            IngestLog.OwnedElsewhere(log, head.Id);
-        return lease;
+        return await leases.TakeAsync(head, again, cancellationToken, onHeld: () => IngestLog.OwnedElsewhere(log, head.Id));
     }
 
     private async Task<bool> TakeTurnAsync(CancellationToken cancellationToken)

@@ -7,8 +7,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Makes a load of a blob version, once: the one place where receipts are asked for and written. A receipt is written
-/// by what records the load, and by nothing else.
+/// Makes a load of a blob version, once, which is what receipts are for: one is written by what records the load, and by
+/// nothing else.
 /// </summary>
 public sealed class LoadStart(
     ILoads loads, IStoreRegister register, IBreachBlobs blobs, PipelineMessages messages, PipelineOptions options, TimeProvider time,

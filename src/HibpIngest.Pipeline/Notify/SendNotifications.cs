@@ -78,10 +78,19 @@ public sealed partial class SendNotifications(
     /// and its resume sends what is left.</remarks>
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
-        var (load, reason) = (work.Load, error is TriesUsedUpException ? error.Message : "its mails can't be sent: "
-            + $"{UnexpectedError.Reason(error)}");
-        await reports.FailAsync(load.Id, load.Blob, owner: null, reason);
-        await ReleaseRestAsync(work);
+        // All of them are settled: what failed is behind the mails, and comes right with another try.
+        if (work.Rest is null && error is not TriesUsedUpException)
+            return true;
+        var load = work.Load;
+        var reason = error is TriesUsedUpException ? error.Message : $"its mails can't be sent: {UnexpectedError.Reason(error)}";
+        try
+        {
+            await reports.FailAsync(load.Id, load.Blob, owner: null, reason);
+        }
+        finally
+        {
+            await ReleaseRestAsync(work);
+        }
         LogStopped(load.Id, load.Breach, error is HibpException ? reason : UnexpectedError.Describe(error));
         return false;
     }

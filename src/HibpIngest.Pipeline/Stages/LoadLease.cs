@@ -47,9 +47,15 @@ public sealed class LoadLease : IStageWork
     public async ValueTask DisposeAsync()
     {
         await _ends.CancelAsync();
-        await _renewing;
-        _ends.Dispose();
-        OnEnd?.Invoke();
+        try
+        {
+            await _renewing;
+        }
+        finally
+        {
+            _ends.Dispose();
+            OnEnd?.Invoke();
+        }
     }
 
     private async Task RenewAsync(IIngests ingests, TimeSpan lease, TimeProvider time)
@@ -59,15 +65,19 @@ public sealed class LoadLease : IStageWork
         {
             while (await timer.WaitForNextTickAsync(_ends.Token))
             {
-                // A database that is down says so to the work as well; the load's row is held by a long step of the
-                // work's own, which renews the lease at its end.
-                var kept = true;
-                await StageRunner.IgnoreUnavailableAsync(
-                    async () => kept = await ingests.RenewLoadAsync(Load.Id, Owner, lease, _ends.Token));
-                if (kept)
-                    continue;
-                IsLost = true;
-                await _ends.CancelAsync();
+                try
+                {
+                    if (await ingests.RenewLoadAsync(Load.Id, Owner, lease, _ends.Token))
+                        continue;
+                    IsLost = true;
+                    await _ends.CancelAsync();
+                }
+                catch (Exception e) when (e is not OperationCanceledException)
+                {
+                    // A database that is down, or refuses, says so to the work as well, which commits only what it
+                    // still holds; and the load's row is held by a long step of the work's own, which renews the
+                    // lease at its end.
+                }
             }
         }
         catch (OperationCanceledException)

@@ -14,20 +14,32 @@ public sealed class LoadLeases(ILoads loads, IIngests ingests, PipelineMessages 
     /// <param name="head">The load as it was found.</param>
     /// <param name="again">The message that comes again.</param>
     /// <param name="cancellationToken">Ends the work under the lease too.</param>
-    public async Task<LoadLease?> TakeAsync(LoadHead head, PipelineMessage again, CancellationToken cancellationToken)
+    /// <param name="onHeld">Told that somebody has it.</param>
+    public async Task<LoadLease?> TakeAsync(
+        LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
         // Of each run its own: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
         if (!await ingests.TryTakeLoadAsync(head.Id, head.State, owner, options.LoadLease, cancellationToken))
         {
-            if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is { } held && held.State == head.State)
-                await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.LoadLease, cancellationToken);
+            if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is not { } held || held.State != head.State)
+                return null;
+            onHeld?.Invoke();
+            await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.LoadLease, cancellationToken);
             return null;
         }
-        if (await loads.GetLoadAsync(head.Id, cancellationToken) is { } load && load.State == head.State)
-            return new LoadLease(load, owner, ingests, options.LoadLease, time, cancellationToken);
-        await ReleaseAsync(head.Id, owner);
-        return null;
+        LoadLease? lease = null;
+        try
+        {
+            if (await loads.GetLoadAsync(head.Id, cancellationToken) is { } load && load.State == head.State)
+                lease = new LoadLease(load, owner, ingests, options.LoadLease, time, cancellationToken);
+            return lease;
+        }
+        finally
+        {
+            if (lease is null)
+                await StageRunner.IgnoreUnavailableAsync(() => ReleaseAsync(head.Id, owner));
+        }
     }
 
     /// <summary>Whoever goes on with it need not wait for the lease to run out.</summary>

@@ -33,10 +33,12 @@ public sealed partial class StageRunner(
     {
         Activity? span = null;
         TWork? work = null;
+        var ready = false;
         try
         {
             if (setup is not null)
                 await setup.EnsureOnceAsync(cancellationToken);
+            ready = true;
             if (message.LoadId > 0)
                 span = LoadTrace.Start(
                     message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
@@ -57,9 +59,7 @@ public sealed partial class StageRunner(
         }
         catch (StoreUnavailableException e)
         {
-            span?.SetStatus(ActivityStatusCode.Error, e.Message);
-            await ReleaseAsync(stage, work, e);
-            await PutOffAsync(message, work?.LoadId ?? message.LoadId, e);
+            await StepAsideAsync(e);
         }
         catch (OperationCanceledException e)
         {
@@ -70,14 +70,38 @@ public sealed partial class StageRunner(
         catch (Exception e)
         {
             span?.SetStatus(ActivityStatusCode.Error, UnexpectedError.Reason(e));
-            if (work is null || (await stage.FailAsync(work, e) && e is not TriesUsedUpException))
+            if (work is null)
+                throw;
+            var comesAgain = false;
+            try
+            {
+                comesAgain = await stage.FailAsync(work, e);
+            }
+            catch (StoreUnavailableException down)
+            {
+                await StepAsideAsync(down);
+            }
+            if (comesAgain && e is not TriesUsedUpException)
                 throw;
         }
         finally
         {
-            if (work is not null)
-                await work.DisposeAsync();
-            span?.Dispose();
+            try
+            {
+                if (work is not null)
+                    await work.DisposeAsync();
+            }
+            finally
+            {
+                span?.Dispose();
+            }
+        }
+
+        async Task StepAsideAsync(StoreUnavailableException down)
+        {
+            span?.SetStatus(ActivityStatusCode.Error, down.Message);
+            await ReleaseAsync(stage, work, down);
+            await PutOffAsync(message, ready ? work?.LoadId ?? message.LoadId : 0, down);
         }
     }
 
@@ -89,6 +113,9 @@ public sealed partial class StageRunner(
         where TWork : class, IStageWork =>
         work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
+    /// <param name="message">What is put off.</param>
+    /// <param name="load">Its load, where the stores are known to be those that it is of; else 0.</param>
+    /// <param name="error">Why.</param>
     private async Task PutOffAsync(PipelineMessage message, long load, StoreUnavailableException error)
     {
         // One that throttles has taken what it could: the rest has no need to wait longer each time.
@@ -98,9 +125,16 @@ public sealed partial class StageRunner(
         onPutOff?.Invoke(error);
         // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
-        // It is not lost, and Sweep need not send another.
-        if (message is not SliceMessage && load > 0)
-            await IgnoreUnavailableAsync(() => messages.MarkSentAsync(load, CancellationToken.None));
+        if (message is SliceMessage || load == 0)
+            return;
+        try
+        {
+            await messages.MarkSentAsync(load, CancellationToken.None);
+        }
+        catch (HibpException)
+        {
+            // Sweep takes the message for lost then, and sends another, which changes nothing.
+        }
     }
 
     /// <summary>For what is tried behind an error that is the one to show, or that the next call says again.</summary>

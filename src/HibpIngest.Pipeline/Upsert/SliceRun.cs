@@ -50,6 +50,9 @@ public sealed class SliceRun : IStageWork
     /// <summary>Tries that it has in all.</summary>
     public required int MaxTries { get; init; }
 
+    /// <summary>It is recorded as done.</summary>
+    internal bool IsCompleted { get; set; }
+
     /// <summary>Somebody else has the slice by now, or nothing of its load may be written any more.</summary>
     public bool IsLost { get; private set; }
 

@@ -56,6 +56,7 @@ public sealed partial class UpsertSlice(
         // Whoever has it by now goes on with it; of a load that was stopped, nobody.
         if (!await slices.CompleteSliceAsync(slice.Load, slice.Number, work.Owner, entities, CancellationToken.None))
             throw new LoadLostException(slice.Load);
+        work.IsCompleted = true;
         HibpTelemetry.SliceUpserted(entities, time.GetElapsedTime(began));
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Entities, entities);
         LogUpserted(slice.Load, slice.Number, entities);
@@ -76,6 +77,8 @@ public sealed partial class UpsertSlice(
     /// <remarks>Messages of our own hold no address; of others' only the type is kept.</remarks>
     public async Task<bool> FailAsync(SliceRun work, Exception error)
     {
+        if (work.IsCompleted)
+            return true; // what failed is behind it, and the message's next delivery does that again
         var (slice, reason) = (work.Work.Slice, UnexpectedError.Reason(error));
         var exhausted = error is TriesUsedUpException || slice.Attempts >= work.MaxTries;
         await slices.FailSliceAsync(slice.Load, slice.Number, work.Owner, reason, exhausted, CancellationToken.None);

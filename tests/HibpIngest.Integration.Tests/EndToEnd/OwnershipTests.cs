@@ -137,6 +137,57 @@ public sealed class OwnershipTests
     }
 
     [Fact]
+    public async Task A_renewal_that_is_refused_keeps_nobody_from_the_next_ingest()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var first = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
+        var second = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
+        var refused = new TaskCompletionSource();
+        var ports = new HookedPorts((_, method) =>
+        {
+            if (method != nameof(IIngests.RenewLoadAsync))
+                return Task.CompletedTask;
+            refused.TrySetResult();
+            throw new StoreRefusedException("no permission just now");
+        });
+        var dispatcher = (ports.Wrap(rig.Context) with
+        {
+            Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
+            {
+                _time.Advance(rig.Options.LoadLease / 2);
+                await refused.Task;
+                throw new InvalidOperationException("a defect behind it");
+            }),
+        }).NewDispatcher();
+        foreach (var load in (long[])[first, second])
+        {
+            await dispatcher.DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None)
+                .WaitAsync(TimeSpan.FromMinutes(1));
+            Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load)).State);
+        }
+    }
+
+    [Fact]
+    public async Task A_failure_that_can_not_be_recorded_now_is_put_off_with_its_message()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
+        var ports = new HookedPorts((_, method) => method == nameof(ILoads.FailLoadAsync)
+            ? throw new StoreUnavailableException("the database is down") : Task.CompletedTask);
+        var (queues, sent) = Observe(rig);
+        var context = ports.Wrap(rig.Context) with
+        {
+            Queues = queues,
+            Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new InvalidOperationException("a defect")),
+        };
+        await context.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        var again = PipelineMessage.Parse<IngestMessage>(Assert.Single(sent).Body);
+        Assert.Equal((load, 1), (again.Load, again.Deferrals));
+        var found = await rig.LoadAsync(load);
+        Assert.Equal((LoadState.Ingesting, null), (found.State, found.LeaseExpiresAt));
+    }
+
+    [Fact]
     public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
     {
         await using var rig = await PipelineRig.StartAsync(
