@@ -12,7 +12,7 @@ for (const file of files.filter((name) => name.endsWith('.trx')).sort()) {
   console.log(`${((Date.parse(finish) - Date.parse(start)) / 60_000).toFixed(1)} minutes  ${basename(file, '.trx')}`);
 }
 
-const lines = new Map(readdirSync(join(root, 'src')).sort().map((project) => [project, new Map()]));
+const lines = new Map(readdirSync(join(root, 'src')).filter((name) => name.startsWith('HibpIngest.')).sort().map((project) => [project, new Map()]));
 for (const file of files.filter((name) => name.endsWith('.cobertura.xml'))) {
   let seen, path;
   for (const [, , filename, number, hits] of readFileSync(file, 'utf8').matchAll(/<(class|line) [^>]*?(?:filename="([^"]*)"|number="(\d+)" hits="(\d+)")/g)) {
