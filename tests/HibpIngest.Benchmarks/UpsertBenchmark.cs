@@ -132,8 +132,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
                 "Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
             request.Headers.Add("x-ms-date", date);
             request.Headers.Add("x-ms-version", "2019-02-02");
-            foreach (
-                var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer),
+            foreach (var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer),
                     ("DataServiceVersion", kept.DataServiceVersion) })
             {
                 if (value is not null)

@@ -224,8 +224,7 @@ public sealed partial class SqlServerBreachDatabaseTests
             await using var app = SqlServerBreachDatabase.Open(connection, Time, NullLoggerFactory.Instance);
             await EverythingAsync(app);
 
-            foreach (
-                var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)",
+            foreach (var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)",
                     "DELETE FROM dbo.hibp_schema", "UPDATE dbo.rows SET alias = 'x'" })
             {
                 await using var plain = new SqlConnection(connection);

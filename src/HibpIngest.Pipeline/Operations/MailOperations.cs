@@ -59,8 +59,8 @@ public sealed class MailOperations(
             var last = (await notifications.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
             for (var first = 1; first <= last; first += Page)
             {
-                foreach (
-                    var notification in await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
+                foreach (var notification in
+                    await notifications.ListNotificationsAsync(load.Id, first, first + Page - 1, cancellationToken))
                 {
                     if (notification.IsOpen)
                         yield return notification;

@@ -138,8 +138,8 @@ public sealed partial class NameTests
         var environment = new Dictionary<string, string>();
         foreach (var setting in settings.EnumerateObject())
             environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
-        foreach (
-            var name in OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
+        foreach (var name in
+            OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
             environment[name] = Sample(name);
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
 
@@ -245,8 +245,8 @@ public sealed partial class NameTests
         var functions = Functions();
         foreach (var size in InfraFiles.List(".bicepparam"))
         {
-            foreach (
-                var group in (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(
+            foreach (var group in
+                (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(
                     ready => ready.GetProperty("name").GetString()!))
             {
                 if (group == "blob")

@@ -107,8 +107,8 @@ public sealed partial class QueryTests
                     '\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
         Assert.Equal(3, queries.Count);
         using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
-        foreach (
-            var item in workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
+        foreach (var item in
+            workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
             queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
         var documented =
             DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto")

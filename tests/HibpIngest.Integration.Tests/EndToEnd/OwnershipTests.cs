@@ -139,7 +139,13 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_renewal_that_is_refused_keeps_nobody_from_the_next_ingest()
     {
-        await using var rig = await PipelineRig.StartAsync(Small, _time);
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Small(options);
+                options.LoadLease = TimeSpan.FromSeconds(1);
+            },
+            _time);
         var first = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         var second = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
         var refused = new TaskCompletionSource();
@@ -154,7 +160,6 @@ public sealed class OwnershipTests
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
             {
-                _time.Advance(rig.Options.LoadLease / 2);
                 await refused.Task;
                 throw new InvalidOperationException("a defect behind it");
             }),

@@ -61,8 +61,7 @@ public sealed class SliceTests
         await using var rig = await IngestedAsync(OneSlice);
         var done = new byte[64];
         Array.Fill(done, (byte)0xFF);
-        foreach (
-            var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(
+        foreach (var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(
                 SliceBuffers.OrderVersion, done) })
         {
             await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);

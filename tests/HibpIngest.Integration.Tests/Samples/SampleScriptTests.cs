@@ -45,8 +45,7 @@ public sealed class SampleScriptTests
         stream.Write(zip);
         using (var archive = new ZipArchive(stream, ZipArchiveMode.Update, leaveOpen: true))
         {
-            foreach (
-                var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode),
+            foreach (var (name, encoding) in new (string, Encoding)[] { ("u8", Encoding.UTF8), ("u16le", Encoding.Unicode),
                     ("u16be", Encoding.BigEndianUnicode) })
             {
                 using var entry = archive.CreateEntry(name).Open();

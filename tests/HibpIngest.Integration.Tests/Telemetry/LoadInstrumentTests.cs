@@ -49,8 +49,8 @@ public sealed class LoadInstrumentTests
         Assert.InRange(Sum(Instruments.TableTransactions), 5 * 18, 500);
         Assert.Equal(
             (2, 0), (Sum(Instruments.Notifications, $"{Tags.Outcome}=sent"), Sum(Instruments.Notifications, $"{Tags.Outcome}=refused")));
-        foreach (
-            var rare in (string[])[Instruments.TableThrottled, Instruments.TableRetries, Instruments.SqlThrottled, Instruments.SqlRetries])
+        foreach (var rare in
+            (string[])[Instruments.TableThrottled, Instruments.TableRetries, Instruments.SqlThrottled, Instruments.SqlRetries])
             Assert.True(Count(rare) > 0 && Sum(rare) == 0, rare);
         Assert.Equal(1, Sum(Instruments.QueueMessages, $"{Tags.Queue}={QueueNames.Mail}{QueueNames.PoisonSuffix}"));
         Assert.Equal((8, 1), (Count(Instruments.QueueMessages), Sum(Instruments.QueueMessages)));

@@ -33,8 +33,7 @@ public sealed class HibpProcess : IAsyncDisposable
         start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "hibp.dll"));
         foreach (var argument in arguments)
             start.ArgumentList.Add(argument);
-        foreach (
-            var name in Environment.GetEnvironmentVariables()
+        foreach (var name in Environment.GetEnvironmentVariables()
             .Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
             start.Environment.Remove(name);
         foreach (var (name, value) in variables)

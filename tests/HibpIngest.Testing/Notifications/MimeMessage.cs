@@ -34,8 +34,7 @@ internal sealed partial class MimeMessage
         var lines = Encoding.ASCII.GetString(bytes).Split("\r\n");
         if (lines[^1].Length > 0)
             throw new InvalidDataException("the last line has no end");
-        foreach (
-            var line in lines.Where(
+        foreach (var line in lines.Where(
                 line => line.Length > 76 && !line.StartsWith(" boundary=", StringComparison.Ordinal)
                 && !line.StartsWith("--", StringComparison.Ordinal)))
             throw new InvalidDataException($"a line of {line.Length} characters: {line}");

@@ -424,8 +424,8 @@ public abstract partial class BreachDatabaseContract
             var numbers = new List<int>();
             for (var first = 1; first <= 31; first += 5)
             {
-                foreach (
-                    var notification in (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
+                foreach (var notification in
+                    (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
                 {
                     if ((await database.CompleteNotificationAsync(notification.Id, owner, null, None)).Recorded)
                         numbers.Add(notification.Number);

@@ -377,8 +377,7 @@ public sealed class SmtpSenderTests
     [Fact]
     public async Task Endless_answers_are_cut_off()
     {
-        foreach (
-            var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n",
+        foreach (var answer in new[] { new string('2', 1_000_000), "250-" + new string('x', 5000) + "\r\n250 ok\r\n",
                 string.Concat(Enumerable.Repeat("250-more\r\n", 10_000)) })
         {
             await using var server = new SmtpTestServer { Script = step => step.Name == "EHLO" ? SmtpAnswer.Raw(answer) : null };

@@ -95,8 +95,7 @@ public sealed partial class SqliteBreachDatabaseTests
         var file = Path.Combine(_folder, "deep", "er", "x.db");
         await using var database = SqliteBreachDatabase.Open(file, Time);
         Assert.Equal((0, (await Database.GetSchemaVersionAsync(None)).Expected), await database.GetSchemaVersionAsync(None));
-        foreach (
-            var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None),
+        foreach (var call in new Func<Task>[] { () => database.ListLoadsAsync(null, None), () => database.GetIdentityAsync(None),
                 () => database.TryLockAsync("sweep", Me, Lease, None) })
         {
             var told = await Assert.ThrowsAsync<StoreMissingException>(call);

@@ -145,8 +145,7 @@ public sealed class SqlServerErrorsTests
     [Fact]
     public void What_is_not_the_drivers_is_left_alone()
     {
-        foreach (
-            var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"),
+        foreach (var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"),
                 new OperationCanceledException() })
             Assert.Null(SqlServerErrors.Classify(e, Stage.Working, broken: false, opened: true, "db/hibp"));
     }
