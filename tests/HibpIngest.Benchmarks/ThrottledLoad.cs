@@ -16,7 +16,7 @@ namespace HibpIngest.Benchmarks;
 internal sealed class ThrottledLoad(string folder)
 {
     private const double MostWritten = 1.05;
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(20);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(20);
 
     /// <summary>Prints the figures; false where one is not what it has to be.</summary>
     /// <param name="answersWrites">The emulator holds no accounts: it gets slow with many.</param>
@@ -87,8 +87,8 @@ internal sealed class ThrottledLoad(string folder)
         {
             if (host.HasExited)
                 throw new InvalidOperationException($"hibp run ended with {host.ExitCode}");
-            if (Stopwatch.GetElapsedTime(began) > Patience)
-                throw new TimeoutException($"the load was not done after {Patience}");
+            if (Stopwatch.GetElapsedTime(began) > TestTimeout)
+                throw new TimeoutException($"the load was not done after {TestTimeout}");
             if (await database.GetSchemaVersionAsync(CancellationToken.None) is not { Found: > 0 })
                 continue;
             if (await database.ListLoadsAsync(null, CancellationToken.None) is [{ State: LoadState.Done or LoadState.Failed } load])

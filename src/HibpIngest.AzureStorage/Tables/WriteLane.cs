@@ -59,8 +59,8 @@ internal sealed class WriteLane : IDisposable
     /// <see cref="Done"/>, <see cref="Refused"/> or <see cref="GaveUp"/>.
     /// </summary>
     /// <param name="first">Its turn comes before that of all who wait.</param>
-    /// <exception cref="OperationCanceledException">The patience ended first; nothing follows then.</exception>
-    public Task EnterAsync(int entities, bool first, CancellationToken patience)
+    /// <exception cref="OperationCanceledException">The wait was ended first; nothing follows then.</exception>
+    public Task EnterAsync(int entities, bool first, CancellationToken stopWaiting)
     {
         Waiter waiter;
         lock (_lock)
@@ -79,7 +79,7 @@ internal sealed class WriteLane : IDisposable
                 _waiting.AddLast(waiter);
             LetGo();
         }
-        return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(patience);
+        return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(stopWaiting);
     }
 
     public void Done(int entities)
@@ -204,9 +204,9 @@ internal sealed class WriteLane : IDisposable
     {
         public int Entities => entities;
 
-        public async Task WaitAsync(CancellationToken patience)
+        public async Task WaitAsync(CancellationToken stopWaiting)
         {
-            await using var ending = patience.UnsafeRegister(static (waiter, token) => ((Waiter)waiter!).TrySetCanceled(token), this);
+            await using var ending = stopWaiting.UnsafeRegister(static (waiter, token) => ((Waiter)waiter!).TrySetCanceled(token), this);
             await Task;
         }
     }

@@ -46,7 +46,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
 
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
     /// <param name="send">Null: done.</param>
-    /// <exception cref="StoreThrottledException">The patience ended first.</exception>
+    /// <exception cref="StoreThrottledException">The wait was ended first.</exception>
     public async Task SendAsync(
         ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
@@ -66,7 +66,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
                     return;
             }
         }
-        catch (OperationCanceledException) when (inFlight.Patience.IsCancellationRequested)
+        catch (OperationCanceledException) when (inFlight.StopWaiting.IsCancellationRequested)
         {
             throw refused?.Failure ?? new StoreThrottledException($"upsert of {entities} accounts has waited for its turn and not had it");
         }
@@ -90,7 +90,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     /// <summary>Returns whether it had to wait.</summary>
     private static async Task<bool> EnterAsync(WriteLane lane, int cost, bool again, TransactionsInFlight inFlight)
     {
-        var turn = lane.EnterAsync(cost, first: again, inFlight.Patience);
+        var turn = lane.EnterAsync(cost, first: again, inFlight.StopWaiting);
         if (turn.IsCompletedSuccessfully)
             return false;
         var aside = inFlight.TryStepAside();
@@ -115,7 +115,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         {
             // Whoever waits for the account keeps its place: all wait for the same. What has waited for its
             // partition goes before the others: a busy one takes longest, and must not stand idle.
-            await _all.EnterAsync(cost, first: waited, inFlight.Patience);
+            await _all.EnterAsync(cost, first: waited, inFlight.StopWaiting);
             entered = true;
             var sentAt = time.GetTimestamp();
             var refused = await send();

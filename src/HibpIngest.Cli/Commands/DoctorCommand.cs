@@ -144,11 +144,11 @@ internal sealed class DoctorCommand : HibpCommand
         // Makes nothing, so whether this program may write too shows only when it does.
         async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
         {
-            using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-            patience.CancelAfter(AnswerTimeout);
+            using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+            timeout.CancelAfter(AnswerTimeout);
             try
             {
-                await check(patience.Token);
+                await check(timeout.Token);
                 checks.Add(new DoctorLine(what, Ok, describe(), null));
                 return true;
             }

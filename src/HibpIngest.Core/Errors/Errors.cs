@@ -22,7 +22,7 @@ public sealed class NotPossibleException(string message) : HibpException(message
 public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner);
 
 /// <summary>
-/// A store asked to slow down for longer than there was patience to wait. It works: what got done counts, and
+/// A store asked to slow down for longer than could be waited. It works: what got done counts, and
 /// the rest is sent again without a growing delay.
 /// </summary>
 public sealed class StoreThrottledException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);

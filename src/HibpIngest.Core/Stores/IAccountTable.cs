@@ -19,8 +19,8 @@ public interface IAccountTable
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
     /// <param name="inFlight">Where the caller has entered: stepped aside from while the partition is
-    /// throttled, and the patience for that.</param>
-    /// <exception cref="Errors.StoreThrottledException">The patience ended while the service was throttling;
+    /// throttled, and how long for.</param>
+    /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling;
     /// nothing of the transaction was written.</exception>
     Task UpsertAsync(
         ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,

@@ -5,8 +5,8 @@ namespace HibpIngest.Stores;
 /// because its partition is throttled steps aside meanwhile, so that it keeps no other waiting.
 /// </summary>
 /// <param name="most">In flight at once.</param>
-/// <param name="patience">Ends every wait, for a place and for a partition.</param>
-public sealed class TransactionsInFlight(int most, CancellationToken patience)
+/// <param name="stopWaiting">Ends every wait, for a place and for a partition.</param>
+public sealed class TransactionsInFlight(int most, CancellationToken stopWaiting)
 {
     // What waits aside takes memory: past so many, one that waits keeps its place.
     private const int AsideForEachPlace = 16;
@@ -17,13 +17,13 @@ public sealed class TransactionsInFlight(int most, CancellationToken patience)
     private TaskCompletionSource? _waiting;
 
     /// <summary>Ends every wait.</summary>
-    public CancellationToken Patience => patience;
+    public CancellationToken StopWaiting => stopWaiting;
 
     /// <summary>Takes a place, as soon as there is one. To be called again only when it has returned.</summary>
-    /// <exception cref="OperationCanceledException">The patience has ended.</exception>
+    /// <exception cref="OperationCanceledException">Waiting has ended.</exception>
     public async ValueTask EnterAsync()
     {
-        patience.ThrowIfCancellationRequested();
+        stopWaiting.ThrowIfCancellationRequested();
         TaskCompletionSource waiting;
         lock (_lock)
         {
@@ -34,7 +34,7 @@ public sealed class TransactionsInFlight(int most, CancellationToken patience)
             }
             _waiting = waiting = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         }
-        await waiting.Task.WaitAsync(patience);
+        await waiting.Task.WaitAsync(stopWaiting);
     }
 
     /// <summary>Gives a place back.</summary>

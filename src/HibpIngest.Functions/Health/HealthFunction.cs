@@ -45,10 +45,10 @@ internal sealed class HealthFunction(HandlerPipeline pipeline, TimeProvider time
 
     private async Task<bool> AskAsync()
     {
-        using var patience = new CancellationTokenSource(AnswerTimeout, time);
+        using var timeout = new CancellationTokenSource(AnswerTimeout, time);
         try
         {
-            _ = await pipeline.Context.Register.GetIdentityAsync(patience.Token);
+            _ = await pipeline.Context.Register.GetIdentityAsync(timeout.Token);
             return true;
         }
         catch (StoreMissingException)

@@ -140,8 +140,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             {
                 // The end of its standard input tells it to save and stop.
                 _process.StandardInput.Close();
-                using var patience = new CancellationTokenSource(StopTimeout);
-                await _process.WaitForExitAsync(patience.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+                using var timeout = new CancellationTokenSource(StopTimeout);
+                await _process.WaitForExitAsync(timeout.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             }
 
             if (!_process.HasExited)

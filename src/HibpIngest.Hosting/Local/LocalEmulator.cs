@@ -51,11 +51,11 @@ public static class LocalEmulator
     private static async Task<bool> AnswersAsync(int port, CancellationToken cancellationToken)
     {
         using var socket = new TcpClient(AddressFamily.InterNetwork);
-        using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        patience.CancelAfter(AnswerTimeout);
+        using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        timeout.CancelAfter(AnswerTimeout);
         try
         {
-            await socket.ConnectAsync(IPAddress.Loopback, port, patience.Token);
+            await socket.ConnectAsync(IPAddress.Loopback, port, timeout.Token);
             return true;
         }
         catch (SocketException)

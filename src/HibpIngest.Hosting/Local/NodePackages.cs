@@ -53,11 +53,11 @@ internal static class NodePackages
         npm.StandardInput.Close();
         npm.BeginOutputReadLine();
         npm.BeginErrorReadLine();
-        using var patience = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        patience.CancelAfter(InstallTimeout);
+        using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        timeout.CancelAfter(InstallTimeout);
         try
         {
-            await npm.WaitForExitAsync(patience.Token);
+            await npm.WaitForExitAsync(timeout.Token);
         }
         catch (OperationCanceledException)
         {

@@ -26,6 +26,6 @@ internal sealed partial class QueueListener
     private partial void LogNotSettled(string queue, string message, string reason);
 
     [LoggerMessage(EventIds.QueueListenerStillAtWork, LogLevel.Warning, "{Queue}: message {Message} did not come to a stop within "
-        + "{Patience}; it is given back")]
-    private partial void LogStillAtWork(string queue, string message, TimeSpan patience);
+        + "{Timeout}; it is given back")]
+    private partial void LogStillAtWork(string queue, string message, TimeSpan timeout);
 }

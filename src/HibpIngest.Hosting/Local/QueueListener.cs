@@ -193,10 +193,10 @@ internal sealed partial class QueueListener(
 
     private async Task GiveBackAsync(InHand message)
     {
-        using var patience = new CancellationTokenSource(FarewellTimeout, time);
+        using var timeout = new CancellationTokenSource(FarewellTimeout, time);
         try
         {
-            await _queue.ExtendAsync(message.Current, TimeSpan.Zero, patience.Token);
+            await _queue.ExtendAsync(message.Current, TimeSpan.Zero, timeout.Token);
         }
         catch (OperationCanceledException)
         {

@@ -20,7 +20,7 @@ public sealed partial class Sweep(
     // A sweep that found more would hold its lock too long; the next minute's goes on.
     private const int SlicesAtOnce = 1_000;
 
-    // Longer than a sweep of 2,000 sends takes, shorter than an operator's patience.
+    // Longer than a sweep of 2,000 sends takes, shorter than an operator waits.
     private static readonly TimeSpan LockLease = TimeSpan.FromMinutes(5);
 
     private readonly string _owner = LoadLeases.NewOwner();

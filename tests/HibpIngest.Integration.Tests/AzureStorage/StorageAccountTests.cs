@@ -184,13 +184,13 @@ public sealed class StorageAccountTests
         // What the service says may hold the request and the string that was signed.
         var told = $"alice.secret@private.example {LoopbackServer.Key} "
             + "/loopback/accounts(PartitionKey='private.example',RowKey='alice.secret')";
-        // A throttled transaction is sent again until the slice's patience ends: here as soon as it is.
-        CancellationTokenSource patience = null!;
+        // A throttled transaction is sent again until the slice's timeout ends: here as soon as it is.
+        CancellationTokenSource timeout = null!;
         var requests = 0;
         await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
         {
             if (status == 503 && ++requests > 1)
-                await patience.CancelAsync();
+                await timeout.CancelAsync();
             var isBatch = context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal);
             await (isBatch && status != 401
                 ? LoopbackServer.FailAsync(context, status, told, 0, told)
@@ -200,17 +200,17 @@ public sealed class StorageAccountTests
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
         Func<Task>[] calls =
         [
-            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret", "bob.secret"),
-            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, patience.Token), "alice.secret"),
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret", "bob.secret"),
+            () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret"),
             () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
             () =>
                 store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
         foreach (var call in calls)
         {
-            (patience, requests) = (new CancellationTokenSource(), 0);
+            (timeout, requests) = (new CancellationTokenSource(), 0);
             var error = await Assert.ThrowsAnyAsync<HibpException>(call);
-            patience.Dispose();
+            timeout.Dispose();
             Assert.Contains($"status {status}", error.Message, StringComparison.Ordinal);
             AssertSilent(error.ToString());
         }

@@ -10,7 +10,7 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>The local host as a whole: its roles, several beside each other, and what it tells when a store is full.</summary>
 public sealed class LocalHostTests
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
     // Nobody waits in a test for what a person would wait for.
     private static readonly LocalHostOptions Quick = new()
@@ -55,7 +55,7 @@ public sealed class LocalHostTests
             .ToList();
         await UntilAsync(async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }], hosts);
         await stop.CancelAsync();
-        await Task.WhenAll(hosts).WaitAsync(Patience);
+        await Task.WhenAll(hosts).WaitAsync(TestTimeout);
 
         var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(
             breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
@@ -81,10 +81,10 @@ public sealed class LocalHostTests
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
         var host = LocalHost.RunAsync(rig.Context with { Database = database, OnPutOff = e => told.TrySetResult(e) }, Quick, stop.Token);
-        await Task.WhenAny(told.Task, host).WaitAsync(Patience);
+        await Task.WhenAny(told.Task, host).WaitAsync(TestTimeout);
         Assert.IsType<StoreFullException>(await told.Task);
         await stop.CancelAsync();
-        await host.WaitAsync(Patience);
+        await host.WaitAsync(TestTimeout);
         // The message waits for room, and so does the load.
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
         Assert.Equal(LoadState.Ingesting, Assert.Single(await rig.LoadsAsync()).State);
@@ -96,7 +96,7 @@ public sealed class LocalHostTests
         await using var rig = await PipelineRig.StartAsync(Small);
         var host = await StartAsync(rig, Quick with { Roles = HostRoles.Sweep, SweepEvery = TimeSpan.FromMilliseconds(100) });
         File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
-        await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(TestTimeout));
     }
 
     [Fact]
@@ -108,7 +108,7 @@ public sealed class LocalHostTests
             rig, Quick with { Roles = HostRoles.Ingest, OnFailure = (what, e) => failures.Add($"{what}: {e.Message}") });
         File.Move(rig.DatabaseFile, rig.DatabaseFile + ".moved");
         await rig.DropAsync("Late.zip", Zip(0, 100));
-        var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(Patience));
+        var told = await Assert.ThrowsAsync<StoreMismatchException>(() => host.WaitAsync(TestTimeout));
         Assert.Contains(rig.DatabaseFile, told.Message, StringComparison.Ordinal);
         Assert.Empty(failures);
         // For whoever starts on the right file, at once.
@@ -138,7 +138,7 @@ public sealed class LocalHostTests
         };
         var host = LocalHost.RunAsync(
             rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
-        await Task.WhenAny(started.Task, host).WaitAsync(Patience);
+        await Task.WhenAny(started.Task, host).WaitAsync(TestTimeout);
         return host;
     }
 
@@ -148,19 +148,19 @@ public sealed class LocalHostTests
         var host = LocalHost.RunAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
         await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
         await stop.CancelAsync();
-        await host.WaitAsync(Patience);
+        await host.WaitAsync(TestTimeout);
     }
 
     /// <summary>Looks until it is so; a host that ends before has failed.</summary>
     private static async Task UntilAsync(Func<Task<bool>> isSo, IReadOnlyList<Task> hosts)
     {
-        using var patience = new CancellationTokenSource(Patience);
+        using var timeout = new CancellationTokenSource(TestTimeout);
         using var look = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
         while (!await isSo())
         {
             if (hosts.FirstOrDefault(host => host.IsCompleted) is { } ended)
                 await ended;
-            await look.WaitForNextTickAsync(patience.Token);
+            await look.WaitForNextTickAsync(timeout.Token);
         }
     }
 }

@@ -13,7 +13,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
     private const string Queue = "work";
     private const string Poison = "work-poison";
 
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
     // Nobody waits in a test for what a person would wait for.
     private static readonly QueueListenerOptions Rules =
@@ -145,7 +145,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         var seenByOthers = -1;
         await ListenAsync(Rules with { Visibility = visibility }, async (_, _) =>
         {
-            await outlived.Task.WaitAsync(Patience);
+            await outlived.Task.WaitAsync(TestTimeout);
             seenByOthers = (await ReceiveAsync()).Count;
             await _stop.CancelAsync();
         });
@@ -177,11 +177,11 @@ public sealed class QueueListenerTests : IAsyncLifetime
             await outlived.Task;
             await _stop.CancelAsync();
         }, new QueueListenerOptions(), time, _log).RunAsync(_stop.Token);
-        await begun.Task.WaitAsync(Patience);
+        await begun.Task.WaitAsync(TestTimeout);
         Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
         // As long as the listener's pause on an empty queue, so that each step sets a timer off.
-        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(Patience);
-        await listening.WaitAsync(Patience);
+        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(TestTimeout);
+        await listening.WaitAsync(TestTimeout);
         lock (asked)
         {
             Assert.All(asked, one => Assert.Equal(TimeSpan.FromSeconds(90), one.Visibility));
@@ -208,7 +208,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         await ListenAsync(Rules with { Visibility = TimeSpan.FromSeconds(2) }, async (_, token) =>
         {
             await _account.Queues.Get(Queue).ClearAsync(CancellationToken.None);
-            await renewed.Task.WaitAsync(Patience, token);
+            await renewed.Task.WaitAsync(TestTimeout, token);
             finished = true;
             await _stop.CancelAsync();
         });
@@ -280,7 +280,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         };
         var releasing = Task.Run(async () =>
         {
-            await sevenDeleted.Task.WaitAsync(Patience);
+            await sevenDeleted.Task.WaitAsync(TestTimeout);
             // Nine are at work: a listener that fetched at nine would have done so after some calls to the same service.
             for (var calls = 0; calls < 5; calls++)
                 await DepthAsync(Queue);
@@ -299,7 +299,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
                     gate.Release(22);
                     break;
             }
-            await gate.WaitAsync(Patience, CancellationToken.None);
+            await gate.WaitAsync(TestTimeout, CancellationToken.None);
             Interlocked.Decrement(ref inFlight);
         });
         await releasing;
@@ -352,11 +352,11 @@ public sealed class QueueListenerTests : IAsyncLifetime
     {
         await Assert.ThrowsAsync<StoreMissingException>(() =>
             new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log)
-            .RunAsync(_stop.Token).WaitAsync(Patience));
+            .RunAsync(_stop.Token).WaitAsync(TestTimeout));
     }
 
     private Task ListenAsync(QueueListenerOptions rules, Func<string, CancellationToken, Task> work, Action<Exception>? onFailure = null) =>
-        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, onFailure).RunAsync(_stop.Token).WaitAsync(Patience);
+        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, onFailure).RunAsync(_stop.Token).WaitAsync(TestTimeout);
 
     private async Task SendAsync(params string[] bodies)
     {

@@ -9,7 +9,7 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// </summary>
 internal sealed class TerminalProcess : IAsyncDisposable
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     private readonly Process _process;
     private readonly StringBuilder _shown = new();
@@ -39,10 +39,10 @@ internal sealed class TerminalProcess : IAsyncDisposable
     /// <summary>Waits until something is on the screen.</summary>
     public async Task SeesAsync(string text)
     {
-        using var patience = new CancellationTokenSource(Patience);
+        using var timeout = new CancellationTokenSource(TestTimeout);
         while (!_shown.ToString().Contains(text, StringComparison.Ordinal))
         {
-            if (!await ReadAsync(patience.Token))
+            if (!await ReadAsync(timeout.Token))
                 Assert.Fail($"it ended, and never showed '{text}', but: {_shown}");
         }
     }
@@ -57,12 +57,12 @@ internal sealed class TerminalProcess : IAsyncDisposable
     /// <summary>Its exit code, and all that was on the screen.</summary>
     public async Task<(int ExitCode, string Shown)> EndAsync()
     {
-        using var patience = new CancellationTokenSource(Patience);
-        while (await ReadAsync(patience.Token))
+        using var timeout = new CancellationTokenSource(TestTimeout);
+        while (await ReadAsync(timeout.Token))
         {
             // to the end
         }
-        await _process.WaitForExitAsync(patience.Token);
+        await _process.WaitForExitAsync(timeout.Token);
         return (_process.ExitCode, _shown.ToString());
     }
 

@@ -14,7 +14,7 @@ public sealed class SliceTests
     private const int Accounts = 300;
     private static readonly Action<PipelineOptions> OneSlice = options =>
         (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Accounts, Accounts, 1);
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     [Fact]
     public async Task A_message_that_meets_a_living_lease_comes_again_after_its_end()
@@ -86,12 +86,12 @@ public sealed class SliceTests
         });
         var table = new WaitingTable();
         var running = DispatchAsync(rig.Context with { Table = table });
-        await table.Entered.Task.WaitAsync(Patience);
+        await table.Entered.Task.WaitAsync(TestTimeout);
         if (by == "superseded")
             Assert.True(await rig.Context.Database.FailLoadAsync(1, owner: null, "replaced", superseded: true, CancellationToken.None));
         else
             await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
-        await running.WaitAsync(Patience);
+        await running.WaitAsync(TestTimeout);
 
         var slice = Assert.Single(await rig.SlicesAsync(1));
         Assert.Equal((by == "superseded" ? SliceState.Queued : SliceState.Pending, 0, null), (slice.State, slice.Attempts, slice.Error));
@@ -107,7 +107,7 @@ public sealed class SliceTests
             options.PlanLimit = TimeSpan.FromSeconds(2);
         });
         var table = new WaitingTable();
-        await DispatchAsync(rig.Context with { Table = table }).WaitAsync(Patience);
+        await DispatchAsync(rig.Context with { Table = table }).WaitAsync(TestTimeout);
         var slice = Assert.Single(await rig.SlicesAsync(1));
         Assert.Equal((SliceState.Queued, 0, "waited"), (slice.State, slice.Attempts, slice.Error));
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
@@ -118,9 +118,9 @@ public sealed class SliceTests
         table = new WaitingTable();
         await SendAsync(rig);
         var waiting = DispatchAsync(rig.Context with { Table = table }, stop.Token);
-        await table.Entered.Task.WaitAsync(Patience);
+        await table.Entered.Task.WaitAsync(TestTimeout);
         await stop.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting.WaitAsync(Patience));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting.WaitAsync(TestTimeout));
         Assert.Equal((SliceState.Queued, 0), await SliceAsync(rig));
     }
 
@@ -208,7 +208,7 @@ public sealed class SliceTests
             TransactionsInFlight inFlight, CancellationToken cancellationToken)
         {
             Entered.TrySetResult();
-            await Task.Delay(Timeout.InfiniteTimeSpan, inFlight.Patience).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            await Task.Delay(Timeout.InfiniteTimeSpan, inFlight.StopWaiting).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             throw new StoreThrottledException("waited");
         }
     }

@@ -93,12 +93,12 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         await AssertWholeAsync(load);
     }
 
-    private SqlServerBreachDatabase OpenThroughProxy(TimeSpan patience) => SqlServerBreachDatabase.Open(
+    private SqlServerBreachDatabase OpenThroughProxy(TimeSpan timeout) => SqlServerBreachDatabase.Open(
         new SqlConnectionStringBuilder(shared.ConnectionString)
         {
             DataSource = $"127.0.0.1,{_proxy.Port}",
             Encrypt = SqlConnectionEncryptOption.Optional,
-            CommandTimeout = (int)patience.TotalSeconds,
+            CommandTimeout = (int)timeout.TotalSeconds,
         }.ConnectionString,
         TimeProvider.System,
         NullLoggerFactory.Instance);

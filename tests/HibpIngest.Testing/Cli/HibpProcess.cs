@@ -12,7 +12,7 @@ namespace HibpIngest.Testing;
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(8);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
 
     private readonly Process _process;
     private readonly StringBuilder _error = new();
@@ -81,7 +81,7 @@ public sealed class HibpProcess : IAsyncDisposable
         string folder, IReadOnlyDictionary<string, string> variables, string waitFor, params string[] arguments)
     {
         var process = new HibpProcess(folder, variables, waitFor, input: null, arguments);
-        if (await Task.WhenAny(process._said.Task, process._process.WaitForExitAsync(), Task.Delay(Patience)) == process._said.Task)
+        if (await Task.WhenAny(process._said.Task, process._process.WaitForExitAsync(), Task.Delay(TestTimeout)) == process._said.Task)
             return process;
         await using (process)
             throw new InvalidOperationException($"it never said '{waitFor}', but: {process.Error}");
@@ -96,8 +96,8 @@ public sealed class HibpProcess : IAsyncDisposable
 
     public async Task<HibpResult> EndAsync()
     {
-        await _process.WaitForExitAsync().WaitAsync(Patience);
-        await _errorEnded.Task.WaitAsync(Patience);
+        await _process.WaitForExitAsync().WaitAsync(TestTimeout);
+        await _errorEnded.Task.WaitAsync(TestTimeout);
         return new HibpResult(_process.ExitCode, await _output, Error);
     }
 

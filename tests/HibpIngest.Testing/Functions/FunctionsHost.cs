@@ -16,9 +16,9 @@ internal sealed class FunctionsHost : IAsyncDisposable
     private const int BatchSize = 16;
 
     // Longer than any call of a test takes.
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
-    private readonly HttpClient _http = new() { Timeout = Patience };
+    private readonly HttpClient _http = new() { Timeout = TestTimeout };
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];
 
@@ -129,7 +129,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
             {
                 var client = Queue(queue);
                 if (!await client.ExistsAsync()
-                    || await client.ReceiveMessagesAsync(BatchSize, Patience) is not { Value: { Length: > 0 } messages })
+                    || await client.ReceiveMessagesAsync(BatchSize, TestTimeout) is not { Value: { Length: > 0 } messages })
                     continue;
                 any = true;
                 var failed = (await Task.WhenAll(messages.Select(message => WorkAsync(function, client, message)))).Count(done => !done);

@@ -13,7 +13,7 @@ namespace HibpIngest.Testing;
 /// </summary>
 internal sealed class HandlerProcess : IAsyncDisposable
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
     /// <summary>What the names of variables begin with that would reach it from around the tests.</summary>
     private static readonly string[] OurVariables = ["HIBP_", "AzureWebJobs", "BreachStorage", "OTEL_", "APPLICATIONINSIGHTS_"];
@@ -101,8 +101,8 @@ internal sealed class HandlerProcess : IAsyncDisposable
     /// <summary>Its exit code, once it has ended.</summary>
     public async Task<int> EndAsync()
     {
-        await _process.WaitForExitAsync().WaitAsync(Patience);
-        await Task.WhenAll(_outputEnded.Task, _errorEnded.Task).WaitAsync(Patience);
+        await _process.WaitForExitAsync().WaitAsync(TestTimeout);
+        await Task.WhenAll(_outputEnded.Task, _errorEnded.Task).WaitAsync(TestTimeout);
         return _process.ExitCode;
     }
 
@@ -121,14 +121,14 @@ internal sealed class HandlerProcess : IAsyncDisposable
     {
         using var http = new HttpClient();
         using var again = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
-        using var patience = new CancellationTokenSource(Patience);
-        while (await again.WaitForNextTickAsync(patience.Token))
+        using var timeout = new CancellationTokenSource(TestTimeout);
+        while (await again.WaitForNextTickAsync(timeout.Token))
         {
             if (_process.HasExited)
                 throw new InvalidOperationException($"the handler ended with {await EndAsync()}: {Said}");
             try
             {
-                using var answer = await http.SendAsync(HostRequests.Probe(Address), patience.Token);
+                using var answer = await http.SendAsync(HostRequests.Probe(Address), timeout.Token);
                 return;
             }
             catch (HttpRequestException)

@@ -42,14 +42,14 @@ public sealed class TableFaultTests
     public async Task A_part_that_stays_busy_is_waited_for_until_the_patience_ends(int status, string code)
     {
         var requests = 3 * Quick.MaxRetries;
-        using var patience = new CancellationTokenSource();
+        using var timeout = new CancellationTokenSource();
         await using var server = await LoopbackServer.StartAsync(async (context, number, _) =>
         {
             await LoopbackServer.FailAsync(context, status, code, 1);
             if (number + 1 == requests)
-                await patience.CancelAsync();
+                await timeout.CancelAsync();
         });
-        var inFlight = new TransactionsInFlight(1, patience.Token);
+        var inFlight = new TransactionsInFlight(1, timeout.Token);
         var error = await Assert.ThrowsAsync<StoreThrottledException>(
             () => Open(server).Table.UpsertAsync("example.com", 1, inFlight, "anna", "bert", "carl"));
         Assert.Equal($"upsert of 3 accounts (number 2 of them) failed: status {status} ({code})", error.Message);
@@ -61,7 +61,7 @@ public sealed class TableFaultTests
     [InlineData("anna", "bert")]
     public async Task A_partition_that_is_busy_keeps_no_other_waiting(params string[] aliases)
     {
-        using var patience = new CancellationTokenSource();
+        using var timeout = new CancellationTokenSource();
         var refused = new TaskCompletionSource();
         await using var server = await LoopbackServer.StartAsync(async (context, number, body) =>
         {
@@ -79,13 +79,13 @@ public sealed class TableFaultTests
                     context, 503, """{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":"busy"}}}""");
         });
         var table = Open(server).Table;
-        var inFlight = new TransactionsInFlight(1, patience.Token); // one place, and the busy one steps aside
+        var inFlight = new TransactionsInFlight(1, timeout.Token); // one place, and the busy one steps aside
         var busy = table.UpsertAsync("example.com", 1, inFlight, aliases);
         await refused.Task;
         for (var i = 0; i < 20; i++)
             await table.UpsertAsync("example.org", 1, inFlight, aliases);
         Assert.False(busy.IsCompleted);
-        await patience.CancelAsync();
+        await timeout.CancelAsync();
         await Assert.ThrowsAsync<StoreThrottledException>(() => busy);
     }
 

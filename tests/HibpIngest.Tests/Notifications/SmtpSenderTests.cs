@@ -13,7 +13,7 @@ namespace HibpIngest.Tests.Notifications;
 public sealed class SmtpSenderTests
 {
     // A test that waits for longer than this hangs.
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(30);
 
     private static readonly string[] Words = ["ann", "example.com", "secret", "eve"];
 
@@ -25,7 +25,7 @@ public sealed class SmtpSenderTests
         string[] contents = ["Subject: a\r\n\r\n.\r\n..\r\n.x\r\ny.\r\n", ".first\r\n", "\r\n.\r\n", "plain\r\n"];
 
         foreach (var content in contents)
-            await sender.SendAsync(Mail(content), default).WaitAsync(Patience);
+            await sender.SendAsync(Mail(content), default).WaitAsync(TestTimeout);
 
         Assert.Equal(contents, server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
         Assert.All(
@@ -45,7 +45,7 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail("a\r\nb"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("a\r\nb"), default).WaitAsync(TestTimeout);
 
         Assert.Equal("a\r\nb\r\n", Encoding.ASCII.GetString(Assert.Single(server.Mails).Content));
     }
@@ -60,7 +60,7 @@ public sealed class SmtpSenderTests
         var accounts = Enumerable.Range(0, 10_000).Select(i => $"user{i}").ToList();
         var mail = new MailComposer("notices@hibp.test").Compose(notification, breach, accounts, complete: true, DateTimeOffset.UnixEpoch);
 
-        await sender.SendAsync(mail, default).WaitAsync(Patience);
+        await sender.SendAsync(mail, default).WaitAsync(TestTimeout);
 
         Assert.Equal(mail.Content.ToArray(), Assert.Single(server.Mails).Content);
         Assert.Empty(server.Offences);
@@ -84,7 +84,7 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(
             Server(server, tls, "ann@example.com", "secret: pässword", certificate), TimeProvider.System);
 
-        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout);
 
         var mail = Assert.Single(server.Mails);
         Assert.True(mail.IsSecure);
@@ -167,7 +167,7 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await RefusesAsync<BadInputException>(sender, $"for good: {codes}");
-        await sender.SendAsync(Mail("next\r\n", "bea@example.org"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("next\r\n", "bea@example.org"), default).WaitAsync(TestTimeout);
 
         // The connection is in order, and so is the next mail.
         var mail = Assert.Single(server.Mails);
@@ -211,7 +211,7 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
 
         await RefusesAsync<StoreUnavailableException>(sender, answer[..9]);
-        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(2, Assert.Single(server.Mails).Session);
     }
@@ -230,7 +230,7 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(Server(server, SmtpTls.None), TimeProvider.System);
 
         await RefusesAsync<RecipientDeferredException>(sender, answer[..9]);
-        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(1, Assert.Single(server.Mails).Session);
         Assert.Empty(server.Offences);
@@ -258,7 +258,7 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
 
         await RefusesAsync<StoreUnavailableException>(sender, "");
-        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(2, Assert.Single(server.Mails).Session);
     }
@@ -274,9 +274,9 @@ public sealed class SmtpSenderTests
 
         await Assert.ThrowsAsync<StoreUnavailableException>(
             () => sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch), default)
-            .WaitAsync(Patience));
+            .WaitAsync(TestTimeout));
         await sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch.AddHours(1)), default)
-            .WaitAsync(Patience);
+            .WaitAsync(TestTimeout);
 
         Assert.Equal(2, server.Mails.Count);
         Assert.Single(server.Mails.Select(mail => MimeMessage.Parse(mail.Content).Header("Message-ID")).Distinct());
@@ -311,10 +311,10 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret", certificate), time);
 
         var sending = RefusesAsync<StoreUnavailableException>(sender, $"gave no answer to {named} within {seconds} s");
-        await silence.Task.WaitAsync(Patience);
+        await silence.Task.WaitAsync(TestTimeout);
         time.Advance(TimeSpan.FromSeconds(seconds - 1));
         Assert.False(sending.IsCompleted);
-        await time.AdvanceUntilAsync(sending, TimeSpan.FromSeconds(seconds)).WaitAsync(Patience);
+        await time.AdvanceUntilAsync(sending, TimeSpan.FromSeconds(seconds)).WaitAsync(TestTimeout);
         await sending;
     }
 
@@ -344,11 +344,11 @@ public sealed class SmtpSenderTests
             }, time);
 
         var sending = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
-        await silence.Task.WaitAsync(Patience);
+        await silence.Task.WaitAsync(TestTimeout);
         var waiting = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
         time.Advance(TimeSpan.FromSeconds(239));
         Assert.False(sending.IsCompleted || waiting.IsCompleted);
-        await time.AdvanceUntilAsync(Task.WhenAll(sending, waiting), TimeSpan.FromSeconds(240)).WaitAsync(Patience);
+        await time.AdvanceUntilAsync(Task.WhenAll(sending, waiting), TimeSpan.FromSeconds(240)).WaitAsync(TestTimeout);
 
         await Task.WhenAll(sending, waiting);
     }
@@ -398,7 +398,7 @@ public sealed class SmtpSenderTests
             new SmtpTestServer { Script = step => step.Name is "MAIL" or "RCPT" or "." ? SmtpAnswer.Raw(answer) : null };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Contains(".", server.Commands);
     }
@@ -412,7 +412,7 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         await RefusesAsync<BadInputException>(sender, ": 550 5.1.1");
-        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(1, server.Connections);
     }
@@ -424,8 +424,8 @@ public sealed class SmtpSenderTests
             new SmtpTestServer { Script = step => step is { Session: 1, Name: "." } ? SmtpAnswer.Drop("250 2.0.0 ok") : null };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(Patience);
-        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(TestTimeout);
+        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal([1, 2], server.Mails.Select(mail => mail.Session));
     }
@@ -437,11 +437,11 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer();
         await using var sender = new SmtpSender(Server(server, SmtpTls.None), time);
 
-        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("one\r\n"), default).WaitAsync(TestTimeout);
         time.Advance(TimeSpan.FromSeconds(29));
-        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("two\r\n"), default).WaitAsync(TestTimeout);
         time.Advance(TimeSpan.FromSeconds(30));
-        await sender.SendAsync(Mail("three\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail("three\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal([1, 1, 2], server.Mails.Select(mail => mail.Session));
     }
@@ -454,7 +454,7 @@ public sealed class SmtpSenderTests
             new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxMailsPerConnection = 2 }, TimeProvider.System);
 
         for (var i = 0; i < 3; i++)
-            await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience);
+            await sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal([1, 1, 2], server.Mails.Select(mail => mail.Session));
         Assert.Contains("QUIT", server.Commands);
@@ -471,7 +471,7 @@ public sealed class SmtpSenderTests
             if (step.Name == "." && !three.IsSet)
             {
                 three.Signal();
-                Assert.True(three.Wait(Patience));
+                Assert.True(three.Wait(TestTimeout));
             }
             return null;
         };
@@ -479,7 +479,7 @@ public sealed class SmtpSenderTests
             new SmtpServer { Host = "127.0.0.1", Port = server.Port, Tls = SmtpTls.None, MaxConnections = 3 }, TimeProvider.System);
 
         await Task.WhenAll(Enumerable.Range(0, 30).Select(i => sender.SendAsync(Mail("a\r\n", $"user{i}@example.org"), default))).WaitAsync(
-            Patience);
+            TestTimeout);
 
         Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
         Assert.Equal(30, server.Mails.Count);
@@ -504,8 +504,8 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         var thrown = await Assert.ThrowsAsync<OperationCanceledException>(
-            () => sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience));
-        await sender.SendAsync(Mail("b\r\n"), default).WaitAsync(Patience);
+            () => sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(TestTimeout));
+        await sender.SendAsync(Mail("b\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(cancel.Token, thrown.CancellationToken);
         Assert.Equal(2, Assert.Single(server.Mails).Session);
@@ -526,7 +526,7 @@ public sealed class SmtpSenderTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(Patience);
+        await sender.SendAsync(Mail("a\r\n"), cancel.Token).WaitAsync(TestTimeout);
 
         Assert.Single(server.Mails);
     }
@@ -550,12 +550,12 @@ public sealed class SmtpSenderTests
         await using var sender = new SmtpSender(Server(server, SmtpTls.None), time);
 
         var sending = sender.SendAsync(Mail("a\r\n"), cancel.Token);
-        await silence.Task.WaitAsync(Patience);
+        await silence.Task.WaitAsync(TestTimeout);
         await cancel.CancelAsync();
         Assert.False(sending.IsCompleted);
         time.Advance(TimeSpan.FromSeconds(10));
 
-        await Assert.ThrowsAsync<OperationCanceledException>(() => sending.WaitAsync(Patience));
+        await Assert.ThrowsAsync<OperationCanceledException>(() => sending.WaitAsync(TestTimeout));
     }
 
     [Fact]
@@ -564,9 +564,9 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer { Extensions = ["SIZE 1000"] };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail(new string('a', 998) + "\r\n"), default).WaitAsync(Patience);
+        await sender.SendAsync(Mail(new string('a', 998) + "\r\n"), default).WaitAsync(TestTimeout);
         var refusal = await Assert.ThrowsAsync<BadInputException>(
-            () => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(Patience));
+            () => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(TestTimeout));
 
         Assert.Contains("1001 bytes", refusal.Message);
         Assert.Single(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
@@ -582,7 +582,7 @@ public sealed class SmtpSenderTests
         await using var sender = NotificationSenders.Create(server.Setting);
 
         var refusal = await Assert.ThrowsAsync(
-            expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(Patience));
+            expected, () => sender.SendAsync(new OutgoingMail(1, from, to, "a\r\n"u8.ToArray()), default).WaitAsync(TestTimeout));
 
         Assert.DoesNotContain("ann", refusal.ToString().Split("   at ")[0]);
         Assert.Equal(0, server.Connections);
@@ -609,8 +609,8 @@ public sealed class SmtpSenderTests
         await using var right = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
         await using var wrong = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "Secret"), TimeProvider.System);
 
-        await right.CheckAsync(default).WaitAsync(Patience);
-        await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.CheckAsync(default).WaitAsync(Patience));
+        await right.CheckAsync(default).WaitAsync(TestTimeout);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.CheckAsync(default).WaitAsync(TestTimeout));
 
         Assert.DoesNotContain(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
     }
@@ -636,7 +636,7 @@ public sealed class SmtpSenderTests
     private static async Task RefusesAsync<T>(INotificationSender sender, string words)
         where T : HibpException
     {
-        var refusal = await Assert.ThrowsAsync<T>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(Patience));
+        var refusal = await Assert.ThrowsAsync<T>(() => sender.SendAsync(Mail("a\r\n"), default).WaitAsync(TestTimeout));
         Assert.Contains(words, refusal.Message);
         for (Exception? e = refusal; e is not null; e = e.InnerException)
             Assert.DoesNotContain(Words, word => e.Message.Contains(word, StringComparison.OrdinalIgnoreCase));
