@@ -36,7 +36,6 @@ internal sealed class WriteLane : IDisposable
     private long _limitedSince;
     private long _cutAt;
 
-
     /// <param name="mostInFlight">At first; one more for each that is done.</param>
     public WriteLane(int mostInFlight, TimeProvider time)
     {
