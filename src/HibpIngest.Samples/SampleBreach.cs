@@ -30,13 +30,13 @@ public static class SampleBreach
         .. new[]
         {
             new string('x', 65) + "@gmail.com", ".dot@gmail.com", "dot.@gmail.com", "dot..dot@gmail.com", "a@b.c",
-                "root@" + string.Concat(Enumerable.Repeat("label.", 45)) + "com",
+            "root@" + string.Concat(Enumerable.Repeat("label.", 45)) + "com",
             "root@localhost", "user@-gmail.com", "user@gmail.com-", "user@gmail..com", "user@gmail.com.", "user@ya-.hoo.com",
             "user@" + Label64 + ".com", "admin@192.168.0.1",
             "admin@10.0.0.255", "logo@2x.png", "icon@3x.jpg", "user@server.local", "user@example.invalid",
             "long." + new string('a', 40) + "@" + string.Concat(Enumerable.Repeat("label.", 35)) + "com",
-            "@gmail.com", "nobody@", "no body at gmail.com", "@@@", "björk@exämple.com", "ünï@ço.de", "N/A", "null", "user[at]gmail.com",
-            "a@b", "twitter: @someone", "price@5",
+            "@gmail.com", "nobody@", "no body at gmail.com", "@@@", "björk@exämple.com", "ünï@ço.de", "N/A", "null",
+            "user[at]gmail.com", "a@b", "twitter: @someone", "price@5",
         }.Select(Encoding.UTF8.GetBytes),
         // Not text at all, with an @ in it.
         [0x00, 0x01, 0xFF, 0xFE, (byte)'@', 0x80, 0x1B, 0xC3, 0x28, 0xF0, (byte)'@', 0x9F],
@@ -44,8 +44,8 @@ public static class SampleBreach
 
     private static readonly byte[][] People =
     [
-        .. new[] { "Jörg Müller", "José García", "Zoë O'Brien", "Łukasz Nowak", "Иван Петров", "王小明", "Anna Smith", "John Doe",
-            "Søren Åse", "François Lefèvre", "Peter \"Pit\" Klein", "佐藤 花子" }
+        .. new[] { "Jörg Müller", "José García", "Zoë O'Brien", "Łukasz Nowak", "Иван Петров", "王小明", "Anna Smith",
+            "John Doe", "Søren Åse", "François Lefèvre", "Peter \"Pit\" Klein", "佐藤 花子" }
             .Select(Encoding.UTF8.GetBytes),
     ];
 

@@ -29,6 +29,11 @@ public abstract record PipelineMessage
     /// <summary>The load that it is of; 0 where only its stage will know.</summary>
     internal abstract long LoadId { get; }
 
+    /// <summary>
+    /// Whether its load is gone on with by it, so that Sweep goes by when it was sent: a slice has a time of its own.
+    /// </summary>
+    internal virtual bool MovesLoad => true;
+
     /// <summary>Name of the span of its stage.</summary>
     internal abstract string Span { get; }
 
@@ -89,6 +94,8 @@ public sealed record SliceMessage : PipelineMessage
     internal override string Span => TelemetryNames.Spans.Slice;
 
     internal override string Queue => QueueNames.Slices;
+
+    internal override bool MovesLoad => false;
 
     public required int Slice { get; init; }
 

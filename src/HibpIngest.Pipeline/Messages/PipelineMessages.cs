@@ -41,8 +41,8 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
         // Clocks differ: the rest of a lease is never more than all of it.
         var rest = TimeSpan.FromTicks(Math.Clamp(((expiresAt ?? default) - time.GetUtcNow()).Ticks, 0, lease.Ticks));
         var delay = rest + TimeSpan.FromSeconds(1 + (2 * Random.Shared.NextDouble()));
-        await (message is SliceMessage
-            ? SendAsync(message, delay, cancellationToken) : SendLoadMessageAsync(message, delay, cancellationToken));
+        await (message.MovesLoad
+            ? SendLoadMessageAsync(message, delay, cancellationToken) : SendAsync(message, delay, cancellationToken));
     }
 
     /// <summary>

@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline;
 
-/// <summary>What a stage has taken on by one message. Disposing it stops what keeps its lease.</summary>
+/// <summary>What a stage has taken on by one message. Disposing it stops what keeps its lease, and never fails.</summary>
 public interface IStageWork : IAsyncDisposable
 {
     long LoadId { get; }

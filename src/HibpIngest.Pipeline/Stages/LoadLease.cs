@@ -47,15 +47,9 @@ public sealed class LoadLease : IStageWork
     public async ValueTask DisposeAsync()
     {
         await _ends.CancelAsync();
-        try
-        {
-            await _renewing;
-        }
-        finally
-        {
-            _ends.Dispose();
-            OnEnd?.Invoke();
-        }
+        await _renewing;
+        _ends.Dispose();
+        OnEnd?.Invoke();
     }
 
     private async Task RenewAsync(IIngests ingests, TimeSpan lease, TimeProvider time)

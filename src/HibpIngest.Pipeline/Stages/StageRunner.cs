@@ -86,15 +86,9 @@ public sealed partial class StageRunner(
         }
         finally
         {
-            try
-            {
-                if (work is not null)
-                    await work.DisposeAsync();
-            }
-            finally
-            {
-                span?.Dispose();
-            }
+            if (work is not null)
+                await work.DisposeAsync();
+            span?.Dispose();
         }
 
         async Task StepAsideAsync(StoreUnavailableException down)
@@ -125,7 +119,7 @@ public sealed partial class StageRunner(
         onPutOff?.Invoke(error);
         // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
-        if (message is SliceMessage || load == 0)
+        if (!message.MovesLoad || load == 0)
             return;
         try
         {

@@ -92,13 +92,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task Tries_that_got_on_or_gave_the_load_back_do_not_count()
     {
-        await using var rig = await PipelineRig.StartAsync(
-            options =>
-            {
-                Small(options);
-                options.TimeBudget = TimeSpan.FromTicks(1);
-            },
-            _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 3_000))));
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 15), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Batches));
@@ -139,13 +133,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_renewal_that_is_refused_keeps_nobody_from_the_next_ingest()
     {
-        await using var rig = await PipelineRig.StartAsync(
-            options =>
-            {
-                Small(options);
-                options.LoadLease = TimeSpan.FromSeconds(1);
-            },
-            _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.LoadLease = TimeSpan.FromSeconds(1)), _time);
         var first = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         var second = await StartAsync(rig, await rig.DropAsync("Y.zip", _zip));
         var refused = new TaskCompletionSource();
@@ -195,13 +183,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_recorded_dedupe_cap_that_no_memory_here_can_hold_is_refused_with_what_to_do()
     {
-        await using var rig = await PipelineRig.StartAsync(
-            options =>
-            {
-                Small(options);
-                options.DedupeCap = DedupeSet.MostThatFit() + 1;
-            },
-            _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.DedupeCap = DedupeSet.MostThatFit() + 1), _time);
         await rig.DropAsync("X.zip", _zip);
         await rig.RunToEndAsync();
         var load = Assert.Single(await rig.LoadsAsync());
@@ -261,13 +243,7 @@ public sealed class OwnershipTests
     [Fact]
     public async Task A_superseded_load_stops_its_slices_and_its_version_is_never_gone_on_with()
     {
-        await using var rig = await PipelineRig.StartAsync(
-            options =>
-            {
-                Small(options);
-                options.TimeBudget = TimeSpan.FromTicks(1);
-            },
-            _time);
+        await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
         await rig.Context.NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
         Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
@@ -286,6 +262,8 @@ public sealed class OwnershipTests
         Assert.Single(
             await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
     }
+
+    private static Action<PipelineOptions> SmallBut(Action<PipelineOptions> other) => Small + other;
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
     {

@@ -1,4 +1,3 @@
-using System.Reflection;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -38,63 +37,22 @@ internal sealed class CrashPoint(int at, bool afterwards)
 
     private T Wrap<T>(T port)
         where T : class
-    {
-        var proxy = DispatchProxy.Create<T, PortProxy<T>>();
-        ((PortProxy<T>)(object)proxy).Set(this, port);
-        return proxy;
-    }
+        => PortProxy<T>.Create(
+            port, method => BeforeAsync($"{typeof(T).Name}.{method}"), After, value => value is IMessageQueue queue ? Wrap(queue) : value);
 
-    private void Before(string what)
+    private Task BeforeAsync(string what)
     {
         var call = Interlocked.Increment(ref _calls);
         if (call == at)
             Where = what;
         if (call > at || (call == at && !afterwards))
             throw new CrashException();
+        return Task.CompletedTask;
     }
 
     private void After()
     {
         if (Crashed)
             throw new CrashException();
-    }
-
-    public class PortProxy<T> : DispatchProxy
-        where T : class
-    {
-        private CrashPoint _point = null!;
-        private T _port = null!;
-
-        internal void Set(CrashPoint point, T port) => (_point, _port) = (point, port);
-
-        protected override object? Invoke(MethodInfo? method, object?[]? args)
-        {
-            var result = method!.ReturnType;
-            if (typeof(Task).IsAssignableFrom(result))
-            {
-                return result == typeof(Task)
-                    ? CallAsync(method, args)
-                    : typeof(PortProxy<T>)
-                    .GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!.MakeGenericMethod(
-                        result.GetGenericArguments()[0]).Invoke(this, [method, args]);
-            }
-            var value = method.Invoke(_port, args);
-            return value is IMessageQueue queue ? _point.Wrap(queue) : value;
-        }
-
-        private async Task CallAsync(MethodInfo method, object?[]? args)
-        {
-            _point.Before($"{typeof(T).Name}.{method.Name}");
-            await (Task)method.Invoke(_port, args)!;
-            _point.After();
-        }
-
-        private async Task<TResult> CallWithResultAsync<TResult>(MethodInfo method, object?[]? args)
-        {
-            _point.Before($"{typeof(T).Name}.{method.Name}");
-            var result = await (Task<TResult>)method.Invoke(_port, args)!;
-            _point.After();
-            return result;
-        }
     }
 }

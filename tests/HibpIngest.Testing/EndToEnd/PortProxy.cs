@@ -1,0 +1,54 @@
+using System.Reflection;
+
+namespace HibpIngest.Testing;
+
+/// <summary>A port in front of another, which is told of each call that is made, by its name.</summary>
+internal class PortProxy<T> : DispatchProxy
+    where T : class
+{
+    private T _port = null!;
+    private Func<string, Task> _before = null!;
+    private Action? _after;
+    private Func<object?, object?>? _wrap;
+
+    /// <param name="port">What the calls are passed on to.</param>
+    /// <param name="before">Told of a call that returns a task, before it is made.</param>
+    /// <param name="after">Told when that has ended, before its answer is given.</param>
+    /// <param name="wrap">What is given instead of what any other call returns.</param>
+    public static T Create(T port, Func<string, Task> before, Action? after = null, Func<object?, object?>? wrap = null)
+    {
+        var made = Create<T, PortProxy<T>>();
+        var proxy = (PortProxy<T>)(object)made;
+        (proxy._port, proxy._before, proxy._after, proxy._wrap) = (port, before, after, wrap);
+        return made;
+    }
+
+    protected override object? Invoke(MethodInfo? method, object?[]? args)
+    {
+        var result = method!.ReturnType;
+        if (result == typeof(Task))
+            return CallAsync(method, args);
+        if (typeof(Task).IsAssignableFrom(result))
+        {
+            return typeof(PortProxy<T>).GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!
+                .MakeGenericMethod(result.GetGenericArguments()[0]).Invoke(this, [method, args]);
+        }
+        var value = method.Invoke(_port, args);
+        return _wrap is null ? value : _wrap(value);
+    }
+
+    private async Task CallAsync(MethodInfo method, object?[]? args)
+    {
+        await _before(method.Name);
+        await (Task)method.Invoke(_port, args)!;
+        _after?.Invoke();
+    }
+
+    private async Task<TResult> CallWithResultAsync<TResult>(MethodInfo method, object?[]? args)
+    {
+        await _before(method.Name);
+        var result = await (Task<TResult>)method.Invoke(_port, args)!;
+        _after?.Invoke();
+        return result;
+    }
+}
