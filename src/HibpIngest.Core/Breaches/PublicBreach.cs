@@ -1,21 +1,98 @@
+using System.Text.Json.Serialization;
+
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// A breach as the public may know it, in the property names of Have I Been Pwned's breach model
-/// (haveibeenpwned.com/API/v3#BreachModel).
+/// A breach as readers may know it: Have I Been Pwned's breach model, in the property names and the order of its
+/// answers (haveibeenpwned.com/API/v3#BreachModel). What the catalogue holds and the API sends.
 /// </summary>
-public sealed record PublicBreach(
-    string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
-    bool IsVerified, bool IsFabricated, bool IsSpamList, bool IsMalware, bool IsStealerLog, bool IsSubscriptionFree)
+public sealed record PublicBreach
 {
-    /// <summary>What may be told of a breach, whether it may be told of is <see cref="Breach.IsPublic"/>.</summary>
+    /// <summary>Unique without regard to case, never changed.</summary>
+    public required string Name { get; init; }
+
+    /// <summary>Shown to people; may change.</summary>
+    public required string Title { get; init; }
+
+    /// <summary>Of the site that was breached; empty where there is none.</summary>
+    public string Domain { get; init; } = "";
+
+    /// <summary>yyyy-MM-dd; null where nobody knows.</summary>
+    public DateOnly? BreachDate { get; init; }
+
+    /// <summary>When it was first published; to the second.</summary>
+    [JsonConverter(typeof(WholeSecondsConverter))]
+    public DateTimeOffset AddedDate { get; init; }
+
+    /// <summary>When what is told of it last changed; to the second.</summary>
+    [JsonConverter(typeof(WholeSecondsConverter))]
+    public DateTimeOffset ModifiedDate { get; init; }
+
+    /// <summary>Accounts of its published loads.</summary>
+    public long PwnCount { get; init; }
+
+    /// <summary>HTML, of text and a, em, strong, br and p alone.</summary>
+    public string Description { get; init; } = "";
+
+    /// <summary>Address of its logo, a PNG.</summary>
+    public string LogoPath { get; init; } = "";
+
+    /// <summary>Whom the data is from; null where nobody is to be named.</summary>
+    public string? Attribution { get; init; }
+
+    /// <summary>Where the breach was disclosed; null where nowhere.</summary>
+    public string? DisclosureUrl { get; init; }
+
+    /// <summary>"Email addresses", "Passwords", ...; in order.</summary>
+    public IReadOnlyList<string> DataClasses { get; init; } = [];
+
+    /// <inheritdoc cref="BreachFlags.Verified"/>
+    public bool IsVerified { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.Fabricated"/>
+    public bool IsFabricated { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.Sensitive"/>
+    public bool IsSensitive { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.Retired"/>
+    public bool IsRetired { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.SpamList"/>
+    public bool IsSpamList { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.Malware"/>
+    public bool IsMalware { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.SubscriptionFree"/>
+    public bool IsSubscriptionFree { get; init; }
+
+    /// <inheritdoc cref="BreachFlags.StealerLog"/>
+    public bool IsStealerLog { get; init; }
+
+    /// <summary>What is told of a breach; whether it may be told is <see cref="Breach.IsPublic"/>.</summary>
     public static PublicBreach Of(Breach breach)
     {
         var metadata = breach.Metadata;
-        return new PublicBreach(
-            breach.Name, metadata.Title ?? breach.Name, metadata.Domain, metadata.BreachDate, metadata.Description, metadata.DataClasses,
-            Has(BreachFlags.Verified), Has(BreachFlags.Fabricated), Has(BreachFlags.SpamList), Has(BreachFlags.Malware),
-            Has(BreachFlags.StealerLog), Has(BreachFlags.SubscriptionFree));
+        return new PublicBreach
+        {
+            Name = breach.Name,
+            Title = metadata.Title ?? breach.Name,
+            Domain = metadata.Domain ?? "",
+            BreachDate = metadata.BreachDate,
+            AddedDate = breach.PublishedAt ?? default,
+            ModifiedDate = breach.PublishedAt ?? default,
+            Description = metadata.Description ?? "",
+            DataClasses = metadata.DataClasses,
+            IsVerified = Has(BreachFlags.Verified),
+            IsFabricated = Has(BreachFlags.Fabricated),
+            IsSensitive = Has(BreachFlags.Sensitive),
+            IsRetired = Has(BreachFlags.Retired),
+            IsSpamList = Has(BreachFlags.SpamList),
+            IsMalware = Has(BreachFlags.Malware),
+            IsSubscriptionFree = Has(BreachFlags.SubscriptionFree),
+            IsStealerLog = Has(BreachFlags.StealerLog),
+        };
 
         bool Has(BreachFlags flag) => metadata.Flags.HasFlag(flag);
     }

@@ -1,0 +1,48 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+
+namespace HibpIngest.Breaches;
+
+/// <summary>Names and forms of the catalogue's documents: what the pipeline writes and the lookup reads.</summary>
+public static class CatalogueDocuments
+{
+    /// <summary>Every published, unhidden breach, by title: an array of <see cref="PublicBreach"/>.</summary>
+    public const string Breaches = "breaches.json";
+
+    /// <summary>The breach that was added last; <c>null</c> where there is none.</summary>
+    public const string Latest = "latestbreach.json";
+
+    /// <summary>All data classes of these breaches, in order: an array of strings.</summary>
+    public const string DataClasses = "dataclasses.json";
+
+    /// <summary>Which marks count, and for which breach: <see cref="CatalogueIds"/>. Written last: what it says counts.</summary>
+    public const string Ids = "ids.json";
+
+    /// <summary>Its logo is <c>logo/{Name}.png</c>.</summary>
+    public const string Logos = "logo/";
+
+    /// <summary>A breach alone.</summary>
+    public static string Breach(string name) => $"breach/{name}.json";
+
+    /// <summary>A breach's logo.</summary>
+    public static string Logo(string name) => $"{Logos}{name}.png";
+}
+
+/// <summary>Which marks count.</summary>
+/// <param name="Version">The catalogue's: raised by each change in SQL.</param>
+/// <param name="Breaches">By name; each with a mark at least.</param>
+public sealed record CatalogueIds(long Version, IReadOnlyList<CatalogueMarks> Breaches);
+
+/// <summary>The marks of a breach that count.</summary>
+/// <param name="Name">The breach's.</param>
+/// <param name="Flags">Stored as their number.</param>
+/// <param name="Marks">Ascending.</param>
+public sealed record CatalogueMarks(string Name, BreachFlags Flags, IReadOnlyList<int> Marks);
+
+/// <summary>How they are written.</summary>
+[JsonSourceGenerationOptions(WriteIndented = false)]
+[JsonSerializable(typeof(IReadOnlyList<PublicBreach>))]
+[JsonSerializable(typeof(PublicBreach))]
+[JsonSerializable(typeof(IReadOnlyList<string>))]
+[JsonSerializable(typeof(CatalogueIds))]
+public sealed partial class CatalogueJson : JsonSerializerContext;

@@ -1,0 +1,19 @@
+using System.Globalization;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+
+namespace HibpIngest.Breaches;
+
+/// <summary>A time as Have I Been Pwned writes it: <c>2013-12-04T00:00:00Z</c>, without fractions.</summary>
+public sealed class WholeSecondsConverter : JsonConverter<DateTimeOffset>
+{
+    private const string Format = "yyyy-MM-dd'T'HH:mm:ss'Z'";
+
+    /// <inheritdoc/>
+    public override DateTimeOffset Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+        reader.GetDateTimeOffset();
+
+    /// <inheritdoc/>
+    public override void Write(Utf8JsonWriter writer, DateTimeOffset value, JsonSerializerOptions options) =>
+        writer.WriteStringValue(value.UtcDateTime.ToString(Format, CultureInfo.InvariantCulture));
+}

@@ -1,0 +1,46 @@
+namespace HibpIngest.Stores;
+
+/// <summary>
+/// The container that readers have the breaches from (see <see cref="Breaches.CatalogueDocuments"/>). Errors as for
+/// <see cref="IBreachDatabase"/>.
+/// </summary>
+public interface ICatalogueBlobs
+{
+    /// <summary>Its name.</summary>
+    const string Container = "catalogue";
+
+    /// <summary>Creates the container where it is missing.</summary>
+    Task CreateAsync(CancellationToken cancellationToken);
+
+    /// <summary>A blob as it is stored; null where there is none.</summary>
+    /// <param name="name">Its name.</param>
+    /// <param name="knownETag">Where the blob still is this one, nothing is read: <see cref="CatalogueBlob.IsUnchanged"/>.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Writes a blob unless what is there is of this version or a newer one; under If-Match, so that of two writers the newer
+    /// version stays.
+    /// </summary>
+    /// <returns>False: what is there is of a newer version.</returns>
+    Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken);
+
+    /// <summary>The blobs whose names begin so, with their versions.</summary>
+    IAsyncEnumerable<(string Name, long Version, string ETag)> ListAsync(string prefix, CancellationToken cancellationToken);
+
+    /// <summary>Deletes a blob, if it still is this one.</summary>
+    Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
+}
+
+/// <summary>What a catalogue blob holds.</summary>
+/// <param name="Bytes">As stored: JSON is gzipped, a logo is not.</param>
+/// <param name="ContentType">Its media type.</param>
+/// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
+public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip);
+
+/// <summary>A catalogue blob that was read.</summary>
+/// <param name="ETag">Names what was read.</param>
+/// <param name="Version">The catalogue's, when it was written.</param>
+/// <param name="Bytes">As stored; empty where it is unchanged.</param>
+/// <param name="IsUnchanged">It still is the one that was known.</param>
+public sealed record CatalogueBlob(string ETag, long Version, ReadOnlyMemory<byte> Bytes, bool IsUnchanged);
