@@ -57,7 +57,9 @@ public sealed class StorageAccount : IDisposable
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _throttle = new WriteThrottle(options.TimeProvider);
-        Table = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
+        var accounts = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
+        (Table, Accounts) = (accounts, accounts);
+        Keys = new ApiKeyTable(tables, options.KeysTable);
         Register = new StoreRegister(tables, options.RegisterTable);
     }
 
@@ -68,6 +70,11 @@ public sealed class StorageAccount : IDisposable
     public IAccountTable Table { get; }
 
     public IStoreRegister Register { get; }
+
+    /// <summary>The account table, as readers need it.</summary>
+    public IAccountReads Accounts { get; }
+
+    public IApiKeys Keys { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

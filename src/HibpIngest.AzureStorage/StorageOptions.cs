@@ -13,6 +13,8 @@ public sealed class StorageOptions
 
     public string RegisterTable { get; init; } = "hibpstore";
 
+    public string KeysTable { get; init; } = "hibpkeys";
+
     /// <summary>Container that breaches are dropped into.</summary>
     public string BreachContainer { get; init; } = IBreachBlobs.Container;
 

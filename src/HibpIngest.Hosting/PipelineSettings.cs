@@ -4,6 +4,7 @@ using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using HibpIngest.Web;
 using Microsoft.Extensions.Configuration;
 
 namespace HibpIngest.Hosting;
@@ -17,7 +18,7 @@ public sealed record PipelineSettings
 
     private const string MailFromVariable = "MAIL_FROM";
 
-    /// <summary>Variables that are not properties of <see cref="PipelineOptions"/>.</summary>
+    /// <summary>Variables that are not properties of <see cref="PipelineOptions"/> or <see cref="WebOptions"/>.</summary>
     private static readonly string[] OwnVariables = ["STORAGE", "DATABASE", "MAIL", MailFromVariable, "SECRET_KEY", "EMULATOR_DIR"];
 
     /// <summary>Connection string of the storage account.</summary>
@@ -33,6 +34,9 @@ public sealed record PipelineSettings
     public string? SecretKey { get; init; }
 
     public required PipelineOptions Options { get; init; }
+
+    /// <summary>How the API answers.</summary>
+    public required WebOptions Web { get; init; }
 
     /// <summary>Variables that begin with HIBP_ and mean nothing here, in order: most likely misspelt.</summary>
     public required IReadOnlyList<string> UnknownVariables { get; init; }
@@ -55,14 +59,18 @@ public sealed record PipelineSettings
             values[nameof(PipelineOptions.MailFrom)] = from;
         var options = new PipelineOptions();
         defaults?.Invoke(options);
+        var web = new WebOptions();
         var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
-        foreach (var key in OptionKeys)
+        foreach (var (key, value) in values)
         {
-            if (values.TryGetValue(key, out var value))
-                Bind(configuration, options, key, value!);
+            if (OptionKeys.Contains(key, StringComparer.OrdinalIgnoreCase))
+                Bind(configuration, options, OptionKeys.First(one => one.Equals(key, StringComparison.OrdinalIgnoreCase)), value!);
+            else if (WebKeys.Contains(key, StringComparer.OrdinalIgnoreCase))
+                Bind(configuration, web, WebKeys.First(one => one.Equals(key, StringComparison.OrdinalIgnoreCase)), value!);
         }
         _ = MailFrom.Parse(options.MailFrom);
         Check(options, "");
+        Check(web, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
         return new PipelineSettings
         {
@@ -71,9 +79,10 @@ public sealed record PipelineSettings
             Mail = values.GetValueOrDefault("MAIL"),
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
             Options = options,
+            Web = web,
             UnknownVariables = [.. values.Keys
                 .Where(
-                    key => !OptionKeys.Contains(key, StringComparer.OrdinalIgnoreCase)
+                    key => !OptionKeys.Concat(WebKeys).Contains(key, StringComparer.OrdinalIgnoreCase)
                     && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
                 .Select(Variable).Order(StringComparer.Ordinal)],
         };
@@ -100,14 +109,16 @@ public sealed record PipelineSettings
             property => $"{nameof(PipelineOptions.Limits)}:{property.Name}"),
     ];
 
+    private static readonly IReadOnlyList<string> WebKeys = [.. typeof(WebOptions).GetProperties().Select(property => property.Name)];
+
     private static string Variable(string key) =>
         key == nameof(PipelineOptions.MailFrom) ? PipelineOptions.SectionName + MailFromVariable
         : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
-    private static void Bind(IConfiguration configuration, PipelineOptions options, string key, string value)
+    private static void Bind(IConfiguration configuration, object options, string key, string value)
     {
         var parts = key.Split(':');
-        object target = options;
+        var target = options;
         foreach (var part in parts[..^1])
             target = target.GetType().GetProperty(part)!.GetValue(target)!;
         var property = target.GetType().GetProperty(parts[^1])!;
@@ -117,6 +128,11 @@ public sealed record PipelineSettings
         // "1" would be the second of them, and "7" none.
         if (property.PropertyType.IsEnum && !Enum.GetNames(property.PropertyType).Contains(value, StringComparer.OrdinalIgnoreCase))
             throw Unexpected(Names(property.PropertyType));
+        if (property.PropertyType == typeof(bool?))
+        {
+            property.SetValue(target, value.ToLowerInvariant() switch { "on" => true, "off" => false, _ => throw Unexpected("on or off") });
+            return;
+        }
         try
         {
             property.SetValue(target, configuration.GetValue(property.PropertyType, key));

@@ -48,25 +48,6 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         });
     }
 
-    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
-    {
-        var rows = highestMark < 1 ? 1 : ((highestMark - 1) / IAccountTable.MarksPerRow) + 1;
-        var reads = new Task<JsonElement?>[rows];
-        for (var row = 0; row < rows; row++)
-            reads[row] = tables.GetAsync(table, domain, RowKey(alias, row), "look-up of an account", cancellationToken);
-        var found = await Task.WhenAll(reads);
-
-        var marks = new List<int>();
-        foreach (var entity in found)
-        {
-            if (entity is { } row)
-                marks.AddRange(row.EnumerateObject().Where(IsMark).Select(property => MarkOf(property.Name)));
-        }
-
-        marks.Sort();
-        return marks;
-    }
-
     public async IAsyncEnumerable<string> ListAliasesAsync(
         string domain, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
@@ -100,11 +81,4 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         var mark = rowKey.IndexOf('!', StringComparison.Ordinal);
         return mark < 0 ? rowKey : rowKey[..mark];
     }
-
-    private static bool IsMark(JsonProperty property) => property.Value.ValueKind == JsonValueKind.True && MarkOf(property.Name) > 0;
-
-    /// <summary>17 of "b17"; 0 of any other name.</summary>
-    private static int MarkOf(string property) =>
-        property.Length > 1 && property[0] == 'b'
-        && int.TryParse(property.AsSpan(1), NumberStyles.None, CultureInfo.InvariantCulture, out var id) ? id : 0;
 }

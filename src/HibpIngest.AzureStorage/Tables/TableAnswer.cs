@@ -27,6 +27,9 @@ internal sealed class TableAnswer(HttpMessage message) : IDisposable
             throw StorageErrors.FromStatus(operation, Status, Code);
     }
 
+    /// <summary>Until it is disposed.</summary>
+    public ReadOnlyMemory<byte> Bytes => message.Response.Content.ToMemory();
+
     public JsonElement Json(string operation)
     {
         try

@@ -76,6 +76,22 @@ internal sealed partial class TableService
         return answer.Json(operation);
     }
 
+    /// <summary>The answer with one entity, to be disposed, without anything about it; null where there is none.</summary>
+    public async Task<TableAnswer?> FindAsync(
+        string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
+    {
+        var answer = await SendAsync(
+            RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, NoMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.OK)
+            return answer;
+        using (answer)
+        {
+            if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
+                return null;
+            throw StorageErrors.FromStatus(operation, answer.Status, answer.Code);
+        }
+    }
+
     /// <summary>Inserts an entity; false when there is one of that key.</summary>
     public async Task<bool> InsertAsync(
         string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation,
@@ -169,6 +185,21 @@ internal sealed partial class TableService
                 throw TableAnswer.Malformed(operation);
             foreach (var entity in entities.EnumerateArray())
                 yield return entity;
+        }
+    }
+
+    /// <summary>As <see cref="QueryAsync"/>, each page as it came, to be read before the next is asked for.</summary>
+    public async IAsyncEnumerable<ReadOnlyMemory<byte>> QueryBytesAsync(
+        string table, string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        var query = $"$filter={Uri.EscapeDataString(filter)}{(select is null ? "" : $"&$select={Uri.EscapeDataString(select)}")}";
+        for (var next = ""; next is not null;)
+        {
+            using var answer = await SendAsync(
+                RequestMethod.Get, Address($"{table}()", query + next), null, null, NoMetadata, operation, cancellationToken);
+            answer.ThrowUnlessSuccess(operation);
+            yield return answer.Bytes;
+            next = Continuation(answer);
         }
     }
 

@@ -61,6 +61,15 @@ public static class EventIds
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 
+    // CatalogueReader
+    public const int CatalogueReaderRead = 5000;
+    public const int CatalogueReaderDown = 5001;
+    public const int CatalogueReaderUp = 5002;
+
+    // WebServer
+    public const int WebServerFailed = 5100;
+    public const int WebServerOpen = 5101;
+
     // QueueListener
     public const int QueueListenerFailed = 9001;
     public const int QueueListenerPoisoned = 9002;

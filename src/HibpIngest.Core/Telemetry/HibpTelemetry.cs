@@ -55,6 +55,9 @@ public static class HibpTelemetry
     private static readonly Gauge<long> LoadSlices = Meter.CreateGauge<long>(
         TelemetryNames.Instruments.LoadSlices, TelemetryNames.Units.Slices, "Slices of a load by state");
 
+    private static readonly Histogram<double> WebDuration = Meter.CreateHistogram<double>(
+        TelemetryNames.Instruments.WebDuration, TelemetryNames.Units.Seconds, "One request of the API, to the end of its answer");
+
     private static readonly string[] Rules = Enum.GetNames<AccountRule>();
 
     /// <summary>The current span where it is one of ours, and not a web server's or a client's around it.</summary>
@@ -110,6 +113,18 @@ public static class HibpTelemetry
     {
         Notifications.Add(sent, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "sent"));
         Notifications.Add(refused, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "refused"));
+    }
+
+    /// <summary>A request of the API was answered.</summary>
+    /// <param name="route">Its route's template.</param>
+    /// <param name="status">Of the answer.</param>
+    /// <param name="duration">To the end of the answer.</param>
+    public static void WebAnswered(string route, int status, TimeSpan duration)
+    {
+        if (WebDuration.Enabled)
+            WebDuration.Record(
+                duration.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Route, route),
+                new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
     }
 
     /// <summary>How full a queue is.</summary>

@@ -105,6 +105,12 @@ public static class TelemetryNames
 
         /// <summary>What became of a notification: sent, refused.</summary>
         public const string Outcome = "hibp.outcome";
+
+        /// <summary>Template of the API's route that was asked; never a path.</summary>
+        public const string Route = "http.route";
+
+        /// <summary>Status of the API's answer.</summary>
+        public const string Status = "http.response.status_code";
     }
 
     /// <summary>Log lines, as Application Insights has them: their properties are the line's own values and these.</summary>
@@ -157,6 +163,9 @@ public static class TelemetryNames
 
         /// <summary>Histogram: one batch's transaction.</summary>
         public const string BatchDuration = "hibp.ingest.batch.duration";
+
+        /// <summary>Histogram: one request of the API, to the end of its answer. Tags: route, status.</summary>
+        public const string WebDuration = "hibp.web.request.duration";
 
         /// <summary>Counter: entities upserted, once their slice is whole.</summary>
         public const string Entities = "hibp.upsert.entities";

@@ -23,6 +23,7 @@ public sealed partial class LayoutTests
         ["HibpIngest.Archives"] = ["HibpIngest.Core"],
         ["HibpIngest.Pipeline"] = ["HibpIngest.Archives", "HibpIngest.Core"],
         ["HibpIngest.Lookup"] = ["HibpIngest.Core"],
+        ["HibpIngest.Web"] = ["HibpIngest.Core", "HibpIngest.Lookup"],
         ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
         ["HibpIngest.Samples"] = [],
         // Adapters: no capability, no host, and nothing of one another.
@@ -30,7 +31,7 @@ public sealed partial class LayoutTests
         ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
         // Hosts.
         ["HibpIngest.Hosting"] =
-            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql"],
+            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql", "HibpIngest.Web"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
     };

@@ -1,0 +1,92 @@
+using System.Runtime.CompilerServices;
+using System.Text.Json;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Tables;
+
+internal sealed partial class AccountTable : IAccountReads
+{
+    private const string LookupOperation = "look-up of an account";
+
+    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
+    {
+        if (highestMark <= IAccountTable.MarksPerRow)
+            return await ReadRowAsync(domain, alias, cancellationToken);
+        var rows = new Task<IReadOnlyList<int>>[((highestMark - 1) / IAccountTable.MarksPerRow) + 1];
+        for (var row = 0; row < rows.Length; row++)
+            rows[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
+        return [.. (await Task.WhenAll(rows)).SelectMany(marks => marks).Order()];
+    }
+
+    public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
+        string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        AccountEntry? pending = null;
+        await foreach (var page in tables.QueryBytesAsync(
+            table, $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
+        {
+            foreach (var (key, marks) in Rows(page))
+            {
+                // The rows of an account lie side by side: '!' sorts below every character of an alias.
+                var alias = Alias(key);
+                if (pending is not null && pending.Alias == alias)
+                {
+                    pending = pending with { Marks = [.. pending.Marks.Concat(marks).Order()] };
+                    continue;
+                }
+                if (pending is not null)
+                    yield return pending;
+                pending = new AccountEntry(alias, marks);
+            }
+        }
+        if (pending is not null)
+            yield return pending;
+    }
+
+    public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
+    {
+        var count = 0;
+        string? last = null;
+        await foreach (var page in tables.QueryBytesAsync(
+            table, $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
+        {
+            foreach (var (key, _) in Rows(page))
+            {
+                var alias = Alias(key);
+                if (alias == last)
+                    continue;
+                last = alias;
+                if (++count > than)
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken)
+    {
+        using var answer = await tables.FindAsync(table, domain, key, LookupOperation, cancellationToken);
+        if (answer is null)
+            return [];
+        try
+        {
+            return AccountRows.ReadMarks(answer.Bytes.Span);
+        }
+        catch (JsonException)
+        {
+            throw TableAnswer.Malformed(LookupOperation);
+        }
+    }
+
+    private static List<(string Key, IReadOnlyList<int> Marks)> Rows(ReadOnlyMemory<byte> page)
+    {
+        try
+        {
+            return AccountRows.ReadPage(page.Span);
+        }
+        catch (JsonException)
+        {
+            throw TableAnswer.Malformed("reading of a domain's accounts");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+using System.Security.Cryptography;
+using System.Text;
+
+namespace HibpIngest.Stores;
+
+/// <summary>What is kept of an API key.</summary>
+public sealed record ApiKey
+{
+    /// <summary>Hex digits of a key, which is 128 random bits (haveibeenpwned.com/API/v3#Authorisation).</summary>
+    public const int Digits = 32;
+
+    /// <summary>Requests a minute of a key that is made without saying how many: Have I Been Pwned's smallest plan.</summary>
+    public const int DefaultRpm = 10;
+
+    /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
+    public required string Hash { get; init; }
+
+    /// <summary>Whose it is; unique.</summary>
+    public required string Name { get; init; }
+
+    /// <summary>Requests a minute.</summary>
+    public int Rpm { get; init; } = DefaultRpm;
+
+    /// <summary>What it may ask.</summary>
+    public KeyScopes Scopes { get; init; } = KeyScopes.Search;
+
+    /// <summary>Domains whose owner has it, lower-case, in order.</summary>
+    public IReadOnlyList<string> Domains { get; init; } = [];
+
+    /// <summary>When it was made.</summary>
+    public DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>Whether it is a key's form: 32 hex digits.</summary>
+    public static bool IsWellFormed(ReadOnlySpan<char> key)
+    {
+        if (key.Length != Digits)
+            return false;
+        foreach (var digit in key)
+        {
+            if (!char.IsAsciiHexDigit(digit))
+                return false;
+        }
+        return true;
+    }
+
+    /// <summary>What a key is known by: its <see cref="Hash"/>. Digits in either case are the same key.</summary>
+    public static string HashOf(ReadOnlySpan<char> key)
+    {
+        Span<byte> ascii = stackalloc byte[Digits];
+        Encoding.ASCII.GetBytes(key[..Digits], ascii);
+        Ascii.ToLowerInPlace(ascii, out _);
+        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(ascii, hash);
+        return Convert.ToHexStringLower(hash);
+    }
+}
+
+/// <summary>What a key may ask. The numbers are stored: a contract.</summary>
+[Flags]
+public enum KeyScopes
+{
+    /// <summary>Nothing but its own status.</summary>
+    None = 0,
+
+    /// <summary>Single accounts.</summary>
+    Search = 1,
+
+    /// <summary>Hashes by range.</summary>
+    Range = 2,
+
+    /// <summary>The accounts of the key's domains.</summary>
+    Domains = 4,
+
+    /// <summary>Handing passwords in.</summary>
+    Append = 8,
+}

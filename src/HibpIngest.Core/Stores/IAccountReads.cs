@@ -1,0 +1,21 @@
+namespace HibpIngest.Stores;
+
+/// <summary>The account table as readers need it. Errors as for <see cref="IBreachDatabase"/>; messages never hold a key.</summary>
+public interface IAccountReads
+{
+    /// <inheritdoc cref="IAccountTable.GetMarksAsync"/>
+    Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
+
+    /// <summary>The accounts of a domain with all marks they have, in key order, as they come page by page.</summary>
+    IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Whether a domain has more accounts than so many, whatever their marks: reads keys only, and stops as soon as it knows.
+    /// </summary>
+    Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken);
+}
+
+/// <summary>An account of a domain.</summary>
+/// <param name="Alias">What stands before the @.</param>
+/// <param name="Marks">Ascending; some may not count.</param>
+public sealed record AccountEntry(string Alias, IReadOnlyList<int> Marks);

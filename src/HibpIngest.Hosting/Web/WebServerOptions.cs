@@ -1,0 +1,22 @@
+using HibpIngest.Web;
+
+namespace HibpIngest.Hosting.Web;
+
+/// <summary>Where the API listens, and for whom.</summary>
+public sealed record WebServerOptions
+{
+    /// <summary>On this machine, for this machine.</summary>
+    public const string DefaultUrl = "http://127.0.0.1:8080";
+
+    /// <summary>Addresses to listen on.</summary>
+    public IReadOnlyList<string> Urls { get; init; } = [DefaultUrl];
+
+    /// <summary>Nobody needs a key; then only loopback is listened on.</summary>
+    public bool IsOpen { get; init; }
+
+    /// <summary>Where people reach it; what links are made of (HIBP_WEB_URL).</summary>
+    public string Address { get; init; } = DefaultUrl;
+
+    /// <summary>How it answers.</summary>
+    public WebOptions Web { get; init; } = new();
+}

@@ -1,0 +1,139 @@
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Lookup;
+
+/// <summary>
+/// The catalogue in memory. Looks whether it has changed every few seconds, for as long as <see cref="RunAsync"/> runs;
+/// while blobs are down, what was read last counts on.
+/// </summary>
+public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider time, ILogger<CatalogueReader> log)
+{
+    /// <summary>A hidden breach is out of every answer within 10 seconds: three of these, and a moment to read.</summary>
+    public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
+
+    private readonly SemaphoreSlim _reading = new(1, 1);
+    private volatile CatalogueSnapshot? _snapshot;
+    private string? _etag;
+    private long _lookedAt;
+    private bool _down;
+
+    /// <summary>
+    /// The catalogue as it was found last; read anew where nobody has looked for longer than a while, as in a process that
+    /// was suspended.
+    /// </summary>
+    /// <exception cref="StoreUnavailableException">It could not be read yet, or was never published.</exception>
+    public async ValueTask<CatalogueSnapshot> GetAsync(CancellationToken cancellationToken)
+    {
+        if (_snapshot is { } snapshot && time.GetElapsedTime(Volatile.Read(ref _lookedAt)) < RevalidateEvery * 2)
+            return snapshot;
+        await RefreshAsync(cancellationToken);
+        return _snapshot ?? throw new StoreUnavailableException("the catalogue of breaches has not been read yet");
+    }
+
+    /// <summary>Revalidates until cancelled.</summary>
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        using var timer = new PeriodicTimer(RevalidateEvery, time);
+        try
+        {
+            do
+            {
+                try
+                {
+                    await RefreshAsync(cancellationToken);
+                }
+                catch (HibpException)
+                {
+                    // Logged; the next look may find it.
+                }
+            }
+            while (await timer.WaitForNextTickAsync(cancellationToken));
+        }
+        catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+        {
+        }
+    }
+
+    /// <summary>Reads what has changed. Where it fails, what was read last stays.</summary>
+    /// <exception cref="HibpException">It failed, and nothing was read before.</exception>
+    public async Task RefreshAsync(CancellationToken cancellationToken)
+    {
+        var before = Volatile.Read(ref _lookedAt);
+        await _reading.WaitAsync(cancellationToken);
+        try
+        {
+            if (_lookedAt != before)
+                return; // somebody else has just looked
+            await ReadAsync(cancellationToken);
+            if (_down)
+                LogUp(_snapshot!.Version);
+            _down = false;
+        }
+        catch (HibpException e)
+        {
+            if (!_down)
+                LogDown(e.Message);
+            _down = true;
+            if (_snapshot is null)
+                throw;
+        }
+        finally
+        {
+            Volatile.Write(ref _lookedAt, time.GetTimestamp());
+            _reading.Release();
+        }
+    }
+
+    private async Task ReadAsync(CancellationToken cancellationToken)
+    {
+        var ids = await blobs.ReadAsync(CatalogueDocuments.Ids, _etag, cancellationToken)
+            ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: 'hibp catalogue publish' does that");
+        if (ids.IsUnchanged)
+            return;
+        // Read behind ids.json, which is written last: they are of its version, or of a newer one whose ids.json comes next.
+        var breaches = await RequireAsync(CatalogueDocuments.Breaches, cancellationToken);
+        var latest = await RequireAsync(CatalogueDocuments.Latest, cancellationToken);
+        var dataClasses = await RequireAsync(CatalogueDocuments.DataClasses, cancellationToken);
+        try
+        {
+            var marks = JsonSerializer.Deserialize(ReadyContent.OfGzip(ids.Bytes).Identity.Span, CatalogueJson.Default.CatalogueIds)!;
+            _snapshot = new CatalogueSnapshot(marks, breaches, latest, dataClasses);
+            _etag = ids.ETag;
+            LogRead(_snapshot.Version, _snapshot.ByTitle.Count);
+        }
+        catch (Exception e) when (e is JsonException or InvalidDataException)
+        {
+            throw new StoreMismatchException("the catalogue of breaches can't be read: its container was written by something else");
+        }
+    }
+
+    private async Task<ReadyContent> RequireAsync(string name, CancellationToken cancellationToken)
+    {
+        var blob = await blobs.ReadAsync(name, null, cancellationToken)
+            ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it anew");
+        try
+        {
+            return ReadyContent.OfGzip(blob.Bytes);
+        }
+        catch (InvalidDataException)
+        {
+            throw new StoreMismatchException($"{name} in the catalogue can't be read: its container was written by something else");
+        }
+    }
+
+    [LoggerMessage(
+        EventIds.CatalogueReaderRead, LogLevel.Information, "the catalogue of breaches, version {Version}: {Breaches} breaches")]
+    private partial void LogRead(long version, int breaches);
+
+    [LoggerMessage(
+        EventIds.CatalogueReaderDown, LogLevel.Warning, "the catalogue of breaches can't be read, what was read last counts: {Reason}")]
+    private partial void LogDown(string reason);
+
+    [LoggerMessage(EventIds.CatalogueReaderUp, LogLevel.Warning, "the catalogue of breaches is read again, version {Version}")]
+    private partial void LogUp(long version);
+}

@@ -1,0 +1,69 @@
+using System.Text.Json;
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Lookup;
+
+/// <summary>One state of the catalogue: which breaches there are, and which marks are theirs.</summary>
+public sealed class CatalogueSnapshot
+{
+    // By mark: null where none counts.
+    private readonly PublishedBreach?[] _byMark;
+    private readonly Dictionary<string, PublishedBreach> _byName = new(StringComparer.OrdinalIgnoreCase);
+
+    internal CatalogueSnapshot(CatalogueIds ids, ReadyContent breaches, ReadyContent latest, ReadyContent dataClasses)
+    {
+        (Version, AllBreaches, Latest, DataClasses) = (ids.Version, breaches, latest, dataClasses);
+        var models = JsonSerializer.Deserialize(breaches.Identity.Span, CatalogueJson.Default.IReadOnlyListPublicBreach) ?? [];
+        foreach (var (ordinal, model) in models.OrderBy(breach => breach.Name, StringComparer.Ordinal).Index())
+            _byName[model.Name] = PublishedBreach.Of(model, ordinal);
+        ByTitle = [.. models.Select(model => _byName[model.Name])];
+
+        // What stands in one of the two only is on its way in or out: it is in no answer about an account.
+        var known = ids.Breaches.Where(breach => _byName.ContainsKey(breach.Name)).ToList();
+        _byMark = new PublishedBreach?[known.SelectMany(breach => breach.Marks).DefaultIfEmpty(0).Max() + 1];
+        foreach (var breach in known)
+        {
+            foreach (var mark in breach.Marks)
+                _byMark[mark] = _byName[breach.Name];
+        }
+    }
+
+    /// <summary>Raised by each change in SQL.</summary>
+    public long Version { get; }
+
+    /// <summary>The highest mark that counts; 0: none does.</summary>
+    public int HighestMark => _byMark.Length - 1;
+
+    /// <summary>All breaches, by title.</summary>
+    public IReadOnlyList<PublishedBreach> ByTitle { get; }
+
+    /// <summary>The answer to "all breaches".</summary>
+    public ReadyContent AllBreaches { get; }
+
+    /// <summary>The breach that was added last; <c>null</c> where there is none.</summary>
+    public ReadyContent Latest { get; }
+
+    /// <summary>All data classes, in order.</summary>
+    public ReadyContent DataClasses { get; }
+
+    /// <summary>The breach of this name, without regard to case; null where there is none.</summary>
+    public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
+
+    /// <summary>The breaches that these marks mean, each once, by name; marks that don't count say nothing.</summary>
+    /// <param name="marks">Of one account.</param>
+    /// <param name="withSensitive">For the owner of the account's domain.</param>
+    public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool withSensitive)
+    {
+        List<PublishedBreach>? found = null;
+        for (var i = 0; i < marks.Count; i++)
+        {
+            if (marks[i] < _byMark.Length && _byMark[marks[i]] is { } breach && !breach.Model.IsRetired
+                && (withSensitive || !breach.Model.IsSensitive) && found?.Contains(breach) != true)
+                (found ??= []).Add(breach);
+        }
+        if (found is null)
+            return [];
+        found.Sort((left, right) => left.Ordinal.CompareTo(right.Ordinal));
+        return found;
+    }
+}

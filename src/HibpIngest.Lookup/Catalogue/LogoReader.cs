@@ -1,0 +1,38 @@
+using System.Collections.Concurrent;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Lookup;
+
+/// <summary>Logos of the catalogue, kept in memory for a while.</summary>
+public sealed class LogoReader(ICatalogueBlobs blobs, TimeProvider time)
+{
+    /// <summary>Largest logo, in bytes; a larger one is never published.</summary>
+    public const int MaxBytes = 512 * 1024;
+
+    // 64 MB at the most, and a thousand that are as large as logos are.
+    private const long MostBytes = 64L << 20;
+
+    private static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(5);
+
+    private readonly ConcurrentDictionary<string, (ReadyContent? Logo, long At)> _known = new(StringComparer.Ordinal);
+    private long _bytes;
+
+    /// <summary>A breach's logo; null where it has none.</summary>
+    /// <param name="name">As in the catalogue.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    public async ValueTask<ReadyContent?> FindAsync(string name, CancellationToken cancellationToken)
+    {
+        if (_known.TryGetValue(name, out var known) && time.GetElapsedTime(known.At) < KeptFor)
+            return known.Logo;
+        var blob = await blobs.ReadAsync(CatalogueDocuments.Logo(name), null, cancellationToken);
+        var logo = blob is null ? null : ReadyContent.OfImage(blob.Bytes);
+        if (Interlocked.Add(ref _bytes, logo?.Identity.Length ?? 0) > MostBytes)
+        {
+            _known.Clear();
+            Interlocked.Exchange(ref _bytes, logo?.Identity.Length ?? 0);
+        }
+        _known[name] = (logo, time.GetTimestamp());
+        return logo;
+    }
+}

@@ -1,0 +1,56 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Web;
+
+/// <summary>Who asks, and whether it may: by its key, its key's scopes and its limits.</summary>
+internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOptions options, bool isOpen)
+{
+    public const string KeyHeader = "hibp-api-key";
+    public const string EnterpriseKeyHeader = "Hibp-Enterprise-Api-Key";
+
+    /// <summary>Nobody needs a key here.</summary>
+    public bool IsOpen => isOpen;
+
+    /// <summary>
+    /// Finds the caller of a route that needs a key with this scope. Not null: why it is refused. The scope is looked at
+    /// before the limit, so that what is refused anyway costs nothing of it.
+    /// </summary>
+    public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(
+        HttpContext context, string header, KeyScopes scope, CancellationToken cancellationToken)
+    {
+        var given = context.Request.Headers[header];
+        if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
+            return isOpen ? (Caller.Anybody, null) : (Caller.Anybody, ErrorAnswer.NoKey);
+        // A header sent twice comes joined through some proxies: neither of the two counts.
+        if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
+            return (Caller.Anybody, ErrorAnswer.MalformedKey);
+        if (isOpen)
+            return (Caller.Anybody, null);
+
+        var (key, refusal) = await FindAsync(context, ApiKey.HashOf(given[0]), cancellationToken);
+        if (key is null)
+            return (Caller.Anybody, refusal);
+        if (!key.Scopes.HasFlag(scope))
+            return (new Caller(key), ErrorAnswer.NotAllowed);
+        return (new Caller(key), limits.Take(key) is { } wait ? ErrorAnswer.TooMany(wait) : null);
+    }
+
+    private async ValueTask<(ApiKey? Key, ErrorAnswer? Refusal)> FindAsync(
+        HttpContext context, string hash, CancellationToken cancellationToken)
+    {
+        if (keys.TryGet(hash, out var key) && key is not null)
+            return (key, null);
+        var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Proxies));
+        using var turn = await limits.LookUpAsync(network, cancellationToken);
+        if (!turn.IsAcquired)
+            return (null, ErrorAnswer.TooMany(TimeSpan.FromSeconds(1)));
+        if (limits.MayGuess(network) is { } wait)
+            return (null, ErrorAnswer.TooMany(wait));
+        if (!keys.TryGet(hash, out key))
+            key = await keys.ReadAsync(hash, cancellationToken);
+        if (key is not null)
+            return (key, null);
+        limits.CountWrong(network);
+        return (null, ErrorAnswer.WrongKey);
+    }
+}

@@ -1,0 +1,72 @@
+using System.Threading.RateLimiting;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Web;
+
+/// <summary>
+/// How often a key may ask, and how often a network may guess keys. Of this instance alone: N instances allow N times as much.
+/// </summary>
+internal sealed class RequestLimits : IDisposable
+{
+    /// <summary>Wrong keys a minute, of one network.</summary>
+    public const int WrongKeys = 60;
+
+    // A burst is what ten seconds refill.
+    private const int BurstPart = 6;
+
+    // Keys that are not known yet, looked up at once for one network: what may be guessed beyond the limit.
+    private const int LookUpsAtOnce = 8;
+    private const int LookUpsWaiting = 1_000;
+
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+
+    private readonly PartitionedRateLimiter<ApiKey> _keys = PartitionedRateLimiter.Create<ApiKey, (string, int)>(
+        key => RateLimitPartition.GetTokenBucketLimiter((key.Hash, key.Rpm), _ => PerMinute(key.Rpm, Math.Max(1, key.Rpm / BurstPart))));
+
+    private readonly PartitionedRateLimiter<string> _wrong = PartitionedRateLimiter.Create<string, string>(
+        network => RateLimitPartition.GetTokenBucketLimiter(network, _ => PerMinute(WrongKeys, WrongKeys)));
+
+    private readonly PartitionedRateLimiter<string> _lookUps = PartitionedRateLimiter.Create<string, string>(
+        network => RateLimitPartition.GetConcurrencyLimiter(
+            network, _ => new ConcurrencyLimiterOptions { PermitLimit = LookUpsAtOnce, QueueLimit = LookUpsWaiting }));
+
+    /// <summary>Takes one request of a key's minute. Null: it may; else in how long it may again.</summary>
+    public TimeSpan? Take(ApiKey key)
+    {
+        using var lease = _keys.AttemptAcquire(key);
+        return Wait(lease);
+    }
+
+    /// <summary>Whether a network may still try keys that nobody knows. Null: it may; else in how long again.</summary>
+    public TimeSpan? MayGuess(string network)
+    {
+        using var lease = _wrong.AttemptAcquire(network, permitCount: 0);
+        return Wait(lease);
+    }
+
+    /// <summary>Counts a wrong key.</summary>
+    public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();
+
+    /// <summary>A turn for looking a key up, to be disposed of; not acquired where too many wait already.</summary>
+    public ValueTask<RateLimitLease> LookUpAsync(string network, CancellationToken cancellationToken) =>
+        _lookUps.AcquireAsync(network, 1, cancellationToken);
+
+    public void Dispose()
+    {
+        _keys.Dispose();
+        _wrong.Dispose();
+        _lookUps.Dispose();
+    }
+
+    /// <summary>Refilled one by one, all along the minute.</summary>
+    private static TokenBucketRateLimiterOptions PerMinute(int permits, int burst) => new()
+    {
+        TokenLimit = burst,
+        TokensPerPeriod = 1,
+        ReplenishmentPeriod = Minute / permits,
+        QueueLimit = 0,
+    };
+
+    private static TimeSpan? Wait(RateLimitLease lease) =>
+        lease.IsAcquired ? null : lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
+}

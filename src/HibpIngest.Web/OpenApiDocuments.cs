@@ -1,0 +1,187 @@
+using System.Text.Json.Nodes;
+using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
+using HibpIngest.Lookup;
+using Microsoft.AspNetCore.OpenApi;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.OpenApi;
+
+namespace HibpIngest.Web;
+
+/// <summary>The API described for programs, at <c>/openapi/v3.json</c>.</summary>
+internal static class OpenApiDocuments
+{
+    public const string Route = "/openapi/v3.json";
+
+    private const string Document = "v3";
+    private const string Json = "application/json";
+    private const string Text = "text/plain";
+
+    /// <summary>What is said of each route.</summary>
+    private static readonly Dictionary<string, Operation> Operations = new()
+    {
+        ["/api/v3/breachedaccount/{account}"] = new(
+            "All breaches an account is in, sensitive and retired ones left out", typeof(IReadOnlyList<PublicBreach>), [400, 404])
+        {
+            Queries =
+            [
+                ("truncateResponse", JsonSchemaType.Boolean, "Names only; true unless false is said"),
+                ("domain", JsonSchemaType.String, "Only breaches of the site at this domain"),
+                ("includeUnverified", JsonSchemaType.Boolean, "Unverified breaches too; true unless false is said"),
+            ],
+        },
+        ["/api/v3/breachedaccount/range/{prefix}"] = new(
+            "The accounts whose SHA-1 begins with six hex digits, each with its breaches", typeof(IReadOnlyList<RangeDocument>), [400, 404])
+        {
+            ErrorType = Text,
+        },
+        ["/api/v3/breacheddomain/{domain}"] = new(
+            "All breached accounts of a verified domain", typeof(Dictionary<string, IReadOnlyList<string>>), [400, 404]),
+        ["/api/v3/subscribeddomains"] = new("The domains that the key is verified for", typeof(IReadOnlyList<SubscribedDomain>), []),
+        ["/api/v3/breaches"] = new("All breaches", typeof(IReadOnlyList<PublicBreach>), [])
+        {
+            Queries =
+            [
+                ("domain", JsonSchemaType.String, "Only those of the site at this domain"),
+                ("isSpamList", JsonSchemaType.Boolean, "Only spam lists, or only others"),
+            ],
+        },
+        ["/api/v3/breach/{name}"] = new("One breach by its name", typeof(PublicBreach), [404]),
+        ["/api/v3/latestbreach"] = new("The breach that was added last", typeof(PublicBreach), [404]),
+        ["/api/v3/dataclasses"] = new("All data classes", typeof(IReadOnlyList<string>), []),
+        ["/api/v3/subscription/status"] = new("What the key is good for", typeof(SubscriptionStatus), [404]),
+        ["/api/v3/pasteaccount/{account}"] = new("Pastes an account is in: none are kept here", typeof(IReadOnlyList<PasteDocument>), [400, 404]),
+        ["/enterprise/range/search/{prefix}"] = new(
+            "The accounts whose SHA-1 begins with six hex digits, for Enterprise clients", typeof(IReadOnlyList<RangeDocument>), [400, 404]),
+    };
+
+    /// <summary>What it needs of a host.</summary>
+    public static void AddServices(IServiceCollection services, IReadOnlyList<WebRoute> routes, string address)
+    {
+        services.ConfigureHttpJsonOptions(json => json.SerializerOptions.PropertyNamingPolicy = null);
+        services.AddOpenApi(Document, options =>
+        {
+            options.OpenApiVersion = OpenApiSpecVersion.OpenApi3_0;
+            options.AddDocumentTransformer((document, context, cancellationToken) =>
+                DescribeAsync(document, context, routes, address, cancellationToken));
+        });
+    }
+
+    /// <summary>Made once: it is the same for everybody.</summary>
+    public static async Task<ReadyContent> CreateAsync(IServiceProvider services)
+    {
+        var provider = services.GetRequiredKeyedService<IOpenApiDocumentProvider>(Document);
+        var document = await provider.GetOpenApiDocumentAsync();
+        return ReadyContent.Of(System.Text.Encoding.UTF8.GetBytes(await document.SerializeAsJsonAsync(OpenApiSpecVersion.OpenApi3_0)));
+    }
+
+    private static async Task DescribeAsync(
+        OpenApiDocument document, OpenApiDocumentTransformerContext context, IReadOnlyList<WebRoute> routes, string address,
+        CancellationToken cancellationToken)
+    {
+        document.Info = new OpenApiInfo
+        {
+            Title = "Breach notification service",
+            Version = "3",
+            Description = "The API of haveibeenpwned.com, version 3, as far as it is served here; docs/api.md says where it differs.",
+        };
+        document.Servers = [new OpenApiServer { Url = address }];
+        document.Paths = [];
+        foreach (var route in routes)
+        {
+            var path = route.Template.Replace("?}", "}", StringComparison.Ordinal);
+            if (!Operations.TryGetValue(path, out var operation))
+                continue;
+            var described = new OpenApiOperation
+            {
+                OperationId = path.Split('/', StringSplitOptions.RemoveEmptyEntries).Last(part => !part.StartsWith('{')),
+                Summary = operation.Summary,
+                Parameters = [.. Parameters(route, path, operation)],
+                Responses = [],
+            };
+            var schema = await context.GetOrCreateSchemaAsync(operation.Answer, null, cancellationToken);
+            described.Responses["200"] = Response("The answer", Json, schema);
+            foreach (var status in Statuses(route, operation))
+            {
+                var isText = operation.ErrorType == Text && status is 400 or 403 or 404 && operation.ErrorType == Text;
+                described.Responses[status.ToString(System.Globalization.CultureInfo.InvariantCulture)] = isText
+                    ? Response(Reason(status), Text, new OpenApiSchema { Type = JsonSchemaType.String })
+                    : Response(Reason(status), Json, await context.GetOrCreateSchemaAsync(typeof(ErrorDocument), null, cancellationToken));
+            }
+            document.Paths[path] = new OpenApiPathItem
+            {
+                Operations = new Dictionary<HttpMethod, OpenApiOperation> { [HttpMethod.Get] = described },
+            };
+        }
+    }
+
+    private static IEnumerable<IOpenApiParameter> Parameters(WebRoute route, string path, Operation operation)
+    {
+        var open = path.IndexOf('{', StringComparison.Ordinal);
+        if (open >= 0)
+            yield return Parameter(path[(open + 1)..^1], ParameterLocation.Path, JsonSchemaType.String, null, required: true);
+        foreach (var (name, type, description) in operation.Queries)
+            yield return Parameter(name, ParameterLocation.Query, type, description, required: false);
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText)
+            yield return Parameter(CallerCheck.KeyHeader, ParameterLocation.Header, JsonSchemaType.String, "32 hex digits", required: true);
+        if (route.Access == RouteAccess.Enterprise)
+            yield return Parameter(
+                CallerCheck.EnterpriseKeyHeader, ParameterLocation.Header, JsonSchemaType.String, "32 hex digits", required: true);
+        else
+            yield return Parameter(
+                "user-agent", ParameterLocation.Header, JsonSchemaType.String, "What asks; any text", required: true);
+    }
+
+    private static OpenApiParameter Parameter(string name, ParameterLocation at, JsonSchemaType type, string? description, bool required) =>
+        new() { Name = name, In = at, Required = required, Description = description, Schema = new OpenApiSchema { Type = type } };
+
+    private static IEnumerable<int> Statuses(WebRoute route, Operation operation)
+    {
+        var statuses = new SortedSet<int>(operation.Refusals) { 503 };
+        if (route.Access != RouteAccess.Enterprise)
+            statuses.Add(403);
+        if (route.Access != RouteAccess.Catalogue)
+            statuses.UnionWith([401, 403, 429]);
+        return statuses;
+    }
+
+    private static OpenApiResponse Response(string description, string type, IOpenApiSchema schema) => new()
+    {
+        Description = description,
+        Content = new Dictionary<string, OpenApiMediaType> { [type] = new OpenApiMediaType { Schema = schema } },
+    };
+
+    private static string Reason(int status) => status switch
+    {
+        400 => "The request can't be meant",
+        401 => "No key, or a wrong one",
+        403 => "No user agent, or a key that is not good for this",
+        404 => "None",
+        429 => "Too many requests; Retry-After says when to come again",
+        _ => "A store doesn't answer just now",
+    };
+
+    private sealed record Operation(string Summary, Type Answer, int[] Refusals)
+    {
+        public (string Name, JsonSchemaType Type, string Description)[] Queries { get; init; } = [];
+
+        public string ErrorType { get; init; } = Json;
+    }
+
+    private sealed record ErrorDocument(
+        [property: JsonPropertyName("statusCode")] int StatusCode, [property: JsonPropertyName("message")] string Message);
+
+    private sealed record RangeDocument(
+        [property: JsonPropertyName("hashSuffix")] string HashSuffix, [property: JsonPropertyName("websites")] IReadOnlyList<string> Websites);
+
+    private sealed record SubscribedDomain(
+        string DomainName, int? PwnCount, int? PwnCountExcludingSpamLists, int? PwnCountExcludingSpamListsAtLastSubscriptionRenewal,
+        DateTimeOffset? NextSubscriptionRenewal);
+
+    private sealed record SubscriptionStatus(
+        string SubscriptionName, string Description, DateTimeOffset SubscribedUntil, int Rpm, int DomainSearchMaxBreachedAccounts,
+        int MaxBreachedDomains, bool IncludesStealerLogs, bool IncludesBulkDomainAdd, bool IncludesAutoSubdomainVerification,
+        bool IncludesCustomerDomains, bool IncludesKAnon);
+
+    private sealed record PasteDocument(string Id, string Source, string? Title, DateTimeOffset? Date, int EmailCount);
+}

@@ -1,0 +1,74 @@
+using System.Buffers;
+using System.Text;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace HibpIngest.Web;
+
+/// <summary>
+/// The path of a request as it was sent, in segments, each decoded exactly once. What a server makes of a path (dots resolved,
+/// some characters decoded and others not) is not what the client asked for.
+/// </summary>
+public sealed class RequestTarget
+{
+    private readonly string[] _segments;
+
+    private RequestTarget(string[] segments) => _segments = segments;
+
+    /// <summary>The segment at a place, 0 for the first; empty where there is none. A plus is a plus.</summary>
+    public string this[int place] => place < _segments.Length ? _segments[place] : "";
+
+    /// <summary>What routes are matched with: a slash within a segment stays encoded.</summary>
+    public PathString Path => new("/" + string.Join('/', _segments.Select(one => one.Replace("/", "%2F", StringComparison.Ordinal))));
+
+    /// <summary>Of this request.</summary>
+    public static RequestTarget Of(HttpContext context) =>
+        context.Features.Get<RequestTarget>() ?? Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
+
+    /// <summary>Of a request line's target: <c>/path?query</c>, or with scheme and host before it.</summary>
+    public static RequestTarget Parse(string target)
+    {
+        var path = target.AsSpan();
+        if (!path.StartsWith("/"))
+        {
+            var host = path.IndexOf("://");
+            var start = host < 0 ? -1 : path[(host + 3)..].IndexOf('/');
+            path = start < 0 ? "/" : path[(host + 3 + start)..];
+        }
+        var end = path.IndexOfAny('?', '#');
+        if (end >= 0)
+            path = path[..end];
+        return new RequestTarget([.. path[1..].ToString().Split('/').Select(Decode)]);
+    }
+
+    /// <summary>Bytes that are no UTF-8 become what no account holds; a percent sign without two digits stays.</summary>
+    private static string Decode(string segment)
+    {
+        if (!segment.Contains('%', StringComparison.Ordinal))
+            return segment;
+        var bytes = ArrayPool<byte>.Shared.Rent(Encoding.UTF8.GetMaxByteCount(segment.Length));
+        try
+        {
+            var length = Encoding.UTF8.GetBytes(segment, bytes);
+            var written = 0;
+            for (var i = 0; i < length; i++)
+            {
+                if (bytes[i] == '%' && i + 2 < length && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
+                {
+                    bytes[written++] = (byte)((Digit(bytes[i + 1]) << 4) | Digit(bytes[i + 2]));
+                    i += 2;
+                }
+                else
+                {
+                    bytes[written++] = bytes[i];
+                }
+            }
+            return Encoding.UTF8.GetString(bytes, 0, written);
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(bytes);
+        }
+    }
+
+    private static int Digit(byte digit) => (digit & 0xF) + (digit >= (byte)'A' ? 9 : 0);
+}

@@ -1,0 +1,77 @@
+using HibpIngest.Telemetry;
+
+namespace HibpIngest.Web;
+
+/// <summary>What comes before every answer: who asks, and what its headers say.</summary>
+internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool isHttps)
+{
+    private const string HostAgent = "Azure-Functions-Host/";
+
+    // What clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one breaks them all).
+    private const string AllowedHeaders = "user-agent, hibp-api-key, add-padding, if-none-match, cache-control, content-type, accept";
+    private const string AllowedMethods = "GET, HEAD, OPTIONS";
+    private const string PreflightSeconds = "1728000";
+
+    /// <summary>Answers a request of a route.</summary>
+    public async Task RunAsync(HttpContext context, WebRoute route)
+    {
+        var (request, response) = (context.Request, context.Response);
+        AddHeaders(response, route.Access);
+        if (HttpMethods.IsOptions(request.Method))
+        {
+            WritePreflight(response, route.Access);
+            return;
+        }
+        if (route.Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText && !HasAgent(request))
+        {
+            await (ErrorAnswer.NoUserAgent with { AsText = route.Access == RouteAccess.KeyWithText }).WriteAsync(response);
+            return;
+        }
+        var parameter = RequestTarget.Of(context)[route.ParameterAt];
+        var caller = Caller.Anybody;
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise && tests?.IsAsked(context, parameter) != true)
+        {
+            var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
+            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope, context.RequestAborted);
+            if (refusal is not null)
+            {
+                await (refusal.StatusCode == 403 && route.Access == RouteAccess.KeyWithText ? refusal with { AsText = true } : refusal)
+                    .WriteAsync(response);
+                return;
+            }
+        }
+        await route.Answer(new WebCall(context, parameter, caller));
+    }
+
+    private void AddHeaders(HttpResponse response, RouteAccess access)
+    {
+        var headers = response.Headers;
+        headers.XContentTypeOptions = "nosniff";
+        headers["Referrer-Policy"] = "no-referrer";
+        if (isHttps || response.HttpContext.Request.IsHttps)
+            headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
+        if (access == RouteAccess.Catalogue)
+            headers.AccessControlAllowOrigin = "*";
+        else if (access != RouteAccess.Open)
+            headers.CacheControl = "no-store";
+    }
+
+    private static void WritePreflight(HttpResponse response, RouteAccess access)
+    {
+        response.StatusCode = StatusCodes.Status204NoContent;
+        response.Headers.Allow = AllowedMethods;
+        if (access != RouteAccess.Catalogue)
+            return;
+        response.Headers.AccessControlAllowMethods = AllowedMethods;
+        response.Headers.AccessControlAllowHeaders = AllowedHeaders;
+        response.Headers.AccessControlMaxAge = PreflightSeconds;
+    }
+
+    /// <summary>What a Functions host appends, or sends where the client said nothing, is not the client's.</summary>
+    private static bool HasAgent(HttpRequest request)
+    {
+        var agent = request.Headers.UserAgent.ToString().AsSpan().Trim();
+        var host = agent.LastIndexOf(HostAgent, StringComparison.Ordinal);
+        return (host >= 0 && !agent[host..].Contains(' ') ? agent[..host].Trim() : agent).Length > 0;
+    }
+}

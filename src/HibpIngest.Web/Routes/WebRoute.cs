@@ -1,0 +1,56 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Web;
+
+/// <summary>One address of the API, and who may ask there.</summary>
+/// <param name="Template">As routes are written; what logs and measures name it by. Its last segment may be a parameter.</param>
+/// <param name="Access">Who may ask, and in which form a refusal is said.</param>
+/// <param name="Answer">Answers.</param>
+internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCall, Task> Answer)
+{
+    /// <summary>What its key must be good for.</summary>
+    public KeyScopes Scope { get; init; }
+
+    /// <summary>Place of the template's parameter among the path's segments.</summary>
+    public int ParameterAt { get; } = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;
+}
+
+/// <summary>Who may ask.</summary>
+internal enum RouteAccess
+{
+    /// <summary>Anybody, who only has to say with what (user-agent); browsers of other sites too.</summary>
+    Catalogue,
+
+    /// <summary>Who has a key; refusals are JSON.</summary>
+    Key,
+
+    /// <summary>Who has a key; what is wrong with the request is said in plain text, as Have I Been Pwned does for ranges.</summary>
+    KeyWithText,
+
+    /// <summary>Who has a key, in the header of the Enterprise API; every answer is JSON.</summary>
+    Enterprise,
+
+    /// <summary>Anybody.</summary>
+    Open,
+}
+
+/// <summary>A request of a route.</summary>
+/// <param name="Context">Of the server.</param>
+/// <param name="Parameter">The template's parameter, decoded once; empty where there is none.</param>
+/// <param name="Caller">Who asks.</param>
+internal readonly record struct WebCall(HttpContext Context, string Parameter, Caller Caller)
+{
+    public HttpResponse Response => Context.Response;
+
+    public CancellationToken Aborted => Context.RequestAborted;
+
+    /// <summary>
+    /// A parameter of the query, whatever the case of its name; the first where it is given several times, which some hosts
+    /// join with a comma. Null: it is not given.
+    /// </summary>
+    public string? Query(string name) =>
+        Context.Request.Query.TryGetValue(name, out var values) && values.Count > 0 ? values[0]!.Split(',')[0].Trim() : null;
+
+    /// <summary>A parameter that is on or off.</summary>
+    public bool Flag(string name, bool otherwise) => bool.TryParse(Query(name), out var value) ? value : otherwise;
+}

@@ -1,0 +1,93 @@
+using HibpIngest.Lookup;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace HibpIngest.Web;
+
+/// <summary>The API: which address is answered by what. Both hosts map it.</summary>
+public sealed class WebApi : IDisposable
+{
+    private readonly KeyCache _keys;
+    private readonly RequestLimits _limits = new();
+    private readonly WebGuard _guard;
+    private readonly RouteRunner _runner;
+
+    /// <param name="stores">What it reads.</param>
+    /// <param name="options">How it answers.</param>
+    /// <param name="isOpen">Nobody needs a key: for a server that only this machine reaches.</param>
+    /// <param name="isHttps">People reach it by https.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="logs">Where everything is logged.</param>
+    public WebApi(WebStores stores, WebOptions options, bool isOpen, bool isHttps, TimeProvider time, ILoggerFactory logs)
+    {
+        Catalogue = new CatalogueReader(stores.Catalogue, time, logs.CreateLogger<CatalogueReader>());
+        var accounts = new BreachedAccounts(Catalogue, stores.Accounts);
+        var tests = options.TestAccounts ?? isOpen ? new TestAccounts() : null;
+        _keys = new KeyCache(stores.Keys);
+        _guard = new WebGuard(isOpen, time, logs.CreateLogger<WebGuard>());
+        _runner = new RouteRunner(new CallerCheck(_keys, _limits, options, isOpen), tests, isHttps);
+
+        var account = new AccountEndpoints(accounts, tests);
+        var range = new RangeEndpoints(new BreachedRanges(Catalogue, stores.Layout, stores.Ranges, time));
+        var domain = new DomainEndpoints(accounts, new DomainSizes(stores.Accounts, options.DomainMax, time), options);
+        var catalogue = new CatalogueEndpoints(Catalogue);
+        var logo = new LogoEndpoints(Catalogue, new LogoReader(stores.Catalogue, time));
+        var subscription = new SubscriptionEndpoints(options);
+        var health = new HealthEndpoints(Catalogue, stores.Accounts, time);
+        Routes =
+        [
+            new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync) { Scope = KeyScopes.Search },
+            new("/api/v3/breachedaccount/range/{prefix?}", RouteAccess.KeyWithText, range.BreachedAccountRangeAsync)
+            {
+                Scope = KeyScopes.Range,
+            },
+            new("/api/v3/breacheddomain/{domain?}", RouteAccess.Key, domain.BreachedDomainAsync) { Scope = KeyScopes.Domains },
+            new("/api/v3/subscribeddomains", RouteAccess.Key, domain.SubscribedDomainsAsync),
+            new("/api/v3/breaches", RouteAccess.Catalogue, catalogue.BreachesAsync),
+            new("/api/v3/breach/{name}", RouteAccess.Catalogue, catalogue.BreachAsync),
+            new("/api/v3/latestbreach", RouteAccess.Catalogue, catalogue.LatestBreachAsync),
+            new("/api/v3/dataclasses", RouteAccess.Catalogue, catalogue.DataClassesAsync),
+            new("/api/v3/subscription/status", RouteAccess.Key, subscription.StatusAsync),
+            new("/api/v3/pasteaccount/{account?}", RouteAccess.Key, account.PasteAccountAsync) { Scope = KeyScopes.Search },
+            new("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, range.EnterpriseSearchAsync) { Scope = KeyScopes.Range },
+            new("/logos/{file}", RouteAccess.Open, logo.LogoAsync),
+            new(OpenApiDocuments.Route, RouteAccess.Open, new OpenApiEndpoint().DocumentAsync),
+            new("/healthz", RouteAccess.Open, health.ProcessAsync),
+            new("/readyz", RouteAccess.Open, health.StoresAsync),
+        ];
+    }
+
+    /// <summary>The breaches, to be kept fresh by <see cref="CatalogueReader.RunAsync"/>.</summary>
+    public CatalogueReader Catalogue { get; }
+
+    internal IReadOnlyList<WebRoute> Routes { get; }
+
+    /// <summary>What it needs of a host, before that is built.</summary>
+    /// <param name="services">The host's.</param>
+    /// <param name="address">Where people reach it (HIBP_WEB_URL).</param>
+    public void AddServices(IServiceCollection services, string address)
+    {
+        services.AddRoutingCore();
+        OpenApiDocuments.AddServices(services, Routes, address);
+    }
+
+    /// <summary>Maps every address, and what comes before and behind it.</summary>
+    public void Map(WebApplication app)
+    {
+        app.Use(next => context => _guard.RunAsync(context, next));
+        app.UseRouting();
+        foreach (var route in Routes)
+        {
+            app.MapMethods(
+                route.Template, [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options],
+                context => _runner.RunAsync(context, route)).WithMetadata(route).WithDisplayName(route.Template);
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        _keys.Dispose();
+        _limits.Dispose();
+    }
+}

@@ -1,0 +1,94 @@
+using HibpIngest.Errors;
+using HibpIngest.Lookup;
+using HibpIngest.Telemetry;
+
+namespace HibpIngest.Web;
+
+/// <summary>
+/// The outermost part: every way out of a request leads through here. What it logs and measures names the route's template,
+/// never a path, a query, a header or an address.
+/// </summary>
+internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<WebGuard> log)
+{
+    private const string NoRoute = "(none)";
+
+    // A store that is down fails every request: one line says so.
+    private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
+
+    private static readonly ErrorAnswer NotOpenTo = new(
+        403, "This server is open without a key, and so answers only a client on its own machine that asks it directly");
+
+    private long _loggedAt;
+
+    public async Task RunAsync(HttpContext context, RequestDelegate next)
+    {
+        var began = time.GetTimestamp();
+        try
+        {
+            if (isOpen && !IsDirectAndLocal(context.Request))
+            {
+                await NotOpenTo.WriteAsync(context.Response);
+                return;
+            }
+            var target = RequestTarget.Of(context);
+            context.Features.Set(target);
+            context.Request.Path = target.Path;
+            await next(context);
+            if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null } && !IsRoute(context))
+                await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
+                    ? "This address answers GET, HEAD and OPTIONS" : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
+        }
+        catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
+        {
+            // Who asked has gone.
+        }
+        catch (Exception e)
+        {
+            await FailAsync(context, e);
+        }
+        finally
+        {
+            HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
+        }
+    }
+
+    private async Task FailAsync(HttpContext context, Exception error)
+    {
+        var answer = error switch
+        {
+            BadHttpRequestException bad => new ErrorAnswer(bad.StatusCode, "The request is malformed, or too large"),
+            RangesNotReadyException => ErrorAnswer.Unavailable with { Message = "Ranges are not available yet" },
+            HibpException => ErrorAnswer.Unavailable,
+            _ => ErrorAnswer.Unexpected,
+        };
+        if (answer.StatusCode >= 500 && IsTimeToLog())
+            LogFailed(TemplateOf(context), answer.StatusCode, error is HibpException ? error.Message : UnexpectedError.Describe(error));
+        if (context.Response.HasStarted)
+        {
+            context.Abort(); // half an answer is none, and must not look whole
+            return;
+        }
+        context.Response.Clear();
+        context.Response.Headers.XContentTypeOptions = "nosniff";
+        await answer.WriteAsync(context.Response);
+    }
+
+    private bool IsTimeToLog()
+    {
+        var last = Volatile.Read(ref _loggedAt);
+        return (last == 0 || time.GetElapsedTime(last) >= LogEvery)
+            && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
+    }
+
+    /// <summary>Behind a proxy everybody is local, and a page of another site may name this machine by a name of its own.</summary>
+    private static bool IsDirectAndLocal(HttpRequest request) =>
+        request.Host.Host is "localhost" or "127.0.0.1" or "[::1]"
+        && !request.Headers.ContainsKey("X-Forwarded-For") && !request.Headers.ContainsKey("Forwarded");
+
+    private static bool IsRoute(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>() is not null;
+
+    private static string TemplateOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? NoRoute;
+
+    [LoggerMessage(EventIds.WebServerFailed, LogLevel.Error, "{Route}: {Status}: {Reason}")]
+    private partial void LogFailed(string route, int status, string reason);
+}

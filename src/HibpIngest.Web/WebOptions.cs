@@ -1,0 +1,27 @@
+using System.ComponentModel.DataAnnotations;
+
+namespace HibpIngest.Web;
+
+/// <summary>How the API answers; read from environment variables with the prefix HIBP_ (HIBP_DOMAINMAX=50000).</summary>
+public sealed class WebOptions
+{
+    /// <summary>
+    /// Most accounts of a domain that are told in one answer; a larger domain's owner is told that the plan is too small for
+    /// it. A million are some 40 MB of JSON.
+    /// </summary>
+    [Range(1, int.MaxValue)]
+    public int DomainMax { get; set; } = 1_000_000;
+
+    /// <summary>
+    /// Proxies of our own that a request passes: the caller's address is then that entry of X-Forwarded-For, counted from the
+    /// right. 0: the connection's peer is the caller, and nothing that a header says.
+    /// </summary>
+    [Range(0, 16)]
+    public int Proxies { get; set; }
+
+    /// <summary>
+    /// Answers accounts at hibp-integration-tests.com, as Have I Been Pwned does for whoever tests a client: on or off; null:
+    /// on where nobody needs a key.
+    /// </summary>
+    public bool? TestAccounts { get; set; }
+}
