@@ -76,6 +76,12 @@ public sealed class StorageAccount : IDisposable
 
     public IApiKeys Keys { get; }
 
+    public ICatalogueBlobs Catalogue => throw new NotSupportedException(); // TEMPORARY
+
+    public IReadLayout ReadLayout => throw new NotSupportedException(); // TEMPORARY
+
+    public IRangeReads RangeReads => throw new NotSupportedException(); // TEMPORARY
+
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;
 

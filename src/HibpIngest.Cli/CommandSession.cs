@@ -1,4 +1,5 @@
 using System.CommandLine;
+using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
@@ -61,13 +62,25 @@ internal sealed class CommandSession : IDisposable
     public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
         OpenAsync(pipeline => pipeline.Context.NewStoreSetup().EnsureAsync(cancellationToken), cancellationToken);
 
+    /// <summary>Opens the storage account alone, for what needs no database.</summary>
+    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return StorageAccount.Open(Settings.Storage, Logs);
+    }
+
     /// <summary>Opens the stores without touching the database.</summary>
     public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return PipelineFactory.Open(Settings, Time, Logs);
+    }
+
+    private async Task RequireEmulatorAsync(CancellationToken cancellationToken)
     {
         if (LocalEmulator.IsMeantBy(Settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
             throw new StoreUnavailableException(
                 "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
-        return PipelineFactory.Open(Settings, Time, Logs);
     }
 
     /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>

@@ -35,6 +35,8 @@ public sealed record PipelineSettings
 
     public required PipelineOptions Options { get; init; }
 
+    public string WebUrl => "http://127.0.0.1:8080"; // TEMPORARY
+
     /// <summary>How the API answers.</summary>
     public required WebOptions Web { get; init; }
 

@@ -25,7 +25,7 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         var began = time.GetTimestamp();
         try
         {
-            if (isOpen && !IsDirectAndLocal(context.Request))
+            if (isOpen && !LocalRequests.IsDirect(context.Request))
             {
                 await NotOpenTo.WriteAsync(context.Response);
                 return;
@@ -79,11 +79,6 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         return (last == 0 || time.GetElapsedTime(last) >= LogEvery)
             && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
     }
-
-    /// <summary>Behind a proxy everybody is local, and a page of another site may name this machine by a name of its own.</summary>
-    private static bool IsDirectAndLocal(HttpRequest request) =>
-        request.Host.Host is "localhost" or "127.0.0.1" or "[::1]"
-        && !request.Headers.ContainsKey("X-Forwarded-For") && !request.Headers.ContainsKey("Forwarded");
 
     private static bool IsRoute(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>() is not null;
 

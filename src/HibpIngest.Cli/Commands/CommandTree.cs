@@ -17,6 +17,8 @@ internal static class CommandTree
             CommonOptions.Verbose,
             new DemoCommand(),
             new RunCommand(),
+            new ServeCommand(),
+            new KeysCommands(),
             new DropCommand(),
             new StatusCommand(),
             new LookupCommand(),

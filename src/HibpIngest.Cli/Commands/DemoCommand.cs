@@ -135,7 +135,8 @@ internal sealed class DemoCommand : HibpCommand
         }
         screen.Show(Summary(load, total));
         if (await FirstAccountAsync(context.Database, load, cancellationToken) is { } account)
-            LookupCommand.Show(screen, account, await context.NewLookup().FindAsync(account, cancellationToken));
+            LookupCommand.Show(
+                screen, account, await LookupCommand.FindAsync(session, pipeline.Account, account, cancellationToken));
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 

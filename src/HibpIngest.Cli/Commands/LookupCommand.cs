@@ -1,7 +1,11 @@
 using System.CommandLine;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
 using HibpIngest.Lookup;
+using Microsoft.Extensions.Logging;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -23,18 +27,30 @@ internal sealed class LookupCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var email = session.Parsed.GetRequiredValue(_email);
-        var breaches = await pipeline.Context.NewLookup().FindAsync(email, cancellationToken);
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        var breaches = await FindAsync(session, account, email, cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(Document(email, breaches), Documents.Default.LookupDocument);
+            session.Screen.ShowJson(new LookupDocument(Normalise(email), breaches), Documents.Default.LookupDocument);
         else
             Show(session.Screen, email, breaches);
         return 0;
     }
 
+    /// <summary>As the API finds it.</summary>
+    /// <exception cref="BadInputException">Not an address.</exception>
+    public static async Task<IReadOnlyList<PublicBreach>> FindAsync(
+        CommandSession session, StorageAccount account, string email, CancellationToken cancellationToken)
+    {
+        if (!AccountRules.TryParse(email, out var alias, out var domain, out var broken))
+            throw new BadInputException($"that is no email address that could be an account (rule {broken})");
+        var catalogue = new CatalogueReader(account.Catalogue, session.Time, session.Logs.CreateLogger<CatalogueReader>());
+        var found = await new BreachedAccounts(catalogue, account.Accounts).FindAsync(alias, domain, cancellationToken);
+        return [.. found.Select(breach => breach.Model)];
+    }
+
     /// <summary>The answer as a table, as the demo shows it too.</summary>
-    public static void Show(Screen screen, string email, IReadOnlyList<Breach> breaches)
+    public static void Show(Screen screen, string email, IReadOnlyList<PublicBreach> breaches)
     {
         if (breaches.Count == 0)
         {
@@ -46,9 +62,9 @@ internal sealed class LookupCommand : HibpCommand
         {
             table.AddRow(
                 new Text(Title(breach)),
-                new Text(TableFormat.Date(breach.Metadata.BreachDate)),
-                new Text(string.Join(", ", breach.Metadata.DataClasses)),
-                new Text(string.Join(", ", Notes(breach.Metadata.Flags))));
+                new Text(TableFormat.Date(breach.BreachDate)),
+                new Text(string.Join(", ", breach.DataClasses)),
+                new Text(string.Join(", ", Notes(breach))));
         }
         screen.Show($"{Normalise(email)} is in {breaches.Count} public {(breaches.Count == 1 ? "breach" : "breaches")}:");
         screen.Show(table);
@@ -56,25 +72,21 @@ internal sealed class LookupCommand : HibpCommand
 
     private static string Normalise(string email) => email.Trim().ToLowerInvariant();
 
-    private static string Title(Breach breach) =>
-        breach.Metadata.Title is { } title && !title.Equals(breach.Name, StringComparison.OrdinalIgnoreCase)
-        ? $"{breach.Name} ({title})" : breach.Name;
+    private static string Title(PublicBreach breach) =>
+        breach.Title.Equals(breach.Name, StringComparison.OrdinalIgnoreCase) ? breach.Name : $"{breach.Name} ({breach.Title})";
 
     /// <summary>What has to be said about a breach along with the fact that somebody is in it.</summary>
-    private static IEnumerable<string> Notes(BreachFlags flags)
+    private static IEnumerable<string> Notes(PublicBreach breach)
     {
-        if (!flags.HasFlag(BreachFlags.Verified))
+        if (!breach.IsVerified)
             yield return "unverified";
-        if (flags.HasFlag(BreachFlags.Fabricated))
+        if (breach.IsFabricated)
             yield return "fabricated";
-        if (flags.HasFlag(BreachFlags.SpamList))
+        if (breach.IsSpamList)
             yield return "spam list";
-        if (flags.HasFlag(BreachFlags.Malware))
+        if (breach.IsMalware)
             yield return "malware";
-        if (flags.HasFlag(BreachFlags.StealerLog))
+        if (breach.IsStealerLog)
             yield return "stealer log";
     }
-
-    private static LookupDocument Document(string email, IReadOnlyList<Breach> breaches) =>
-        new(Normalise(email), [.. breaches.Select(PublicBreach.Of)]);
 }

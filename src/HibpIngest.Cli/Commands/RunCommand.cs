@@ -10,7 +10,8 @@ internal sealed class RunCommand : HibpCommand
 {
     private readonly Option<HostRoles> _roles = new("--roles")
     {
-        Description = "What this process does, of ingest, upsert, notify and sweep, with commas between. Default: all of it.",
+        Description = "What this process does, of ingest, upsert, notify, sweep and web, with commas between. Default: all but web, which "
+            + "is 'hibp serve'.",
         HelpName = "ROLES",
         CustomParser = ParseRoles,
         DefaultValueFactory = _ => HostRoles.All,
@@ -18,14 +19,37 @@ internal sealed class RunCommand : HibpCommand
         Arity = ArgumentArity.OneOrMore,
     };
 
+    private readonly Option<string[]> _urls = ServeCommand.UrlsOption();
+    private readonly Option<bool> _open = ServeCommand.OpenOption();
+    private readonly Option<string?> _listen = new("--listen")
+    {
+        Description = "Answer /healthz (this process) and /readyz (its stores) at this address of loopback, for whoever watches it. Default: "
+            + "nowhere.",
+        HelpName = "URL",
+    };
+
     public RunCommand()
         : base("run", "Run the pipeline here until Ctrl+C. Any number may run against the same storage and database.")
     {
         Add(_roles);
+        Add(_urls);
+        Add(_open);
+        Add(_listen);
+        Validators.Add(result =>
+        {
+            if (result.GetValue(_roles).HasFlag(HostRoles.Web))
+                return;
+            foreach (var option in (Option[])[_urls, _open])
+            {
+                if (IsGiven(result, option))
+                    result.AddError($"{option.Name} says something only with --roles web, or with 'hibp serve'");
+            }
+        });
         Examples =
         [
             ("hibp run", "everything, with the storage emulator when HIBP_STORAGE names nothing else"),
             ("hibp run --roles upsert", "one more process that upserts slices"),
+            ("hibp run --listen http://127.0.0.1:8081", "and say at /healthz and /readyz how it is"),
             ("hibp run --verbose", "the same, saying what it does"),
         ];
     }
@@ -35,24 +59,29 @@ internal sealed class RunCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Information;
-        var settings = session.Settings;
-        AzuriteEmulator? emulator = null;
-        if (LocalEmulator.IsMeantBy(settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
+        var roles = session.Parsed.GetValue(_roles);
+        await using var emulator = await StartEmulatorAsync(session, cancellationToken);
+        // Refused before it says that it is ready. The web needs no database.
+        using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken) : null;
+        await using var pipeline = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
+        await using var server = account is null ? null : await ServeCommand.StartAsync(
+            session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open), cancellationToken);
+        await using var operators = session.Parsed.GetValue(_listen) is { } url
+            ? await OperatorListener.StartAsync(url, pipeline?.Context.Register ?? account!.Register, session.Time, cancellationToken) : null;
+        if (pipeline is not null)
         {
-            session.Screen.Say($"starting the storage emulator, with its data in {LocalEmulator.DataFolder}");
-            emulator = await LocalEmulator.StartAsync(new SayProgress(session.Screen), cancellationToken);
+            session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
+            session.Screen.Say($"database: {pipeline.Context.Database.DisplayName}");
+            session.Screen.Say($"mails:    {pipeline.Context.Sender.DisplayName}");
         }
-        await using var stopLast = emulator;
-        // Refused before it says that it is ready.
-        await using var pipeline = await session.OpenAsync(cancellationToken);
-        var context = pipeline.Context;
-        session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
-        session.Screen.Say($"database: {context.Database.DisplayName}");
-        session.Screen.Say($"mails:    {context.Sender.DisplayName}");
-        session.Screen.Say("ready; drop a breach with 'hibp drop FILE' in another terminal, stop with Ctrl+C");
+        session.Screen.Say(pipeline is null
+            ? "ready; stop with Ctrl+C" : "ready; drop a breach with 'hibp drop FILE' in another terminal, stop with Ctrl+C");
         try
         {
-            await LocalHost.RunAsync(context, new LocalHostOptions { Roles = session.Parsed.GetValue(_roles) }, cancellationToken);
+            if (pipeline is null)
+                await Task.Delay(Timeout.InfiniteTimeSpan, session.Time, cancellationToken);
+            else
+                await LocalHost.RunAsync(pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All }, cancellationToken);
         }
         finally
         {
@@ -60,6 +89,15 @@ internal sealed class RunCommand : HibpCommand
         }
         cancellationToken.ThrowIfCancellationRequested();
         return 0;
+    }
+
+    /// <summary>Starts the emulator on its kept data, where it is meant and nobody has; null where there is nothing to start.</summary>
+    public static async Task<AzuriteEmulator?> StartEmulatorAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        if (!LocalEmulator.IsMeantBy(session.Settings.Storage) || await LocalEmulator.AnswersAsync(cancellationToken))
+            return null;
+        session.Screen.Say($"starting the storage emulator, with its data in {LocalEmulator.DataFolder}");
+        return await LocalEmulator.StartAsync(new SayProgress(session.Screen), cancellationToken);
     }
 
     private static HostRoles ParseRoles(ArgumentResult result)
@@ -73,7 +111,7 @@ internal sealed class RunCommand : HibpCommand
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
-                result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep");
+                result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep, web");
         }
         return roles;
     }

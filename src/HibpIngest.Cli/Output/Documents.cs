@@ -123,6 +123,19 @@ internal sealed record RestoredDocument(string Database, long Load, int Mark, in
 /// <summary>hibp breach set.</summary>
 internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
 
+/// <summary>hibp keys create: the key, shown this once.</summary>
+internal sealed record KeyDocument(string Key);
+
+/// <summary>hibp keys list.</summary>
+internal sealed record KeyListDocument(IReadOnlyList<KeyListItem> Keys);
+
+/// <summary>A key: its hash is what the access log knows it by.</summary>
+internal sealed record KeyListItem(
+    string Name, string Hash, int Rpm, IReadOnlyList<string> Scopes, IReadOnlyList<string> Domains, DateTimeOffset CreatedAt);
+
+/// <summary>hibp keys revoke.</summary>
+internal sealed record KeyRevokedDocument(string Revoked);
+
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(StatusDocument))]
 [JsonSerializable(typeof(LoadDocument))]
@@ -146,6 +159,9 @@ internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyL
 [JsonSerializable(typeof(UpgradeDocument))]
 [JsonSerializable(typeof(RestoredDocument))]
 [JsonSerializable(typeof(BreachSetDocument))]
+[JsonSerializable(typeof(KeyDocument))]
+[JsonSerializable(typeof(KeyListDocument))]
+[JsonSerializable(typeof(KeyRevokedDocument))]
 internal sealed partial class Documents : JsonSerializerContext
 {
     /// <summary>A load as status shows it.</summary>

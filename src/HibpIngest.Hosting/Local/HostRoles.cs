@@ -17,6 +17,9 @@ public enum HostRoles
     /// <summary>Re-sends what was lost between two steps.</summary>
     Sweep = 8,
 
+    /// <summary>Answers lookups; needs no database.</summary>
+    Web = 16,
+
     /// <summary>The whole pipeline.</summary>
     All = Ingest | Upsert | Notify | Sweep,
 }

@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using HibpIngest.Lookup;
 using HibpIngest.Stores;
 
@@ -17,20 +16,8 @@ internal sealed class HealthEndpoints
         }, time);
 
     /// <summary><c>GET /healthz</c>.</summary>
-    public Task ProcessAsync(WebCall call) => WriteAsync(call, true);
+    public Task ProcessAsync(WebCall call) => HealthAnswer.WriteAsync(call.Response, true);
 
     /// <summary><c>GET /readyz</c>: 503 while the catalogue has not been read or the account table doesn't answer.</summary>
-    public async Task StoresAsync(WebCall call) => await WriteAsync(call, await _stores.IsWellAsync());
-
-    private static Task WriteAsync(WebCall call, bool well)
-    {
-        call.Response.StatusCode = well ? StatusCodes.Status200OK : StatusCodes.Status503ServiceUnavailable;
-        call.Response.Headers.CacheControl = "no-store";
-        return JsonAnswer.WriteAsync(call.Response, writer =>
-        {
-            writer.WriteStartObject();
-            writer.WriteString("status"u8, well ? "healthy" : "unhealthy");
-            writer.WriteEndObject();
-        });
-    }
+    public async Task StoresAsync(WebCall call) => await HealthAnswer.WriteAsync(call.Response, await _stores.IsWellAsync());
 }
