@@ -1,0 +1,105 @@
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Stores;
+using HibpIngest.Web;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>The API on a port of its own, over stores that a whole pipeline has filled.</summary>
+internal sealed class WebRig : IAsyncDisposable
+{
+    private readonly StorageAccount _account;
+    private readonly WebServer _server;
+
+    private WebRig(StorageAccount account, WebServer server)
+    {
+        (_account, _server) = (account, server);
+        Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
+    }
+
+    /// <summary>Says nothing of itself: each request says what it wants to.</summary>
+    public HttpClient Client { get; }
+
+    public Uri Address => Client.BaseAddress!;
+
+    public static async Task<WebRig> StartAsync(
+        string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
+        TimeProvider? time = null, Func<WebStores, WebStores>? stand = null)
+    {
+        var web = new WebOptions();
+        configure?.Invoke(web);
+        var account = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
+        var stores = WebFactory.StoresOf(account);
+        var server = await WebServer.StartAsync(
+            stand?.Invoke(stores) ?? stores,
+            new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = isOpen, Address = "https://api.example", Web = web },
+            time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
+        return new WebRig(account, server);
+    }
+
+    /// <summary>Makes a key, by the port that the command uses.</summary>
+    public async Task<string> AddKeyAsync(
+        string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
+    {
+        var key = RandomNumberGenerator.GetHexString(32, lowercase: true);
+        await _account.Keys.CreateAsync(CancellationToken.None);
+        await _account.Keys.AddAsync(
+            new ApiKey { Hash = HashOf(key), Name = name, Rpm = rpm, Scopes = scopes, Domains = domains, CreatedAt = DateTimeOffset.UnixEpoch },
+            CancellationToken.None);
+        return key;
+    }
+
+    public Task RemoveKeyAsync(string key) => _account.Keys.RemoveAsync(HashOf(key), CancellationToken.None);
+
+    /// <summary>Asks, as a client that says what it is.</summary>
+    public async Task<WebReply> GetAsync(
+        string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers)
+    {
+        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Client.BaseAddress + path.TrimStart('/'), DangerousAsIs));
+        if (agent is not null)
+            request.Headers.TryAddWithoutValidation("User-Agent", agent);
+        if (key is not null)
+            request.Headers.TryAddWithoutValidation("hibp-api-key", key);
+        foreach (var (name, value) in headers)
+            request.Headers.TryAddWithoutValidation(name, value);
+        using var response = await Client.SendAsync(request);
+        return new WebReply(
+            (int)response.StatusCode,
+            response.Headers.Concat(response.Content.Headers).ToDictionary(
+                header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
+            await response.Content.ReadAsByteArrayAsync());
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        Client.Dispose();
+        await _server.DisposeAsync();
+        _account.Dispose();
+    }
+
+    // The path goes out as it is written.
+    private static readonly UriCreationOptions DangerousAsIs = new() { DangerousDisablePathAndQueryCanonicalization = true };
+
+    private static string HashOf(string key) => Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(key)));
+}
+
+/// <summary>What came back.</summary>
+internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> Headers, byte[] Body)
+{
+    public string Text => Encoding.UTF8.GetString(Body);
+
+    public JsonElement Json => JsonElement.Parse(Body);
+
+    public string Header(string name) => Headers.GetValueOrDefault(name, "");
+
+    /// <summary>Names of breaches, of an array of them.</summary>
+    public string[] Names => [.. Json.EnumerateArray().Select(breach => breach.GetProperty("Name").GetString()!)];
+
+    public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Status}: {Text}");
+}
