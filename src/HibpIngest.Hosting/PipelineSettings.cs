@@ -16,9 +16,18 @@ public sealed record PipelineSettings
     public static readonly string DefaultDatabase = Path.Combine(".hibp", "hibp.db");
 
     private const string MailFromVariable = "MAIL_FROM";
+    private const string WebUrlVariable = "WEB_URL";
+
+    /// <summary>Options whose variables are not named as they are.</summary>
+    private static readonly Dictionary<string, string> NamedApart = new()
+    {
+        [nameof(PipelineOptions.MailFrom)] = MailFromVariable,
+        [nameof(PipelineOptions.WebUrl)] = WebUrlVariable,
+    };
 
     /// <summary>Variables that are not properties of <see cref="PipelineOptions"/>.</summary>
-    private static readonly string[] OwnVariables = ["STORAGE", "DATABASE", "MAIL", MailFromVariable, "SECRET_KEY", "EMULATOR_DIR"];
+    private static readonly string[] OwnVariables =
+        ["STORAGE", "DATABASE", "MAIL", MailFromVariable, WebUrlVariable, "SECRET_KEY", "EMULATOR_DIR"];
 
     /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }
@@ -51,8 +60,11 @@ public sealed record PipelineSettings
                 && !string.IsNullOrWhiteSpace((string?)variable.Value))
                 values[name[PipelineOptions.SectionName.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
         }
-        if (values.TryGetValue(MailFromVariable, out var from))
-            values[nameof(PipelineOptions.MailFrom)] = from;
+        foreach (var (option, variable) in NamedApart)
+        {
+            if (values.TryGetValue(variable, out var named))
+                values[option] = named;
+        }
         var options = new PipelineOptions();
         defaults?.Invoke(options);
         var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
@@ -62,6 +74,7 @@ public sealed record PipelineSettings
                 Bind(configuration, options, key, value!);
         }
         _ = MailFrom.Parse(options.MailFrom);
+        options.WebUrl = WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl);
         Check(options, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
         return new PipelineSettings
@@ -101,7 +114,7 @@ public sealed record PipelineSettings
     ];
 
     private static string Variable(string key) =>
-        key == nameof(PipelineOptions.MailFrom) ? PipelineOptions.SectionName + MailFromVariable
+        NamedApart.TryGetValue(key, out var variable) ? PipelineOptions.SectionName + variable
         : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static void Bind(IConfiguration configuration, PipelineOptions options, string key, string value)
