@@ -14,7 +14,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// One storage account: the container breaches are dropped into, the queues, the account table and the store
+/// One storage account: the container breaches are dropped into, the catalogue's, the queues, the account table and the store
 /// register. Thread-safe; opening it asks the service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
@@ -55,6 +55,7 @@ public sealed class StorageAccount : IDisposable
 
         var tables = new TableService(connection, token, options, transport);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
+        Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _throttle = new WriteThrottle(options.TimeProvider);
         var accounts = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
@@ -64,6 +65,8 @@ public sealed class StorageAccount : IDisposable
     }
 
     public IBreachBlobs Blobs { get; }
+
+    public ICatalogueBlobs Catalogue { get; }
 
     public IMessageQueues Queues { get; }
 
@@ -75,8 +78,6 @@ public sealed class StorageAccount : IDisposable
     public IAccountReads Accounts { get; }
 
     public IApiKeys Keys { get; }
-
-    public ICatalogueBlobs Catalogue => throw new NotSupportedException(); // TEMPORARY
 
     public IReadLayout ReadLayout => throw new NotSupportedException(); // TEMPORARY
 

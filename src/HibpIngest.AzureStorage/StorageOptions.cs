@@ -18,6 +18,9 @@ public sealed class StorageOptions
     /// <summary>Container that breaches are dropped into.</summary>
     public string BreachContainer { get; init; } = IBreachBlobs.Container;
 
+    /// <summary>Container that readers have the breaches from.</summary>
+    public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
+
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 

@@ -21,6 +21,8 @@ public sealed record PipelineContext
 
     public required IBreachBlobs Blobs { get; init; }
 
+    public required ICatalogueBlobs Catalogue { get; init; }
+
     public required IMessageQueues Queues { get; init; }
 
     public required INotificationSender Sender { get; init; }
@@ -61,7 +63,7 @@ public sealed record PipelineContext
         var copy = new LoadCopy(Database, Database, Database, Register, Blobs, Passwords, leases, UpsertEnd, messages, Options, Time, log);
         var ingest = new IngestBreach(NewLoadStart(), leases, copy, Database, Register, reports, messages, Time, log);
         var match = new MatchSubscribers(
-            Database, Database, Blobs, leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
+            Database, Database, Blobs, NewPublishCatalogue(), leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
         var send = new SendNotifications(
             Database, Database, Database, Table, Sender, mails, reports, messages, Options, Time, Logs.CreateLogger<SendNotifications>());
         return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLoadStart(), Blobs, setup);
@@ -72,26 +74,33 @@ public sealed record PipelineContext
 
     public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
 
-    public StoreSetup NewStoreSetup() => new(Database, Register, Table, Blobs, Queues);
+    public StoreSetup NewStoreSetup() => new(Database, Register, Table, Blobs, Queues, NewPublishCatalogue());
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 
     public Sweep NewSweep() => new(
-        Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, Mails, Reports, Messages, Options, Time,
-        Logs.CreateLogger<Sweep>());
+        Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, NewPublishCatalogue(), Mails, Reports,
+        Messages, Options, Time, Logs.CreateLogger<Sweep>());
 
     public LoadOperations NewLoadOperations() => new(
-        Database, Database, Database, BreachLoads, Register, Blobs, Passwords, UpsertEnd, Mails, Messages, Options);
+        Database, Database, Database, BreachLoads, Register, Blobs, Passwords, NewPublishCatalogue(), UpsertEnd, Mails, Messages,
+        Options);
 
     public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Reports);
 
-    public MoveOn NewMoveOn() => new(Database, Database, Register, Blobs, NewStoreSetup(), NewLoadStart(), Messages);
+    public MoveOn NewMoveOn() => new(Database, Database, Register, Blobs, NewStoreSetup(), NewLoadStart(), NewPublishCatalogue(), Messages);
 
     public PoisonQueue NewPoisonQueue() => new(Queues);
 
     /// <param name="chunkRows">Rows worked on at once.</param>
     public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
-        Database, Database, Database, Database, Register, Table, Options, Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
+        Database, Database, NewPublishCatalogue(), Database, Database, Register, Table, Options, Time, Logs.CreateLogger<RemoveBreach>(),
+        chunkRows);
+
+    public PublishCatalogue NewPublishCatalogue() => new(
+        Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());
+
+    public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue());
 
     public AccountLookup NewLookup() => new(Database, Table);
 }

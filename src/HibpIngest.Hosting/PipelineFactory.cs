@@ -23,6 +23,7 @@ public static partial class PipelineFactory
             Table = account.Table,
             Register = account.Register,
             Blobs = account.Blobs,
+            Catalogue = account.Catalogue,
             Queues = account.Queues,
             Sender = NotificationSenders.Create(settings.Mail, time),
             Options = settings.Options,

@@ -17,9 +17,18 @@ public sealed record PipelineSettings
     public static readonly string DefaultDatabase = Path.Combine(".hibp", "hibp.db");
 
     private const string MailFromVariable = "MAIL_FROM";
+    private const string WebUrlVariable = "WEB_URL";
+
+    /// <summary>Options whose variables are not named as they are.</summary>
+    private static readonly Dictionary<string, string> NamedApart = new()
+    {
+        [nameof(PipelineOptions.MailFrom)] = MailFromVariable,
+        [nameof(PipelineOptions.WebUrl)] = WebUrlVariable,
+    };
 
     /// <summary>Variables that are not properties of <see cref="PipelineOptions"/> or <see cref="WebOptions"/>.</summary>
-    private static readonly string[] OwnVariables = ["STORAGE", "DATABASE", "MAIL", MailFromVariable, "SECRET_KEY", "EMULATOR_DIR"];
+    private static readonly string[] OwnVariables =
+        ["STORAGE", "DATABASE", "MAIL", MailFromVariable, WebUrlVariable, "SECRET_KEY", "EMULATOR_DIR"];
 
     /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }
@@ -34,8 +43,6 @@ public sealed record PipelineSettings
     public string? SecretKey { get; init; }
 
     public required PipelineOptions Options { get; init; }
-
-    public string WebUrl => "http://127.0.0.1:8080"; // TEMPORARY
 
     /// <summary>How the API answers.</summary>
     public required WebOptions Web { get; init; }
@@ -57,8 +64,11 @@ public sealed record PipelineSettings
                 && !string.IsNullOrWhiteSpace((string?)variable.Value))
                 values[name[PipelineOptions.SectionName.Length..].Replace("__", ":", StringComparison.Ordinal)] = (string?)variable.Value;
         }
-        if (values.TryGetValue(MailFromVariable, out var from))
-            values[nameof(PipelineOptions.MailFrom)] = from;
+        foreach (var (option, variable) in NamedApart)
+        {
+            if (values.TryGetValue(variable, out var named))
+                values[option] = named;
+        }
         var options = new PipelineOptions();
         defaults?.Invoke(options);
         var web = new WebOptions();
@@ -71,6 +81,7 @@ public sealed record PipelineSettings
                 Bind(configuration, web, WebKeys.First(one => one.Equals(key, StringComparison.OrdinalIgnoreCase)), value!);
         }
         _ = MailFrom.Parse(options.MailFrom);
+        options.WebUrl = WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl);
         Check(options, "");
         Check(web, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
@@ -114,7 +125,7 @@ public sealed record PipelineSettings
     private static readonly IReadOnlyList<string> WebKeys = [.. typeof(WebOptions).GetProperties().Select(property => property.Name)];
 
     private static string Variable(string key) =>
-        key == nameof(PipelineOptions.MailFrom) ? PipelineOptions.SectionName + MailFromVariable
+        NamedApart.TryGetValue(key, out var variable) ? PipelineOptions.SectionName + variable
         : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static void Bind(IConfiguration configuration, object options, string key, string value)

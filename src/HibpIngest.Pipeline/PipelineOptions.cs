@@ -99,6 +99,12 @@ public sealed class PipelineOptions
     /// <summary>Sender of the mails (HIBP_MAIL_FROM).</summary>
     public string MailFrom { get; set; } = "notifications@localhost";
 
+    /// <summary>
+    /// Where the web is (HIBP_WEB_URL), without a slash at the end: every link that is told is made from it, never from what
+    /// a request calls its host.
+    /// </summary>
+    public string WebUrl { get; set; } = "http://127.0.0.1:8080";
+
     /// <summary>Sweep sends slices that have been pending for so long.</summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepPendingAge { get; set; } = TimeSpan.FromMinutes(2);

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Sql;
 
@@ -23,6 +24,30 @@ internal static class RowReaders
         }
         if (!row.IsNull(4) && !breaches[^1].Marks.Contains(row.Int32(4)))
             breaches[^1] = breaches[^1] with { Marks = [.. breaches[^1].Marks, row.Int32(4)] };
+    }
+
+    /// <summary>
+    /// name, metadata, hidden, published_at, mark (null: none), modified_at, accounts, blob, of a row for each published
+    /// load of a breach or one without, the rows of a breach together and its newest load first.
+    /// </summary>
+    public static void AddCatalogueBreach(List<CatalogueBreach> breaches, IRow row)
+    {
+        if (breaches.Count == 0 || breaches[^1].Breach.Name != row.Text(0))
+        {
+            var found = new List<Breach>();
+            AddBreach(found, row);
+            breaches.Add(new CatalogueBreach(found[0] with { Marks = [] }, 0, row.TimeOrNull(5), []));
+        }
+        if (row.IsNull(4))
+            return;
+        var (breach, mark) = (breaches[^1], row.Int32(4));
+        breaches[^1] = breach with
+        {
+            // Loads of a store upgraded from schema 1 share theirs.
+            Breach = breach.Breach with { Marks = [.. breach.Breach.Marks.Append(mark).Distinct().Order()] },
+            Accounts = breach.Accounts + row.Int64(6),
+            Zips = [.. breach.Zips, row.Text(7)],
+        };
     }
 
     /// <summary>

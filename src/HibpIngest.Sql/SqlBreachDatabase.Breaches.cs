@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
 using static HibpIngest.Sql.StoredText;
 
@@ -28,6 +29,44 @@ public abstract partial class SqlBreachDatabase
     public Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Breach>>(
             async session => await ReadBreachesAsync(session, $"{BreachColumns} ORDER BY b.folded_name, l.mark"), cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>
+    /// Who changes what readers see raises the version in the same transaction: where it is the same before and after the
+    /// breaches were read, nothing was committed in between, with row versions or without.
+    /// </remarks>
+    public Task<CatalogueSnapshot> ReadCatalogueAsync(CancellationToken cancellationToken) =>
+        ReadAsync(
+            async session =>
+            {
+                while (true)
+                {
+                    cancellationToken.ThrowIfCancellationRequested();
+                    var before = await ReadCatalogueVersionAsync(session);
+                    var breaches = new List<CatalogueBreach>();
+                    await session.ListAsync(
+                        """
+                        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark, b.modified_at, l.accounts, l.blob FROM dbo.breaches b
+                        LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
+                        ORDER BY b.folded_name, l.id DESC
+                        """,
+                        row =>
+                        {
+                            RowReaders.AddCatalogueBreach(breaches, row);
+                            return true;
+                        });
+                    if (await ReadCatalogueVersionAsync(session) == before)
+                        return new CatalogueSnapshot(before, breaches);
+                }
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task RaiseCatalogueVersionAsync(long atLeast, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                "UPDATE dbo.store_counters SET catalogue_version = @least WHERE catalogue_version < @least", BigInt("@least", atLeast)),
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task MergeMetadataAsync(string name, ReadOnlyMemory<byte> document, bool byOperator, CancellationToken cancellationToken) =>
@@ -82,6 +121,9 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
+    private static async Task<long> ReadCatalogueVersionAsync(ISqlSession session) =>
+        (await session.NumberAsync("SELECT catalogue_version FROM dbo.store_counters"))!.Value;
+
     private static async Task<List<Breach>> ReadBreachesAsync(ISqlSession session, string sql, params Parameter[] parameters)
     {
         var breaches = new List<Breach>();
@@ -120,9 +162,13 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.NoBreach(name);
         var before = await session.FirstAsync(
             "SELECT metadata FROM dbo.breaches WHERE folded_name = @folded", row => ToMetadata(row.Text(0)), Folded(name));
-        await session.ExecuteAsync(
-            "UPDATE dbo.breaches SET metadata = @metadata WHERE folded_name = @folded",
-            Folded(name), LongText("@metadata", ToText(Merge(document, before!, byOperator))));
+        var after = ToText(Merge(document, before!, byOperator));
+        if (after != ToText(before!))
+        {
+            await session.ExecuteAsync(
+                "UPDATE dbo.breaches SET metadata = @metadata, modified_at = @now WHERE folded_name = @folded",
+                Folded(name), LongText("@metadata", after));
+        }
         await RaiseCatalogueVersionAsync(session);
     }
 }

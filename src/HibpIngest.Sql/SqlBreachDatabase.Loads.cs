@@ -213,6 +213,13 @@ public abstract partial class SqlBreachDatabase
                     WHERE breach_key = @to
                     """,
                     given);
+                // What is told of both is the number of their accounts, at least.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.breaches SET modified_at = @now WHERE breach_key IN (@from, @to) AND @from <> @to
+                        AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND published_at IS NOT NULL)
+                    """,
+                    OfLoad(load), Int("@from", facts.Breach), Int("@to", to));
                 await session.ExecuteAsync(
                     """
                     DELETE FROM dbo.breaches

@@ -209,7 +209,7 @@ public abstract partial class SqlBreachDatabase
     {
         await session.ExecuteAsync(
             """
-            UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now)
+            UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now), modified_at = @now
             WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load)
             """,
             OfLoad(load));

@@ -59,6 +59,7 @@ internal static class MemoryBenchmark
             Table = account.Table,
             Register = account.Register,
             Blobs = account.Blobs,
+            Catalogue = account.Catalogue,
             Queues = account.Queues,
             Sender = NotificationSenders.Create("pickup:" + Path.GetDirectoryName(file) + "/mail"),
             Options = new PipelineOptions(),

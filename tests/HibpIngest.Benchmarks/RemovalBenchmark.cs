@@ -34,6 +34,7 @@ internal static class RemovalBenchmark
                 Table = account.Table,
                 Register = account.Register,
                 Blobs = account.Blobs,
+                Catalogue = account.Catalogue,
                 Queues = account.Queues,
                 Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
                 Options = options,

@@ -120,6 +120,7 @@ internal sealed class ThrottleBenchmark(string folder)
         Database = database,
         Table = account.Table,
         Register = account.Register,
+        Catalogue = account.Catalogue,
         Blobs = account.Blobs,
         Queues = account.Queues,
         Sender = NotificationSenders.Create($"pickup:{folder}/mail"),

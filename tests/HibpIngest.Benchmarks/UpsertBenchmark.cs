@@ -154,6 +154,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             Table = account.Table,
             Register = account.Register,
             Blobs = account.Blobs,
+            Catalogue = account.Catalogue,
             Queues = account.Queues,
             Sender = NotificationSenders.Create($"pickup:{_folder}/mail"),
             Options = _options,

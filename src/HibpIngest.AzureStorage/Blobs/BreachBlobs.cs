@@ -17,14 +17,18 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         return true;
     }, cancellationToken);
 
-    public async IAsyncEnumerable<BreachBlob> ListZipsAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    public IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken) => ListAsync(".zip", cancellationToken);
+
+    public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) => ListAsync(".png", cancellationToken);
+
+    private async IAsyncEnumerable<BreachBlob> ListAsync(string ending, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(
             cancellationToken);
         while (await Call("listing of breaches", async () => await blobs.MoveNextAsync(), cancellationToken))
         {
             var blob = blobs.Current;
-            if (blob.Name.EndsWith(".zip", StringComparison.OrdinalIgnoreCase))
+            if (blob.Name.EndsWith(ending, StringComparison.OrdinalIgnoreCase))
                 yield return new BreachBlob(
                     Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
                     blob.Properties.LastModified ?? default);

@@ -10,7 +10,8 @@ namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
 /// The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load),
-/// <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed).
+/// <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
+/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind).
 /// </summary>
 internal sealed class StoreRegister(TableService tables, string table) : IStoreRegister
 {
@@ -19,6 +20,8 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     private const string IdsRow = "ids";
     private const string OpenPartition = "open";
     private const string ReceiptPartition = "receipt";
+    private const string CataloguePartition = "catalogue";
+    private const string SetAt = "SetAt";
     private const string SentAt = "SentAt";
     private const string Removed = "Removed";
 
@@ -139,6 +142,32 @@ internal sealed class StoreRegister(TableService tables, string table) : IStoreR
     public Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken) =>
         tables.DeleteAsync(
             table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), version, "clearing of a load's mark", cancellationToken);
+
+    public async Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken)
+    {
+        var mark = Guid.NewGuid().ToString("N");
+        await tables.PutAsync(
+            table, CataloguePartition, mark, writer => writer.WriteString(SetAt, now.ToString("u", CultureInfo.InvariantCulture)),
+            "marking of the catalogue as behind", cancellationToken);
+        return mark;
+    }
+
+    public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken)
+    {
+        var marks = new List<(string Mark, DateTimeOffset SetAt)>();
+        await foreach (var entity in tables.QueryAsync(
+            table, $"PartitionKey eq '{CataloguePartition}'", null, "listing of the catalogue's marks", cancellationToken))
+        {
+            // One that can't be read is as good as an old one.
+            var isKnown = DateTimeOffset.TryParse(
+                entity.TryGetProperty(SetAt, out var text) ? text.GetString() : null, CultureInfo.InvariantCulture, out var setAt);
+            marks.Add((entity.GetProperty("RowKey").GetString()!, isKnown ? setAt : DateTimeOffset.MinValue));
+        }
+        return [.. marks.OrderBy(mark => mark.SetAt)];
+    }
+
+    public Task ClearBehindAsync(string mark, CancellationToken cancellationToken) =>
+        tables.DeleteAsync(table, CataloguePartition, mark, "*", "clearing of the catalogue's mark", cancellationToken);
 
     public async Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindReceiptAsync(blob, cancellationToken) is { } receipt && !receipt.TryGetProperty(SentAt, out _);

@@ -13,13 +13,11 @@ internal sealed class BreachCommands() : CommandGroup(
 {
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
-    /// <summary>Hides or shows; in force at once.</summary>
+    /// <summary>Hides or shows; in force once it returns.</summary>
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
-        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
-        if (!await database.SetHiddenAsync(name, hidden, cancellationToken)
-            || await database.GetBreachAsync(name, cancellationToken) is not { } breach)
-            throw new NotPossibleException($"there is no breach '{name}'; hibp breaches lists those there are");
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var breach = await pipeline.Context.NewBreachOperations().SetHiddenAsync(name, hidden, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(
                 new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument);
@@ -84,11 +82,10 @@ internal sealed class BreachSetCommand : HibpCommand
     {
         if (!_described.IsGiven(session.Parsed))
             throw new BadInputException("nothing to set was given; see: hibp breach set --help");
-        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
-        var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_name), cancellationToken);
-        await database.MergeMetadataAsync(
-            breach.Name, JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)), byOperator: true, cancellationToken);
-        breach = await GetBreachAsync(database, breach.Name, cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var breach = await pipeline.Context.NewBreachOperations().DescribeAsync(
+            session.Parsed.GetRequiredValue(_name), JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)),
+            cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(
                 new BreachSetDocument(breach.Name, breach.Metadata.Title ?? breach.Name, [.. BreachesCommand.Flags(breach)],
@@ -187,7 +184,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
                 removal.RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
-        catch (Exception) when (begun)
+        catch (Exception e) when (begun && e is not CatalogueBehindException)
         {
             session.Screen.Say(
                 $"The removal of {breach} was broken off: no lookup shows it any more, and 'hibp breach remove {breach}' goes on where it "

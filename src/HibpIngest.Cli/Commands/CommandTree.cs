@@ -24,6 +24,7 @@ internal static class CommandTree
             new LookupCommand(),
             new BreachesCommand(),
             new BreachCommands(),
+            new CatalogueCommands(),
             new SubscribersCommands(),
             new NotifyCommand(),
             new HoldCommand(),

@@ -14,6 +14,9 @@ internal sealed class DescriptionOptions
     private readonly Option<DateOnly?> _date =
         new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
     private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
+    private readonly Option<string?> _attribution = new("--attribution") { Description = "Whom the data is from.", HelpName = "TEXT" };
+    private readonly Option<string?> _disclosure =
+        new("--disclosure-url") { Description = "Where the breach was disclosed: an https address.", HelpName = "URL" };
     private readonly Option<string[]> _dataClasses = new("--data-class")
     {
         Description = "What was lost (\"Email addresses\", Passwords); may be given several times.",
@@ -32,7 +35,8 @@ internal sealed class DescriptionOptions
     ];
 
     /// <summary>All of them, in the order of the help.</summary>
-    public IEnumerable<Option> All => [_title, _domain, _date, _description, _dataClasses, .. _flags.Select(one => one.Option)];
+    public IEnumerable<Option> All =>
+        [_title, _domain, _date, _description, _attribution, _disclosure, _dataClasses, .. _flags.Select(one => one.Option)];
 
     /// <summary>Whether any of them is given.</summary>
     public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
@@ -48,6 +52,8 @@ internal sealed class DescriptionOptions
         Put("Domain", Trim(parsed.GetValue(_domain))?.ToLowerInvariant());
         Put("BreachDate", parsed.GetValue(_date)?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture));
         Put("Description", Trim(parsed.GetValue(_description)));
+        Put("Attribution", Trim(parsed.GetValue(_attribution)));
+        Put("DisclosureUrl", Trim(parsed.GetValue(_disclosure)));
         Put("DataClasses", parsed.GetValue(_dataClasses) is { Length: > 0 } classes ? classes : null);
         foreach (var (option, flag) in _flags)
             Put("Is" + flag, parsed.GetValue(option));

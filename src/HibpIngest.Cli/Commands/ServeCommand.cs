@@ -65,7 +65,7 @@ internal sealed class ServeCommand : HibpCommand
         {
             Urls = urls,
             IsOpen = isOpen,
-            Address = session.Settings.WebUrl,
+            Address = session.Settings.Options.WebUrl,
             Web = session.Settings.Web,
         };
         var server = await WebServer.StartAsync(WebFactory.StoresOf(account), options, session.Time, session.Logs, cancellationToken);

@@ -8,6 +8,9 @@ namespace HibpIngest.Cli.Output;
 /// <summary>hibp status.</summary>
 internal sealed record StatusDocument(IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues);
 
+/// <summary>hibp catalogue publish.</summary>
+internal sealed record CatalogueDocument(long Version, int Breaches, int Written, int Deleted);
+
 /// <summary>A load, in status and in drop --wait.</summary>
 internal sealed record LoadDocument(
     long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices,
@@ -138,6 +141,7 @@ internal sealed record KeyRevokedDocument(string Revoked);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(StatusDocument))]
+[JsonSerializable(typeof(CatalogueDocument))]
 [JsonSerializable(typeof(LoadDocument))]
 [JsonSerializable(typeof(DemoDocument))]
 [JsonSerializable(typeof(LookupDocument))]

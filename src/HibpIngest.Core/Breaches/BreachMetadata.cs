@@ -26,6 +26,12 @@ public sealed record BreachMetadata
     /// <summary>Plain text or HIBP's HTML; shown as text.</summary>
     public string? Description { get; init; }
 
+    /// <summary>Whom the data is from; null where nobody is to be named.</summary>
+    public string? Attribution { get; init; }
+
+    /// <summary>Where the breach was disclosed: an http or https address.</summary>
+    public string? DisclosureUrl { get; init; }
+
     /// <summary>"Email addresses", "Passwords", ...</summary>
     public IReadOnlyList<string> DataClasses { get; init; } = [];
 
@@ -35,9 +41,9 @@ public sealed record BreachMetadata
 
     /// <summary>
     /// Reads a JSON object; property names without regard to case: Name, Title, Domain, BreachDate
-    /// (yyyy-MM-dd), Description, DataClasses (array), IsVerified, IsFabricated, IsSensitive, IsRetired,
-    /// IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without the Is), Notify ("send" or
-    /// "hold"). Others of the breach model are passed over.
+    /// (yyyy-MM-dd), Description, Attribution, DisclosureUrl (http or https), DataClasses (array), IsVerified,
+    /// IsFabricated, IsSensitive, IsRetired, IsSpamList, IsMalware, IsSubscriptionFree, IsStealerLog (each also without
+    /// the Is), Notify ("send" or "hold"). Others of the breach model are passed over.
     /// </summary>
     /// <param name="before">What is known already: a property that the JSON doesn't hold stays as it is there,
     /// but for the name and for how this load notifies.</param>
@@ -80,6 +86,8 @@ public sealed record BreachMetadata
         if (Domain is not null) values["Domain"] = Domain;
         if (BreachDate is { } date) values["BreachDate"] = date.ToString("yyyy-MM-dd");
         if (Description is not null) values["Description"] = Description;
+        if (Attribution is not null) values["Attribution"] = Attribution;
+        if (DisclosureUrl is not null) values["DisclosureUrl"] = DisclosureUrl;
         if (DataClasses.Count > 0) values["DataClasses"] = DataClasses;
         foreach (var flag in Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && Flags.HasFlag(flag)))
             values["Is" + flag] = true;
@@ -108,6 +116,11 @@ public sealed record BreachMetadata
             case "title": return metadata with { Title = Text() };
             case "domain": return metadata with { Domain = Text()?.ToLowerInvariant() };
             case "description": return metadata with { Description = Text() };
+            case "attribution": return metadata with { Attribution = Text() };
+            case "disclosureurl":
+                var url = Text();
+                return url is null || WebAddress.IsLink(url) ? metadata with { DisclosureUrl = url }
+                    : throw Wrong("an address that begins with https:// or http://");
             case "breachdate":
                 return Text() is not { } text ? metadata : DateOnly.TryParseExact(text, "yyyy-MM-dd", out var date)
                     ? metadata with { BreachDate = date }

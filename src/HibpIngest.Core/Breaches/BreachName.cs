@@ -38,6 +38,10 @@ public static partial class BreachName
             : [$"{folder}{stem}.json"];
     }
 
+    /// <summary>Names of the logos of a zip, named as <see cref="MetadataBlobs"/> are, but for <c>.png</c>.</summary>
+    public static IReadOnlyList<string> LogoBlobs(string blob) =>
+        [.. MetadataBlobs(blob).Select(name => Path.ChangeExtension(name, ".png"))];
+
     /// <summary>Refuses a blob whose name, or folder's name, may be an address.</summary>
     /// <exception cref="BadInputException">It holds an @, or another form of it.</exception>
     public static void CheckBlob(string blob)

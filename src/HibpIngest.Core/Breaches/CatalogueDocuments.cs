@@ -21,8 +21,11 @@ public static class CatalogueDocuments
     /// <summary>Its logo is <c>logo/{Name}.png</c>.</summary>
     public const string Logos = "logo/";
 
+    /// <summary>A breach alone is <c>breach/{Name}.json</c>.</summary>
+    public const string BreachFolder = "breach/";
+
     /// <summary>A breach alone.</summary>
-    public static string Breach(string name) => $"breach/{name}.json";
+    public static string Breach(string name) => $"{BreachFolder}{name}.json";
 
     /// <summary>A breach's logo.</summary>
     public static string Logo(string name) => $"{Logos}{name}.png";

@@ -83,6 +83,8 @@ public sealed record PublicBreach
             AddedDate = breach.PublishedAt ?? default,
             ModifiedDate = breach.PublishedAt ?? default,
             Description = metadata.Description ?? "",
+            Attribution = metadata.Attribution,
+            DisclosureUrl = metadata.DisclosureUrl,
             DataClasses = metadata.DataClasses,
             IsVerified = Has(BreachFlags.Verified),
             IsFabricated = Has(BreachFlags.Fabricated),

@@ -13,6 +13,9 @@ public interface IBreachBlobs
     /// <summary>All zips (name ends in .zip, any case), by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken);
 
+    /// <summary>All images (name ends in .png, any case), by name, page by page.</summary>
+    IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken);
+
     /// <summary>The present version of a blob; null where there is none.</summary>
     Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken);
 

@@ -12,6 +12,15 @@ public interface ICatalogue
     /// <summary>All breaches, by name, with the marks that count now: one state of both.</summary>
     Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken);
 
+    /// <summary>What the catalogue is written from: its version and all breaches as they were at that version.</summary>
+    Task<CatalogueSnapshot> ReadCatalogueAsync(CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Raises the catalogue's version where it is below this one: behind a database that was put back to a backup, what
+    /// was written since would else stand as the newer for good.
+    /// </summary>
+    Task RaiseCatalogueVersionAsync(long atLeast, CancellationToken cancellationToken);
+
     /// <summary>
     /// Lays a metadata document over what is known of a breach, under its row's lock: of two that merge at once
     /// both count. A document beside a zip takes no flag back (<see cref="BreachMetadata.Merge"/>); an

@@ -19,14 +19,14 @@ public interface ICatalogueBlobs
     Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Writes a blob unless what is there is of this version or a newer one; under If-Match, so that of two writers the newer
-    /// version stays.
+    /// Writes a blob unless what is there is of a newer version, or is the same (<see cref="CatalogueContent.Tag"/>), so that
+    /// its ETag stays; under If-Match, so that of two writers the newer version stays.
     /// </summary>
     /// <returns>False: what is there is of a newer version.</returns>
     Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken);
 
-    /// <summary>The blobs whose names begin so, with their versions.</summary>
-    IAsyncEnumerable<(string Name, long Version, string ETag)> ListAsync(string prefix, CancellationToken cancellationToken);
+    /// <summary>The blobs whose names begin so, page by page.</summary>
+    IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, CancellationToken cancellationToken);
 
     /// <summary>Deletes a blob, if it still is this one.</summary>
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
@@ -36,7 +36,15 @@ public interface ICatalogueBlobs
 /// <param name="Bytes">As stored: JSON is gzipped, a logo is not.</param>
 /// <param name="ContentType">Its media type.</param>
 /// <param name="IsGzip">It is stored with Content-Encoding gzip.</param>
-public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip);
+/// <param name="Tag">Says which content it is: the same for the same, ASCII; kept beside it.</param>
+public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip, string Tag);
+
+/// <summary>A catalogue blob in the listing.</summary>
+/// <param name="Name">Its name.</param>
+/// <param name="Version">The catalogue's, when it was written; 0 where somebody else wrote it.</param>
+/// <param name="Tag">Of its content.</param>
+/// <param name="ETag">Names what is there.</param>
+public sealed record CatalogueEntry(string Name, long Version, string Tag, string ETag);
 
 /// <summary>A catalogue blob that was read.</summary>
 /// <param name="ETag">Names what was read.</param>

@@ -58,6 +58,12 @@ public static class EventIds
     public const int RemoveBreachRemoved = 1803;
     public const int RemoveBreachPaused = 1804;
 
+    // PublishCatalogue
+    public const int PublishCataloguePublished = 1900;
+    public const int PublishCatalogueBehind = 1901;
+    public const int PublishCatalogueBadLogo = 1902;
+    public const int PublishCatalogueRestored = 1903;
+
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 

@@ -14,8 +14,8 @@ namespace HibpIngest.Pipeline;
 /// messages that are yet to be sent.
 /// </summary>
 public sealed partial class MatchSubscribers(
-    ILoads loads, IMatching matching, IBreachBlobs blobs, LoadLeases leases, MailSchedule mails, LoadReports reports,
-    PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> log) : IStage<MatchMessage, LoadLease>
+    ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
+    LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> log) : IStage<MatchMessage, LoadLease>
 {
     // A notification is inserted, indexed three times and logged: some seconds of a small tier.
     private const int MostStepRows = 50_000;
@@ -37,7 +37,7 @@ public sealed partial class MatchSubscribers(
     {
         var load = work.Load;
         var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
-        if (await MatchAsync(work) is not { } state)
+        if (await MatchAsync(work, cancellationToken) is not { } state)
             return;
         if (state == LoadState.Notifying)
             await mails.SendNextAsync(load.Id, cancellationToken);
@@ -73,7 +73,7 @@ public sealed partial class MatchSubscribers(
         + $"{work.Load.Id}";
 
     /// <summary>The state in which matching has ended the load; null: it hasn't, and goes on elsewhere.</summary>
-    private async Task<LoadState?> MatchAsync(LoadLease work)
+    private async Task<LoadState?> MatchAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
         var began = time.GetTimestamp();
@@ -97,6 +97,7 @@ public sealed partial class MatchSubscribers(
             CountRows = (long)options.MatchRows * CountRanges,
             Lease = options.LoadLease,
         };
+        var change = await catalogue.BeginChangeAsync(work.Token);
         while (true)
         {
             switch (await matching.FinishMatchingAsync(load.Id, end, work.Token))
@@ -104,10 +105,14 @@ public sealed partial class MatchSubscribers(
                 case null:
                     throw new LoadLostException(load.Id);
                 case not LoadState.Matching and var state:
+                    // Its mails go out whether or not readers see it yet. The lease has ended with the match.
+                    await change.TryPublishAsync(cancellationToken);
                     return state;
             }
-            if (IsUsedUp())
-                return await HandOnAsync(work);
+            if (!IsUsedUp())
+                continue;
+            await change.AbandonAsync(work.Token);
+            return await HandOnAsync(work);
         }
     }
 

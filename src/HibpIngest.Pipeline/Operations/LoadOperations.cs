@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline;
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
-    UpsertCompletion upsert, MailSchedule mails, PipelineMessages messages, PipelineOptions options)
+    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, PipelineMessages messages, PipelineOptions options)
 {
     // Small enough that a purge never holds a transaction for long.
     private const int PurgeChunkRows = 50_000;
@@ -96,13 +96,24 @@ public sealed class LoadOperations(
     /// </summary>
     /// <exception cref="BadInputException">The breach's name holds what it may not.</exception>
     /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
+    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);
         var found = await GetAsync(load, cancellationToken);
         // Read first: a document that can't be read leaves everything as it is.
         var document = (await BreachDocument.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
-        await loads.AssignLoadAsync(load, breach, document, cancellationToken);
+        var change = await catalogue.BeginChangeAsync(cancellationToken);
+        try
+        {
+            await loads.AssignLoadAsync(load, breach, document, cancellationToken);
+        }
+        catch (NotPossibleException)
+        {
+            await change.AbandonAsync(cancellationToken);
+            throw;
+        }
+        await change.PublishAsync($"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 

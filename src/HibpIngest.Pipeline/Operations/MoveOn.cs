@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 /// <summary>Moves a database on that was restored from a backup.</summary>
 public sealed class MoveOn(
     IDatabaseSetup database, ILoads loads, IStoreRegister register, IBreachBlobs blobs, StoreSetup setup, LoadStart starts,
-    PipelineMessages messages)
+    PublishCatalogue catalogue, PipelineMessages messages)
 {
     /// <summary>
     /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup
@@ -28,6 +28,8 @@ public sealed class MoveOn(
         // First of all: a host that is started in between must not mail, nor take what is done by halves for the whole.
         await register.SetMovingOnAsync(true, cancellationToken);
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
+        // What readers have is newer than the backup.
+        var change = await catalogue.BeginChangeAsync(cancellationToken);
         var started = 0;
         await foreach (var blob in blobs.ListZipsAsync(cancellationToken))
         {
@@ -48,6 +50,7 @@ public sealed class MoveOn(
         // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
         await database.MoveOnAsync(confirmed, Because, cancellationToken);
         await register.SetMovingOnAsync(false, cancellationToken);
+        await change.TryPublishAsync(cancellationToken);
         return (confirmed, started);
     }
 }

@@ -9,11 +9,12 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>
 /// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction,
-/// which unlists them; what follows is housekeeping. Its key is the listed loads: run again, beside itself too,
-/// it goes on with those. A load that comes later has a mark of its own, and nothing of it is touched.
+/// which unlists them, and the catalogue that is published of it; what follows is housekeeping. Its key is the
+/// listed loads: run again, beside itself too, it goes on with those. A load that comes later has a mark of its own,
+/// and nothing of it is touched.
 /// </summary>
 public sealed partial class RemoveBreach(
-    IRemovals removals, ICatalogue catalogue, ILoads loads, IRows rows, IReceipts receipts, IAccountTable table,
+    IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, IReceipts receipts, IAccountTable table,
     PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> log, int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
@@ -44,11 +45,12 @@ public sealed partial class RemoveBreach(
     /// <exception cref="NotPossibleException">
     /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
     /// </exception>
+    /// <exception cref="CatalogueBehindException">Readers are still shown it; it is to be run again.</exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
         _progress = progress;
         var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
-        var removed = await removals.BeginRemovalAsync(breach, cancellationToken);
+        var removed = await UnlistAsync(name, cancellationToken);
         LogBegun(name, removed.Count);
         await WaitForSlicesAsync(name, removed, cancellationToken);
 
@@ -75,6 +77,26 @@ public sealed partial class RemoveBreach(
         }
         var left = await loads.ListLoadsAsync(breach, cancellationToken);
         return new BreachRemoval(name, [.. removed.Select(load => load.Load)], [.. left.Select(load => load.Id)], _entities);
+    }
+
+    /// <summary>Takes it away from readers. No account is touched as long as the catalogue tells them of it.</summary>
+    private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
+    {
+        var change = await publisher.BeginChangeAsync(cancellationToken);
+        IReadOnlyList<LoadRemoval> removed;
+        try
+        {
+            removed = await removals.BeginRemovalAsync(breach, cancellationToken);
+        }
+        catch (NotPossibleException)
+        {
+            await change.AbandonAsync(cancellationToken);
+            throw;
+        }
+        await change.PublishAsync(
+            $"{breach} is unlisted, and 'hibp breach remove' run again goes on with its removal", "readers are still shown it",
+            cancellationToken);
+        return removed;
     }
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };

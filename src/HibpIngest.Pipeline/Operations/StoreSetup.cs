@@ -5,7 +5,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(
-    IDatabaseSetup database, IStoreRegister register, IAccountTable table, IBreachBlobs blobs, IMessageQueues queues)
+    IDatabaseSetup database, IStoreRegister register, IAccountTable table, IBreachBlobs blobs, IMessageQueues queues,
+    PublishCatalogue catalogue)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -33,15 +34,16 @@ public sealed class StoreSetup(
     }
 
     /// <summary>
-    /// Whether the stores were set up at some time and no load is open, as the register tells: then nothing
-    /// needs the database, and a serverless one may go on pausing.
+    /// Whether the stores were set up at some time, no load is open and the catalogue isn't behind, as the register
+    /// tells: then nothing needs the database, and a serverless one may go on pausing.
     /// </summary>
     public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
     {
         try
         {
             return await register.GetIdentityAsync(cancellationToken) is not null
-                && (await register.ListOpenAsync(cancellationToken)).Count == 0;
+                && (await register.ListOpenAsync(cancellationToken)).Count == 0
+                && (await register.ListBehindAsync(cancellationToken)).Count == 0;
         }
         catch (StoreRefusedException)
         {
@@ -50,8 +52,8 @@ public sealed class StoreSetup(
     }
 
     /// <summary>
-    /// Creates container, queues and tables that are missing, sets up a fresh database, and records or compares
-    /// the store identity.
+    /// Creates containers, queues and tables that are missing, sets up a fresh database, records or compares the store
+    /// identity, and publishes a catalogue where there is none.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not
     /// this program's.</exception>
@@ -68,6 +70,7 @@ public sealed class StoreSetup(
         await register.CreateAsync(cancellationToken);
         await EnsureIdentityAsync(cancellationToken);
         await EnsureIdsAsync(cancellationToken);
+        await catalogue.EnsureAsync(cancellationToken);
     }
 
     /// <summary>

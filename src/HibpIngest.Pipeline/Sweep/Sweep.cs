@@ -6,14 +6,14 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Re-sends what was lost between two steps, once a minute, one sweep at a time. It asks no database when no
-/// load is open, so that a serverless one can pause. Everything it sends may be a second copy: every stage
-/// takes that.
+/// Re-sends what was lost between two steps, and publishes a catalogue that may be behind, once a minute, one sweep at a
+/// time. It asks no database when no load is open and no such mark is set, so that a serverless one can pause.
+/// Everything it sends may be a second copy: every stage takes that.
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
-    UpsertCompletion upsert, MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time,
-    ILogger<Sweep> log)
+    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LoadReports reports, PipelineMessages messages,
+    PipelineOptions options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
 
@@ -39,6 +39,7 @@ public sealed partial class Sweep(
                 await locks.UnlockAsync(LockName, _owner, CancellationToken.None);
             }
         }
+        await catalogue.SweepAsync(setup.EnsureIdsAsync, cancellationToken);
         await blobs.RunAsync(options.SweepBlobAge, cancellationToken);
         if (HibpTelemetry.WatchesQueues)
             await TellQueuesAsync(cancellationToken);

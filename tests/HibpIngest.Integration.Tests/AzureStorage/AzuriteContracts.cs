@@ -50,3 +50,13 @@ public sealed class AzureBreachBlobsTests : BreachBlobsContract
         return blobs;
     }
 }
+
+public sealed class AzureCatalogueBlobsTests : CatalogueBlobsContract
+{
+    protected override async Task<ICatalogueBlobs> NewContainerAsync()
+    {
+        var blobs = (await AzuriteStorage.OpenAsync()).Catalogue;
+        await blobs.CreateAsync(CancellationToken.None);
+        return blobs;
+    }
+}

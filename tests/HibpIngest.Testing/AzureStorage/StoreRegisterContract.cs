@@ -51,6 +51,22 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
+    public async Task Each_writer_of_the_catalogue_has_a_mark_of_his_own()
+    {
+        var register = await NewRegisterAsync();
+        Assert.Empty(await register.ListBehindAsync(CancellationToken.None));
+        var noon = new DateTimeOffset(2026, 1, 2, 12, 0, 0, TimeSpan.Zero);
+        var late = await register.MarkBehindAsync(noon, CancellationToken.None);
+        var early = await register.MarkBehindAsync(noon.AddSeconds(-1), CancellationToken.None);
+        Assert.Equal([(early, noon.AddSeconds(-1)), (late, noon)], await register.ListBehindAsync(CancellationToken.None));
+
+        await register.ClearBehindAsync(early, CancellationToken.None);
+        await register.ClearBehindAsync(early, CancellationToken.None);
+        Assert.Equal([(late, noon)], await register.ListBehindAsync(CancellationToken.None));
+        Assert.Empty(await register.ListOpenAsync(CancellationToken.None));
+    }
+
+    [Fact]
     public async Task A_receipt_is_for_one_version_of_one_name()
     {
         var register = await NewRegisterAsync();

@@ -31,6 +31,7 @@ internal sealed class CrashPoint(int at, bool afterwards)
         Table = Wrap(context.Table),
         Register = Wrap(context.Register),
         Blobs = Wrap(context.Blobs),
+        Catalogue = Wrap(context.Catalogue),
         Queues = Wrap(context.Queues),
         Sender = Wrap(context.Sender),
     };

@@ -10,6 +10,8 @@ internal sealed class HookedBlobs(IBreachBlobs real, Func<Task> beforeOpen) : IB
 
     public IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken) => real.ListZipsAsync(cancellationToken);
 
+    public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) => real.ListImagesAsync(cancellationToken);
+
     public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) => real.FindAsync(name, cancellationToken);
 
     public async Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken)

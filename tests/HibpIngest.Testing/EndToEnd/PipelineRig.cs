@@ -67,6 +67,7 @@ internal sealed class PipelineRig : IAsyncDisposable
             Table = account.Table,
             Register = account.Register,
             Blobs = account.Blobs,
+            Catalogue = account.Catalogue,
             Queues = account.Queues,
             Sender = NotificationSenders.Create($"pickup:{MailFolder}"),
             Options = Options,

@@ -81,7 +81,8 @@ public sealed partial class ReadmeTests
     {
         var text = DocumentFiles.Read(Settings);
         var options = typeof(PipelineOptions).GetProperties()
-            .Where(property => property.Name is not (nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom)))
+            .Where(property => property.Name is not (
+                nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom) or nameof(PipelineOptions.WebUrl)))
             .Select(property => $"HIBP_{property.Name.ToUpperInvariant()}");
         var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
             .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
@@ -93,12 +94,13 @@ public sealed partial class ReadmeTests
 
         string[] others =
         [
-            "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
+            "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_WEB_URL", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
             TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable,
         ];
         Assert.All(others, name => Assert.Contains($"\n| {name} | ", text, StringComparison.Ordinal));
         Assert.Contains($"| HIBP_STORAGE | `{PipelineSettings.DefaultStorage}` |", text, StringComparison.Ordinal);
         Assert.Contains($"| HIBP_DATABASE | `{PipelineSettings.DefaultDatabase}` |", text, StringComparison.Ordinal);
+        Assert.Contains($"| HIBP_WEB_URL | `{new PipelineOptions().WebUrl}` |", text, StringComparison.Ordinal);
         Assert.Contains($"| HIBP_MAIL_FROM | `{new PipelineOptions().MailFrom}` |", text, StringComparison.Ordinal);
     }
 

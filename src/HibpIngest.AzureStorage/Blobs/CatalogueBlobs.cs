@@ -1,0 +1,134 @@
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using Azure;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>The catalogue's container: each blob has the catalogue's version and its content's tag as metadata.</summary>
+internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogueBlobs
+{
+    private const string Version = "version";
+    private const string Tag = "tag";
+
+    // Long enough to spare the readers behind a cache, short enough that a hidden breach is gone from one soon.
+    private const string CacheControl = "public, max-age=300";
+
+    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the catalogue's container", async () =>
+    {
+        await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken);
+        return true;
+    }, cancellationToken);
+
+    public Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<CatalogueBlob?>($"reading of catalogue blob '{name}'", async () =>
+    {
+        var conditions = knownETag is null ? null : new BlobRequestConditions { IfNoneMatch = new ETag(knownETag) };
+        try
+        {
+            var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
+                new BlobDownloadOptions { Conditions = conditions }, cancellationToken);
+            // No error to the client library, but an answer without a value.
+            if (answer.GetRawResponse().Status == 304)
+                return new CatalogueBlob(knownETag!, 0, ReadOnlyMemory<byte>.Empty, IsUnchanged: true);
+            using var download = answer.Value;
+            var content = new byte[download.Details.ContentLength];
+            await download.Content.ReadExactlyAsync(content, cancellationToken);
+            return new CatalogueBlob(
+                download.Details.ETag.ToString("H"), VersionOf(download.Details.Metadata), content, IsUnchanged: false);
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        {
+            return null;
+        }
+    }, cancellationToken);
+
+    public Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"writing of catalogue blob '{name}'", async () =>
+    {
+        var blob = container.GetBlobClient(name);
+        while (true)
+        {
+            var there = await FindAsync(blob, cancellationToken);
+            if (there is not null && VersionOf(there.Metadata) > version)
+                return false;
+            if (there is not null && TagOf(there.Metadata) == content.Tag)
+                return true;
+            try
+            {
+                await blob.UploadAsync(
+                    new BinaryData(content.Bytes),
+                    new BlobUploadOptions
+                    {
+                        HttpHeaders = new BlobHttpHeaders
+                        {
+                            ContentType = content.ContentType,
+                            ContentEncoding = content.IsGzip ? "gzip" : null,
+                            CacheControl = CacheControl,
+                        },
+                        Metadata = new Dictionary<string, string>
+                        {
+                            [Version] = version.ToString(CultureInfo.InvariantCulture),
+                            [Tag] = content.Tag,
+                        },
+                        Conditions = there is null
+                            ? new BlobRequestConditions { IfNoneMatch = ETag.All } : new BlobRequestConditions { IfMatch = there.ETag },
+                    },
+                    cancellationToken);
+                return true;
+            }
+            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
+                || BreachBlobs.IsMissingBlob(e))
+            {
+                // Somebody else was first, or an answer of ours was lost: what is there now decides.
+            }
+        }
+    }, cancellationToken);
+
+    public async IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, prefix, cancellationToken)
+            .GetAsyncEnumerator(cancellationToken);
+        while (await BreachBlobs.Call("listing of the catalogue", async () => await blobs.MoveNextAsync(), cancellationToken))
+        {
+            var blob = blobs.Current;
+            yield return new CatalogueEntry(
+                blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H"));
+        }
+    }
+
+    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"deletion of catalogue blob '{name}'", async () =>
+    {
+        try
+        {
+            await container.GetBlobClient(name).DeleteIfExistsAsync(
+                DeleteSnapshotsOption.IncludeSnapshots, new BlobRequestConditions { IfMatch = new ETag(etag) }, cancellationToken);
+        }
+        catch (RequestFailedException e) when (e.Status == 412)
+        {
+            // Another one stands there by now: it isn't the one that was to go.
+        }
+        return true;
+    }, cancellationToken);
+
+    private static async Task<BlobProperties?> FindAsync(BlobClient blob, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await blob.GetPropertiesAsync(null, cancellationToken);
+        }
+        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
+        {
+            return null;
+        }
+    }
+
+    private static long VersionOf(IDictionary<string, string> metadata) =>
+        metadata.TryGetValue(Version, out var text) && long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var version)
+            ? version : 0;
+
+    private static string TagOf(IDictionary<string, string> metadata) => metadata.TryGetValue(Tag, out var tag) ? tag : "";
+}

@@ -1,0 +1,42 @@
+using HibpIngest.Cli.Output;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class CatalogueCommands()
+    : CommandGroup("catalogue", "Look after what readers have the breaches from.", new CataloguePublishCommand());
+
+internal sealed class CataloguePublishCommand : HibpCommand
+{
+    public CataloguePublishCommand()
+        : base("publish", "Write the catalogue as the database has it. Every change does so by itself, and a host's sweep what was missed: "
+            + "by hand it is for a catalogue that was damaged, for new logos, or for another HIBP_WEB_URL.")
+    {
+        Examples =
+        [
+            ("hibp catalogue publish", "readers see every published breach as it is now; blobs that are as they should be stay"),
+            ("hibp catalogue publish --json", "the same for a program: {\"version\", \"breaches\", \"written\", \"deleted\"}"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var published = await pipeline.Context.NewPublishCatalogue().RunAsync(cancellationToken);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new CatalogueDocument(published.Version, published.Breaches, published.Written, published.Deleted),
+                Documents.Default.CatalogueDocument);
+        }
+        else
+        {
+            session.Screen.Show(
+                $"The catalogue is at version {published.Version}, with {Count(published.Breaches, "breach", "breaches")}: "
+                + $"{Count(published.Written, "blob", "blobs")} written, {TableFormat.Number(published.Deleted)} deleted, "
+                + "the others were as they should be.");
+        }
+        return 0;
+    }
+
+    private static string Count(int number, string one, string many) => $"{TableFormat.Number(number)} {(number == 1 ? one : many)}";
+}

@@ -1,0 +1,19 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Stores;
+
+/// <summary>What the catalogue is written from: one state of the database.</summary>
+/// <param name="Version">How often what readers see was changed.</param>
+/// <param name="Breaches">All of them, hidden and unpublished ones too; by name.</param>
+public sealed record CatalogueSnapshot(long Version, IReadOnlyList<CatalogueBreach> Breaches);
+
+/// <summary>A breach with what the catalogue says of it beside its metadata.</summary>
+/// <param name="Breach">The breach, with the marks that count.</param>
+/// <param name="Accounts">Of its published loads.</param>
+/// <param name="ModifiedAt">When what is told of it last changed; null where it was never published, nor described anew.</param>
+/// <param name="Zips">Names of the blobs of its published loads, the newest load's first.</param>
+public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffset? ModifiedAt, IReadOnlyList<string> Zips)
+{
+    /// <summary>Whether readers may know of it: published, with a mark that counts, and not hidden.</summary>
+    public bool IsListed => Breach is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
+}

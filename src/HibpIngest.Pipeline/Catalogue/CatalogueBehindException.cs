@@ -1,0 +1,6 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>A change was made, and readers don't see it yet.</summary>
+public sealed class CatalogueBehindException(string message, HibpException cause) : HibpException(message, cause);

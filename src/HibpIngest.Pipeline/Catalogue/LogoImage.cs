@@ -1,0 +1,32 @@
+using System.Buffers.Binary;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What a logo may be: a PNG of some size. Nobody decodes it here; a browser that does has this much to do.</summary>
+public static class LogoImage
+{
+    /// <summary>Largest file.</summary>
+    public const int MaxBytes = 512 * 1024;
+
+    /// <summary>Most pixels in a row and in a column.</summary>
+    public const int MaxPixels = 1_024;
+
+    /// <summary>The signature, and the first chunk's length and type, which are the same in every PNG (w3.org/TR/png).</summary>
+    private static ReadOnlySpan<byte> Beginning => [137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82];
+
+    /// <summary>What is wrong with it; null: nothing.</summary>
+    public static string? FindFault(ReadOnlySpan<byte> image)
+    {
+        if (image.Length > MaxBytes)
+            return TooLarge(image.Length);
+        if (image.Length < Beginning.Length + 8 || !image.StartsWith(Beginning))
+            return "it is no PNG: its signature and its header are expected at its beginning";
+        var width = BinaryPrimitives.ReadUInt32BigEndian(image[Beginning.Length..]);
+        var height = BinaryPrimitives.ReadUInt32BigEndian(image[(Beginning.Length + 4)..]);
+        return width is 0 or > MaxPixels || height is 0 or > MaxPixels
+            ? $"it has {width} x {height} pixels, and 1 to {MaxPixels} each way were expected" : null;
+    }
+
+    /// <summary>What is wrong with one of so many bytes.</summary>
+    public static string TooLarge(long bytes) => $"it has {bytes} bytes, and at most {MaxBytes} were expected";
+}

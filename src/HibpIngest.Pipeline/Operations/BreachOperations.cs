@@ -1,0 +1,52 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What an operator can have done to what readers are told of a breach.</summary>
+public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher)
+{
+    /// <summary>Hides a breach, or shows it again; returns it once readers are told so.</summary>
+    /// <exception cref="NotPossibleException">No such breach.</exception>
+    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
+    public Task<Breach> SetHiddenAsync(string breach, bool hidden, CancellationToken cancellationToken) =>
+        ChangeAsync(
+            breach,
+            async name =>
+            {
+                if (!await catalogue.SetHiddenAsync(name, hidden, cancellationToken))
+                    throw NoBreach(name);
+            },
+            hidden ? "is hidden" : "is no longer hidden", hidden ? "readers are still shown it" : "readers aren't shown it",
+            cancellationToken);
+
+    /// <summary>Lays a document over what is known of a breach, flags taken back included; returns it once readers are told so.</summary>
+    /// <exception cref="NotPossibleException">No such breach.</exception>
+    /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
+    public Task<Breach> DescribeAsync(string breach, ReadOnlyMemory<byte> document, CancellationToken cancellationToken) =>
+        ChangeAsync(
+            breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is described anew",
+            "readers see what was said before", cancellationToken);
+
+    private async Task<Breach> ChangeAsync(
+        string breach, Func<string, Task> change, string done, string shown, CancellationToken cancellationToken)
+    {
+        var found = await catalogue.GetBreachAsync(breach, cancellationToken) ?? throw NoBreach(breach);
+        var marked = await publisher.BeginChangeAsync(cancellationToken);
+        try
+        {
+            await change(found.Name);
+        }
+        catch (HibpException e) when (e is NotPossibleException or BadInputException)
+        {
+            await marked.AbandonAsync(cancellationToken);
+            throw;
+        }
+        await marked.PublishAsync($"{found.Name} {done}", shown, cancellationToken);
+        return await catalogue.GetBreachAsync(found.Name, cancellationToken) ?? throw NoBreach(breach);
+    }
+
+    private static NotPossibleException NoBreach(string breach) =>
+        new($"there is no breach '{breach}'; hibp breaches lists those there are");
+}

@@ -1,0 +1,311 @@
+using System.Buffers.Binary;
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What readers have the breaches from is what the database has, whatever happens in between.</summary>
+public sealed class CatalogueTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_published_breach_is_told_in_every_document()
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.WebUrl = "https://breaches.example.com");
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await catalogue.AssertShowsAsync("fresh");
+        Assert.Equal("null", await catalogue.ReadAsync(CatalogueDocuments.Latest));
+
+        await DropAsync(rig, "Zoo", 7, """
+            {"Title":"a zoo","Domain":"Example.com","BreachDate":"2024-02-29","Description":"<p onclick=x>Lost <b>all</b>",
+             "DataClasses":["Passwords","Email addresses","Passwords"],"IsVerified":true,"IsSensitive":true,
+             "Attribution":"nobody","DisclosureUrl":"https://example.com/x"}
+            """);
+        await DropAsync(rig, "Odd #1 50% \u00c4", 3, """{"IsRetired":true,"DataClasses":["Names"]}""");
+        await DropAsync(rig, "Odd #1 50% \u00c4.2", 4, null);
+        var names = new[] { "Odd #1 50% \u00c4", "Zoo" };
+        await catalogue.AssertShowsAsync("published", names);
+
+        var zoo = (await catalogue.BreachesAsync())[0];
+        Assert.Equal(
+            ("Zoo", "a zoo", "example.com", 7L, "<p>Lost all</p>", "https://breaches.example.com/logos/default.png"),
+            (zoo.Name, zoo.Title, zoo.Domain, zoo.PwnCount, zoo.Description, zoo.LogoPath));
+        Assert.Equal((true, true, false), (zoo.IsVerified, zoo.IsSensitive, zoo.IsRetired));
+        Assert.Equal(("nobody", "https://example.com/x"), (zoo.Attribution, zoo.DisclosureUrl));
+        Assert.Equal(["Email addresses", "Passwords"], zoo.DataClasses);
+        Assert.Equal(7, (await catalogue.BreachesAsync())[1].PwnCount);
+        Assert.Equal("""["Email addresses","Names","Passwords"]""", await catalogue.ReadAsync(CatalogueDocuments.DataClasses));
+        Assert.Contains("Odd #1", await catalogue.ReadAsync(CatalogueDocuments.Latest), StringComparison.Ordinal);
+        var ids = await catalogue.IdsAsync();
+        Assert.Equal(
+            (await rig.Context.Database.ListBreachesAsync(None)).Select(breach => (breach.Name, string.Join(',', breach.Marks))),
+            ids.Breaches.Select(breach => (breach.Name, string.Join(',', breach.Marks))));
+        Assert.Equal(BreachFlags.Verified | BreachFlags.Sensitive, ids.Breaches[1].Flags);
+        Assert.Equal((await rig.Context.Database.ReadCatalogueAsync(None)).Version, ids.Version);
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    [Fact]
+    public async Task What_an_operator_changes_is_told_when_it_is_done_and_what_is_the_same_keeps_its_etag()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await DropAsync(rig, "Adobe", 3, null);
+        await DropAsync(rig, "Bold", 3, null);
+        var before = (await catalogue.ListAsync()).ToDictionary(entry => entry.Name);
+
+        var operations = rig.Context.NewBreachOperations();
+        await operations.SetHiddenAsync("adobe", hidden: true, None);
+        await catalogue.AssertShowsAsync("hidden", "Bold");
+        await operations.SetHiddenAsync("adobe", hidden: false, None);
+        await catalogue.AssertShowsAsync("shown", "Adobe", "Bold");
+        await operations.DescribeAsync("Adobe", Encoding.UTF8.GetBytes("""{"Title":"Other"}"""), None);
+        await catalogue.AssertShowsAsync("described", "Adobe", "Bold");
+        Assert.Equal(["Bold", "Other"], (await catalogue.BreachesAsync()).Select(breach => breach.Title));
+
+        var after = (await catalogue.ListAsync()).ToDictionary(entry => entry.Name);
+        Assert.Equal(before["breach/Bold.json"], after["breach/Bold.json"]);
+        Assert.Equal(before[CatalogueDocuments.DataClasses], after[CatalogueDocuments.DataClasses]);
+        Assert.NotEqual(before["breach/Adobe.json"], after["breach/Adobe.json"]);
+        var published = await rig.Context.NewPublishCatalogue().RunAsync(None);
+        Assert.Equal((2, 0, 0), (published.Breaches, published.Written, published.Deleted));
+        Assert.Equal(after, (await catalogue.ListAsync()).ToDictionary(entry => entry.Name));
+
+        var load = (await rig.LoadsAsync())[0];
+        await rig.Context.NewLoadOperations().AssignAsync(load.Id, "Renamed", None);
+        await catalogue.AssertShowsAsync("assigned", "Bold", "Renamed");
+        await rig.Context.NewRemoveBreach().RunAsync("bold", null, None);
+        await catalogue.AssertShowsAsync("removed", "Renamed");
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    [Fact]
+    public async Task What_is_refused_leaves_no_mark()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await DropAsync(rig, "Adobe", 3, null);
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewBreachOperations().SetHiddenAsync("Bold", true, None));
+        await Assert.ThrowsAsync<BadInputException>(
+            () => rig.Context.NewBreachOperations().DescribeAsync("Adobe", "{"u8.ToArray(), None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewRemoveBreach().RunAsync("Bold", null, None));
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    /// <summary>A change dies at each of its calls, before or after it; the next sweep makes the catalogue good.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_change_that_dies_anywhere_is_told_after_the_next_sweep(bool afterwards)
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await DropAsync(rig, "Adobe", 3, null);
+        await DropAsync(rig, "Bold", 3, null);
+        var hidden = false;
+        var calls = 0;
+        for (var at = 1; ; at++)
+        {
+            var point = new CrashPoint(at, afterwards);
+            try
+            {
+                await point.Wrap(rig.OpenContext()).NewBreachOperations().SetHiddenAsync("Adobe", !hidden, None);
+            }
+            catch (CrashException)
+            {
+                // as it should
+            }
+            hidden = (await rig.Context.Database.GetBreachAsync("Adobe", None))!.Hidden;
+            await rig.OpenContext().NewSweep().RunAsync(None);
+            await catalogue.AssertShowsAsync($"died at call {at}: {point.Where}", hidden ? ["Bold"] : ["Adobe", "Bold"]);
+            if (!point.Crashed)
+                break;
+            calls++;
+        }
+        Assert.True(calls > 8, $"{calls} calls");
+        // Their owners are known to be dead a while later.
+        Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
+        clock.Advance(TimeSpan.FromHours(1));
+        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    [Fact]
+    public async Task A_sweep_asks_no_database_where_no_mark_is_set()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await rig.Context.NewSweep().RunAsync(None);
+        var asked = new HookedPorts((_, method) => throw new InvalidOperationException(method));
+        await asked.Wrap(rig.Context).NewSweep().RunAsync(None);
+        Assert.Equal(0, asked.Calls);
+        Assert.True(await rig.Context.NewStoreSetup().IsAtRestAsync(None));
+        await rig.Context.Register.MarkBehindAsync(DateTimeOffset.UnixEpoch, None);
+        Assert.False(await rig.Context.NewStoreSetup().IsAtRestAsync(None));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => asked.Wrap(rig.Context).NewSweep().RunAsync(None));
+    }
+
+    /// <summary>A writer with an old state that comes late, at whichever of its calls, doesn't bring a hidden breach back.</summary>
+    [Fact]
+    public async Task A_slow_writer_resurrects_nothing()
+    {
+        for (var at = 1; ; at++)
+        {
+            await using var rig = await PipelineRig.StartAsync();
+            var catalogue = new CatalogueReader(rig.Context.Catalogue);
+            await DropAsync(rig, "Adobe", 3, null);
+            await DropAsync(rig, "Bold", 3, null);
+            await rig.Context.Database.SetHiddenAsync("Bold", true, None);
+            await rig.Context.NewPublishCatalogue().RunAsync(None);
+            await rig.Context.Database.SetHiddenAsync("Bold", false, None);
+
+            // The slow one has read that Bold is shown; before its N-th write, Bold is hidden again and that is published.
+            var calls = 0;
+            var slow = rig.OpenContext();
+            slow = slow with
+            {
+                Catalogue = PortProxy<ICatalogueBlobs>.Create(slow.Catalogue, async _ =>
+                {
+                    if (++calls == at)
+                    {
+                        await rig.Context.Database.SetHiddenAsync("Bold", true, None);
+                        await rig.Context.NewPublishCatalogue().RunAsync(None);
+                    }
+                }),
+            };
+            await slow.NewPublishCatalogue().RunAsync(None);
+            if (calls < at)
+                break;
+            await catalogue.AssertShowsAsync($"overtaken before call {at}", "Adobe");
+            Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        }
+    }
+
+    [Fact]
+    public async Task A_match_is_done_without_the_catalogue_and_hiding_says_that_it_is_still_shown()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await DropAsync(rig, "Adobe", 3, null);
+        var down = rig.OpenContext();
+        down = down with
+        {
+            Catalogue = PortProxy<ICatalogueBlobs>.Create(
+                down.Catalogue, method => method == nameof(ICatalogueBlobs.WriteAsync)
+                    ? throw new StoreUnavailableException("writing failed: status 503") : Task.CompletedTask),
+        };
+        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.txt", PipelineRig.Accounts(0, 3))));
+        await PipelineRig.RunToEndAsync(down);
+        Assert.All(await rig.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
+        Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0));
+        await catalogue.AssertShowsAsync("down", "Adobe");
+
+        var behind = await Assert.ThrowsAsync<CatalogueBehindException>(
+            () => down.NewBreachOperations().SetHiddenAsync("adobe", true, None));
+        Assert.Contains("Adobe is hidden, but", behind.Message, StringComparison.Ordinal);
+        Assert.Contains("still shown", behind.Message, StringComparison.Ordinal);
+        Assert.Contains("hibp catalogue publish", behind.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<CatalogueBehindException>(() => down.NewRemoveBreach().RunAsync("Adobe", null, None));
+        Assert.Equal(3, (await rig.TableAsync()).Count); // no account is touched while readers are told of the breach
+        await down.NewSweep().RunAsync(None);
+        Assert.Equal(3, (await rig.Context.Register.ListBehindAsync(None)).Count);
+
+        await rig.Context.NewSweep().RunAsync(None);
+        await catalogue.AssertShowsAsync("up again", "Bold");
+        await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None);
+        Assert.Null(await rig.Context.Database.GetBreachAsync("Adobe", None));
+    }
+
+    [Fact]
+    public async Task A_database_put_back_to_a_backup_is_published_again()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await DropAsync(rig, "Adobe", 3, null);
+        var backup = rig.DatabaseFile + ".backup";
+        await using (var connection = new Microsoft.Data.Sqlite.SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False"))
+        {
+            await connection.OpenAsync();
+            await using var copy = connection.CreateCommand();
+            copy.CommandText = $"VACUUM INTO '{backup}'";
+            await copy.ExecuteNonQueryAsync();
+        }
+        for (var i = 0; i < 3; i++)
+            await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", i % 2 == 0, None);
+        await catalogue.AssertShowsAsync("hidden");
+        await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext();
+        await restored.NewPublishCatalogue().RunAsync(None);
+        await catalogue.AssertShowsAsync("as at the backup", "Adobe");
+        await restored.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await catalogue.AssertShowsAsync("hidden again");
+    }
+
+    [Fact]
+    public async Task A_logo_beside_the_zip_is_published_and_outlives_it()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        await PutAsync("in/Adobe.png", Png(1_024, 1));
+        await PutAsync("in/Bold.png", Png(1_025, 1));
+        await PutAsync("in/Cold.png", new byte[LogoImage.MaxBytes + 1]);
+        await PutAsync("in/D #1.png", Png(2, 2));
+        await PutAsync("Adobe.png", Png(3, 3));
+        foreach (var name in (string[])["Adobe", "Bold", "Cold", "D #1"])
+            await DropAsync(rig, $"in/{name}", 1, null);
+        Assert.Equal(
+            ["/logos/Adobe.png", "/logos/default.png", "/logos/default.png", "/logos/D%20%231.png"],
+            (await catalogue.BreachesAsync()).Select(breach => breach.LogoPath["http://127.0.0.1:8080".Length..]));
+        var logo = (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!;
+        Assert.Equal(Png(1_024, 1), logo.Bytes.ToArray());
+        Assert.Equal(
+            ["logo/Adobe.png", "logo/D #1.png"], (await catalogue.ListAsync(CatalogueDocuments.Logos)).Select(entry => entry.Name));
+
+        // A newer load's counts before the older one's; a bad one doesn't count.
+        await PutAsync("in/Adobe.2.png", Png(5, 5));
+        await DropAsync(rig, "in/Adobe.2", 1, null);
+        Assert.Equal(Png(5, 5), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
+        await PutAsync("in/Adobe.2.png", Png(5, 0));
+        await rig.Context.NewPublishCatalogue().RunAsync(None);
+        Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
+
+        // What lay beside the zip is gone; what was published of it stays.
+        await PutAsync("in/Adobe.2.png", []);
+        await PutAsync("in/Adobe.png", []);
+        await rig.Context.NewPublishCatalogue().RunAsync(None);
+        Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
+        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        Assert.Equal(["logo/D #1.png"], (await catalogue.ListAsync(CatalogueDocuments.Logos)).Select(entry => entry.Name));
+
+        Task PutAsync(string name, byte[] content) => rig.Context.Blobs.WriteSmallAsync(name, content, None);
+    }
+
+    [Fact]
+    public async Task Blobs_carry_what_a_cache_in_front_of_them_needs()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var blob = new Azure.Storage.Blobs.BlobClient(rig.Connection, "catalogue", CatalogueDocuments.Ids);
+        Azure.Storage.Blobs.Models.BlobProperties found = await blob.GetPropertiesAsync();
+        Assert.Equal(
+            ("application/json; charset=utf-8", "gzip", "public, max-age=300"),
+            (found.ContentType, found.ContentEncoding, found.CacheControl));
+    }
+
+    private static async Task DropAsync(PipelineRig rig, string name, int accounts, string? metadata)
+    {
+        await rig.DropAsync($"{name}.zip", PipelineRig.Zip(("a.txt", PipelineRig.Accounts(0, accounts))), metadata);
+        await rig.RunToEndAsync();
+    }
+
+    private static byte[] Png(uint width, uint height)
+    {
+        var png = new byte[40];
+        ((byte[])[137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82]).CopyTo(png, 0);
+        BinaryPrimitives.WriteUInt32BigEndian(png.AsSpan(16), width);
+        BinaryPrimitives.WriteUInt32BigEndian(png.AsSpan(20), height);
+        return png;
+    }
+}

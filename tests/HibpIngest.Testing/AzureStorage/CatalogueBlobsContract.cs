@@ -1,0 +1,98 @@
+using System.Text;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What the catalogue's container does, whoever provides it.</summary>
+public abstract class CatalogueBlobsContract
+{
+    // A breach's name may hold all of these.
+    private const string OddName = "breach/odd #1? 50% & Ärger+x.json";
+
+    /// <summary>A container that exists and is empty.</summary>
+    protected abstract Task<ICatalogueBlobs> NewContainerAsync();
+
+    [Theory]
+    [InlineData("ids.json")]
+    [InlineData(OddName)]
+    public async Task A_blob_comes_back_as_it_was_stored(string name)
+    {
+        var blobs = await NewContainerAsync();
+        Assert.Null(await blobs.ReadAsync(name, null, CancellationToken.None));
+        Assert.Null(await blobs.ReadAsync(name, "\"0x1\"", CancellationToken.None));
+        Assert.True(await blobs.WriteAsync(name, 3, Content("a"), CancellationToken.None));
+        var read = (await blobs.ReadAsync(name, null, CancellationToken.None))!;
+        Assert.Equal((3, "a", false), (read.Version, Text(read), read.IsUnchanged));
+        var entry = Assert.Single(await ListAsync(blobs, ""));
+        Assert.Equal(new CatalogueEntry(name, 3, "tag a", read.ETag), entry);
+
+        var again = (await blobs.ReadAsync(name, read.ETag, CancellationToken.None))!;
+        Assert.Equal((read.ETag, true, 0), (again.ETag, again.IsUnchanged, again.Bytes.Length));
+        Assert.True(await blobs.WriteAsync(name, 4, Content("b"), CancellationToken.None));
+        var changed = (await blobs.ReadAsync(name, read.ETag, CancellationToken.None))!;
+        Assert.Equal((4, "b", false), (changed.Version, Text(changed), changed.IsUnchanged));
+        Assert.NotEqual(read.ETag, changed.ETag);
+    }
+
+    [Fact]
+    public async Task The_same_content_keeps_its_etag()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.WriteAsync("a", 3, Content("a"), CancellationToken.None);
+        var before = await ListAsync(blobs, "");
+        Assert.True(await blobs.WriteAsync("a", 5, Content("a"), CancellationToken.None));
+        Assert.Equal(before, await ListAsync(blobs, ""));
+        // Of the same version another content counts: settings may have changed.
+        Assert.True(await blobs.WriteAsync("a", 3, Content("b"), CancellationToken.None));
+        Assert.Equal("b", Text((await blobs.ReadAsync("a", null, CancellationToken.None))!));
+    }
+
+    [Fact]
+    public async Task The_newer_version_stays()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.WriteAsync("a", 7, Content("new"), CancellationToken.None);
+        Assert.False(await blobs.WriteAsync("a", 6, Content("old"), CancellationToken.None));
+        Assert.Equal("new", Text((await blobs.ReadAsync("a", null, CancellationToken.None))!));
+    }
+
+    [Fact]
+    public async Task Of_writers_at_once_the_newest_stays()
+    {
+        const int Writers = 12;
+        var blobs = await NewContainerAsync();
+        var written = await Task.WhenAll(
+            Enumerable.Range(1, Writers).Select(version => blobs.WriteAsync("a", version, Content($"{version}"), CancellationToken.None)));
+        Assert.True(written[^1]);
+        var read = (await blobs.ReadAsync("a", null, CancellationToken.None))!;
+        Assert.Equal((Writers, $"{Writers}"), (read.Version, Text(read)));
+    }
+
+    [Fact]
+    public async Task A_blob_is_deleted_only_as_it_was_listed()
+    {
+        var blobs = await NewContainerAsync();
+        await blobs.WriteAsync("breach/a.json", 1, Content("a"), CancellationToken.None);
+        await blobs.WriteAsync("logo/a.png", 1, Content("c"), CancellationToken.None);
+        var old = Assert.Single(await ListAsync(blobs, "breach/"));
+        await blobs.WriteAsync("breach/a.json", 2, Content("b"), CancellationToken.None);
+        await blobs.DeleteAsync(old.Name, old.ETag, CancellationToken.None);
+        var entry = Assert.Single(await ListAsync(blobs, "breach/"));
+        Assert.Equal(2, entry.Version);
+        await blobs.DeleteAsync(entry.Name, entry.ETag, CancellationToken.None);
+        await blobs.DeleteAsync(entry.Name, entry.ETag, CancellationToken.None);
+        Assert.Equal(["logo/a.png"], (await ListAsync(blobs, "")).Select(left => left.Name));
+    }
+
+    private static CatalogueContent Content(string text) => new(Encoding.UTF8.GetBytes(text), "text/plain", IsGzip: false, $"tag {text}");
+
+    private static string Text(CatalogueBlob blob) => Encoding.UTF8.GetString(blob.Bytes.Span);
+
+    private static async Task<List<CatalogueEntry>> ListAsync(ICatalogueBlobs blobs, string prefix)
+    {
+        var listed = new List<CatalogueEntry>();
+        await foreach (var entry in blobs.ListAsync(prefix, CancellationToken.None))
+            listed.Add(entry);
+        return listed;
+    }
+}

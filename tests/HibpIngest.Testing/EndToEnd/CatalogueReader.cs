@@ -1,0 +1,50 @@
+using System.IO.Compression;
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>The catalogue as its blobs have it.</summary>
+internal sealed class CatalogueReader(ICatalogueBlobs blobs)
+{
+    public async Task<IReadOnlyList<CatalogueEntry>> ListAsync(string prefix = "")
+    {
+        var listed = new List<CatalogueEntry>();
+        await foreach (var entry in blobs.ListAsync(prefix, CancellationToken.None))
+            listed.Add(entry);
+        return listed;
+    }
+
+    /// <summary>A document's JSON; null where there is none.</summary>
+    public async Task<string?> ReadAsync(string name)
+    {
+        if (await blobs.ReadAsync(name, null, CancellationToken.None) is not { } blob)
+            return null;
+        await using var gzip = new GZipStream(new MemoryStream(blob.Bytes.ToArray()), CompressionMode.Decompress);
+        using var text = new StreamReader(gzip);
+        return await text.ReadToEndAsync();
+    }
+
+    public async Task<CatalogueIds> IdsAsync() =>
+        JsonSerializer.Deserialize(await ReadAsync(CatalogueDocuments.Ids) ?? "null", CatalogueJson.Default.CatalogueIds)!;
+
+    public async Task<IReadOnlyList<PublicBreach>> BreachesAsync() =>
+        JsonSerializer.Deserialize(
+            await ReadAsync(CatalogueDocuments.Breaches) ?? "null", CatalogueJson.Default.IReadOnlyListPublicBreach)!;
+
+    /// <summary>Fails unless every document tells of the same breaches, those, and of no other.</summary>
+    public async Task AssertShowsAsync(string where, params string[] names)
+    {
+        Assert.True(names.SequenceEqual((await IdsAsync()).Breaches.Select(breach => breach.Name)), $"{where}: ids.json");
+        Assert.True(names.SequenceEqual((await BreachesAsync()).Select(breach => breach.Name).Order()), $"{where}: breaches.json");
+        var alone = (await ListAsync(CatalogueDocuments.BreachFolder)).Select(entry => entry.Name);
+        Assert.True(names.Select(CatalogueDocuments.Breach).Order(StringComparer.Ordinal).SequenceEqual(
+            alone.Order(StringComparer.Ordinal)), $"{where}: {string.Join(", ", alone)}");
+        foreach (var breach in await BreachesAsync())
+        {
+            var one = JsonSerializer.Serialize(breach, CatalogueJson.Default.PublicBreach);
+            Assert.True(one == await ReadAsync(CatalogueDocuments.Breach(breach.Name)), $"{where}: {breach.Name}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task The_catalogue_tells_of_published_loads_alone()
+    {
+        var first = await UpsertAsync(Numbered(4));
+        await MatchAsync(first.Id);
+        var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(second.Id);
+        await IngestAsync(Numbered(5), blob: Blob("Adobe.3.zip"));
+        await StartAsync("Bold");
+
+        var catalogue = await Database.ReadCatalogueAsync(None);
+        Assert.Equal(["Adobe", "Bold"], catalogue.Breaches.Select(breach => breach.Breach.Name));
+        var (adobe, bold) = (catalogue.Breaches[0], catalogue.Breaches[1]);
+        Assert.Equal((7L, true), (adobe.Accounts, adobe.IsListed));
+        Assert.Equal(["Adobe.2.zip", first.Blob.Name], adobe.Zips);
+        Assert.Equal((await Database.GetBreachAsync("Adobe", None))!.Marks, adobe.Breach.Marks);
+        Assert.Equal((0L, false, 0), (bold.Accounts, bold.IsListed, bold.Zips.Count));
+
+        await Database.SetHiddenAsync("Adobe", true, None);
+        Assert.False((await Database.ReadCatalogueAsync(None)).Breaches[0].IsListed);
+    }
+
+    [Fact]
+    public async Task Whatever_readers_see_raises_the_catalogues_version()
+    {
+        var load = await UpsertAsync(Numbered(4));
+        await RaisesAsync(() => MatchAsync(load.Id));
+        await RaisesAsync(() => Database.SetHiddenAsync("Adobe", true, None));
+        await RaisesAsync(() => Database.SetHiddenAsync("Adobe", false, None));
+        await RaisesAsync(() => MergeAsync("Adobe", """{"IsSensitive":true}""", byOperator: true));
+        await RaisesAsync(() => Database.AssignLoadAsync(load.Id, "Bold", null, None));
+        await RaisesAsync(() => Database.BeginRemovalAsync("Bold", None));
+
+        async Task RaisesAsync(Func<Task> change)
+        {
+            var before = (await Database.ReadCatalogueAsync(None)).Version;
+            await change();
+            Assert.True((await Database.ReadCatalogueAsync(None)).Version > before);
+        }
+    }
+
+    [Fact]
+    public async Task The_catalogues_version_is_raised_and_never_lowered()
+    {
+        await Database.RaiseCatalogueVersionAsync(40, None);
+        Assert.Equal(40, (await Database.ReadCatalogueAsync(None)).Version);
+        await Database.RaiseCatalogueVersionAsync(39, None);
+        Assert.Equal(40, (await Database.ReadCatalogueAsync(None)).Version);
+    }
+
+    [Fact]
+    public async Task A_breach_is_modified_when_what_is_told_of_it_changes()
+    {
+        var load = await UpsertAsync(Numbered(4));
+        await MatchAsync(load.Id);
+        var published = await AdobeAsync();
+        Assert.Equal(published.Breach.PublishedAt, published.ModifiedAt);
+
+        Time.Advance(TimeSpan.FromHours(1));
+        await MergeAsync("Adobe", """{"Title":"Adobe Systems","Attribution":"somebody","DisclosureUrl":"https://example.com/"}""");
+        var modified = await AdobeAsync();
+        Assert.Equal((Now, Now.AddHours(-1)), (modified.ModifiedAt!.Value, published.ModifiedAt!.Value));
+        Assert.Equal(("somebody", "https://example.com/"), (modified.Breach.Metadata.Attribution, modified.Breach.Metadata.DisclosureUrl));
+        Assert.Equal(published.Breach.PublishedAt, modified.Breach.PublishedAt);
+
+        Time.Advance(TimeSpan.FromHours(1));
+        await MergeAsync("Adobe", """{"Title":"Adobe Systems"}""");
+        Assert.Equal(modified.ModifiedAt, (await AdobeAsync()).ModifiedAt);
+
+        var more = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(more.Id);
+        Assert.True((await AdobeAsync()).ModifiedAt > modified.ModifiedAt);
+
+        async Task<CatalogueBreach> AdobeAsync() => Assert.Single((await Database.ReadCatalogueAsync(None)).Breaches);
+    }
+
+    [Fact]
+    public async Task A_snapshot_is_of_one_version_whatever_happens_meanwhile()
+    {
+        foreach (var name in (string[])["Adobe", "Bold"])
+        {
+            var load = await UpsertAsync(Numbered(2), name);
+            await MatchAsync(load.Id);
+        }
+        var start = (await Database.ReadCatalogueAsync(None)).Version;
+        var writer = OpenAnother();
+        using var done = new CancellationTokenSource();
+        var writing = Task.Run(async () =>
+        {
+            for (var i = 0; i < 40; i++)
+                await writer.MergeMetadataAsync(
+                    i % 2 == 0 ? "Adobe" : "Bold", Encoding.UTF8.GetBytes($$"""{"Title":"{{i + 1}}"}"""), byOperator: true, None);
+            await done.CancelAsync();
+        });
+        var read = 0;
+        do
+        {
+            var snapshot = await Database.ReadCatalogueAsync(None);
+            // The n-th change gives its number as title: the version says which titles there are.
+            var changes = snapshot.Version - start;
+            var titles = snapshot.Breaches.Select(breach => int.TryParse(breach.Breach.Metadata.Title, out var title) ? title : 0);
+            Assert.Equal(changes, titles.Max());
+            read++;
+        }
+        while (!done.IsCancellationRequested);
+        await writing;
+        Assert.True(read > 1);
+    }
+}
