@@ -14,8 +14,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// One storage account: the container breaches are dropped into, the queues, the account table and the store
-/// register. Thread-safe; opening it asks the service nothing.
+/// One storage account: the container breaches are dropped into, the queues, the tables of accounts and of
+/// their hashes, and the store register. Thread-safe; opening it asks the service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
 {
@@ -57,7 +57,9 @@ public sealed class StorageAccount : IDisposable
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _throttle = new WriteThrottle(options.TimeProvider);
-        Table = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
+        var accounts = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
+        (Table, AccountPages) = (accounts, accounts);
+        Ranges = new RangeTable(tables, _throttle, options.RangesTable, loggers.CreateLogger<RangeTable>());
         Register = new StoreRegister(tables, options.RegisterTable);
     }
 
@@ -66,6 +68,11 @@ public sealed class StorageAccount : IDisposable
     public IMessageQueues Queues { get; }
 
     public IAccountTable Table { get; }
+
+    /// <summary>The same table, to be walked over.</summary>
+    public IAccountPages AccountPages { get; }
+
+    public IRangeTable Ranges { get; }
 
     public IStoreRegister Register { get; }
 

@@ -2,6 +2,6 @@ namespace HibpIngest.Stores;
 
 /// <summary>
 /// The small facts that must be had without waking the database, in table <c>hibpstore</c>: the store's
-/// identity, which loads are open, which blob versions have been taken on.
+/// identity, which loads are open, which blob versions have been taken on, how accounts lie in the tables.
 /// </summary>
-public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts;
+public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts, ILayoutRegister;
