@@ -129,8 +129,33 @@ public sealed class CatalogueTests
         Assert.True(calls > 8, $"{calls} calls");
         // Their owners are known to be dead a while later.
         Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
-        clock.Advance(TimeSpan.FromHours(1));
+        clock.Advance(PublishCatalogue.OldestMark);
         await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    [Fact]
+    public async Task A_mark_that_nobody_takes_back_is_looked_at_less_and_less_often()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        await rig.Context.Register.MarkBehindAsync(clock.GetUtcNow(), None);
+        var (minute, published) = (0, new List<int>());
+        var watched = new HookedPorts((_, method) =>
+        {
+            if (method == nameof(ICatalogue.ReadCatalogueAsync))
+                published.Add(minute);
+            return Task.CompletedTask;
+        });
+        var sweep = watched.Wrap(rig.Context).NewSweep();
+        for (minute = 1; minute <= 125; minute++)
+        {
+            clock.Advance(TimeSpan.FromMinutes(1));
+            await sweep.RunAsync(None);
+        }
+        // Twice as old each time, but for what the tests' own seconds add; in the end it is cleared.
+        Assert.InRange(published.Count, 7, 10);
+        Assert.Equal((1, 120), (published[0], published[^1]));
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
 
