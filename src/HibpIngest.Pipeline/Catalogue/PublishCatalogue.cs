@@ -162,7 +162,7 @@ public sealed partial class PublishCatalogue(
             snapshot.Version,
             [.. listed.OrderBy(breach => breach.Breach.Name, StringComparer.Ordinal)
                 .Select(breach => new CatalogueMarks(breach.Breach.Name, breach.Breach.Metadata.Flags, breach.Breach.Marks))]);
-        await round.WriteAsync(CatalogueDocuments.Ids, Content(ids, CatalogueJson.Default.CatalogueIds), cancellationToken);
+        await round.FinishAsync(CatalogueDocuments.Ids, Content(ids, CatalogueJson.Default.CatalogueIds), cancellationToken);
         return round.IsOvertaken ? null : new PublishedCatalogue(snapshot.Version, shown.Count, round.Written, round.Deleted);
     }
 
@@ -281,12 +281,17 @@ public sealed partial class PublishCatalogue(
 
         public async Task WriteAsync(string name, CatalogueContent content, CancellationToken cancellationToken)
         {
-            if (IsOvertaken || Has(name, content.Tag))
-                return;
-            if (await blobs.WriteAsync(name, version, content, cancellationToken))
-                Interlocked.Increment(ref _written);
-            else
+            if (!IsOvertaken && !Has(name, content.Tag))
+                await FinishAsync(name, content, cancellationToken);
+        }
+
+        /// <summary>The same whatever was listed: tells whether somebody has been faster since.</summary>
+        public async Task FinishAsync(string name, CatalogueContent content, CancellationToken cancellationToken)
+        {
+            if (!await blobs.WriteAsync(name, version, content, cancellationToken))
                 _overtaken = true;
+            else if (!Has(name, content.Tag))
+                Interlocked.Increment(ref _written);
         }
 
         public async Task DeleteAsync(CatalogueEntry entry, CancellationToken cancellationToken)

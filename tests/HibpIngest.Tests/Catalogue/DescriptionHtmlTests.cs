@@ -79,7 +79,8 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
             "&#", "&#x", "&amp", "&lt;", "&quot;", "\u00e4", "\ud83d\ude00", "\ud83d", "\uffff", "p", "br", "em",
             "strong", "a", "script", "style",
             "svg", "math", "title", "plaintext", "template", "<p>", "</p>", "<br>", "<em>", "</em>", "<strong>", "</strong>",
-            "<a href=\"https://example.com/?a=b&c\">", "<a href='javascript:x'>", "<a href=http://\u00e4.example/%20\"'>", "</a>", "<script>", "</script>", "<style>", "</style>",
+            "<a href=\"https://example.com/?a=b&c\">", "<a href='javascript:x'>", "<a href=http://\u00e4.example/%20\"'>", "</a>",
+            "<script>", "</script>", "<style>", "</style>",
             "<textarea>", "</textarea>", "<plaintext>", " href=", " onclick=", "https://", "javascript:", "text",
         ];
         for (var i = 0; i < 20_000; i++)
