@@ -5,7 +5,7 @@
 Deploys HibpIngest to Azure, from nothing but a subscription; may be run again at any time (new code, another size, a step that failed).
 .DESCRIPTION
 Read from the environment:
-HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
+HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_WEB_URL (where the web is: links are made from it), HIBP_SECRET_KEY (32 bytes
 in base64, for encrypted archives), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
 deployment), DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME and DEPLOY_SQL_ADMIN_TYPE (who administers the database, as object id, name and User, Group or Application; by
 default whoever is signed in; whoever runs this has to be it, or a member of it), DEPLOY_OPERATOR_ID, DEPLOY_OPERATOR_NAME and DEPLOY_OPERATOR_TYPE (who runs hibp, as

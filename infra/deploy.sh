@@ -17,6 +17,7 @@ Usage: infra/deploy.sh --group GROUP [options]
 Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
+  HIBP_WEB_URL             where the web is, as in https://breaches.contoso.com: links are made from it
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives: openssl rand -base64 32
   DEPLOY_ALERT_EMAIL         where alerts go
   DEPLOY_SQL_FREE_OFFER      true: the free monthly amount of Azure SQL (smallest, at the first deployment)

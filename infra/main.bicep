@@ -86,6 +86,9 @@ param mail string
 @description('HIBP_MAIL_FROM.')
 param mailFrom string = ''
 
+@description('HIBP_WEB_URL: where the web is, as in https://breaches.contoso.com; links are made from it.')
+param webUrl string = ''
+
 @description('HIBP_SECRET_KEY: 32 bytes in base64; without it no encrypted archive can be loaded.')
 @secure()
 param secretKey string = ''
@@ -187,6 +190,7 @@ module app 'modules/app.bicep' = {
     notify: notify
     mail: mail
     mailFrom: mailFrom
+    webUrl: webUrl
     secretKey: secretKey
   }
 }

@@ -11,6 +11,7 @@ param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
 param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
+param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 

@@ -21,6 +21,7 @@ param notify string
 @secure()
 param mail string
 param mailFrom string
+param webUrl string
 @secure()
 param secretKey string
 
@@ -52,6 +53,7 @@ var settings = {
   HIBP_NOTIFY: notify
 }
 var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
+var webUrlSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
 
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
@@ -109,7 +111,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, mailFromSettings, secretSettings)
+    properties: union(settings, mailFromSettings, webUrlSettings, secretSettings)
   }
 
   // No publishing by password.
