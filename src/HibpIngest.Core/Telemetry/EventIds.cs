@@ -59,6 +59,12 @@ public static class EventIds
     public const int RemoveBreachRemoved = 1803;
     public const int RemoveBreachPaused = 1804;
 
+    // FillRanges
+    public const int FillRangesBegun = 1900;
+    public const int FillRangesRemoved = 1901;
+    public const int FillRangesOn = 1902;
+    public const int FillRangesPaused = 1903;
+
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 

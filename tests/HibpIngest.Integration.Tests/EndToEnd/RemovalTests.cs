@@ -142,7 +142,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
             // In the second chunk, or once the first part of the table that holds any is done.
             var reached = purged
                 ? what == nameof(IRemovals.SetRemovalTokenAsync) && (await rig.TableAsync()).Count < Accounts
-                : what == nameof(IAccountTable.RemoveMarkAsync) && ++removed == 6;
+                : what == nameof(IAccountTable.RemoveMarkAsync) && ++removed == 11; // 4 of accounts and 5 of hashes before
             if (reached)
                 await stop.CancelAsync();
         });
