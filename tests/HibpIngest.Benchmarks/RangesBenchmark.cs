@@ -63,7 +63,7 @@ internal static class RangesBenchmark
             | --- | ---: | ---: | ---: | ---: |
             {row} {result.Times:F2} | {times[0]:F2}-{times[^1]:F2} |
 
-            SHA-1: {nanoseconds:F0} ns an account, {bytes} bytes allocated for {batches[0].Count:N0}
+            SHA-1: {nanoseconds:F0} ns an account at the least, {bytes} bytes allocated for {batches[0].Count:N0}
             """));
         return result;
 
@@ -121,7 +121,8 @@ internal static class RangesBenchmark
             Hash();
             return Stopwatch.GetElapsedTime(began).TotalNanoseconds / accounts.Count;
         });
-        return (Median(measured), bytes);
+        // The least: beside other processes whatever is more is theirs.
+        return (measured.Min(), bytes);
 
         void Hash()
         {
