@@ -1,4 +1,4 @@
-// The storage account of the breaches: the dropped zips, the catalogue, the queues, the account table and the register. Nothing in it is run: the package and
+// The storage account of the breaches: the dropped zips, the catalogue, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
 // what is the host's own are in another (host.bicep).
 param accountName string
 param location string
@@ -15,7 +15,7 @@ var dropContainer = 'breach'
 var catalogueContainer = 'catalogue'
 var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail']
 var poisonSuffix = '-poison'
-var tableNames = ['accounts', 'hibpstore']
+var tableNames = ['accounts', 'ranges', 'hibpstore']
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'

@@ -18,7 +18,7 @@ public sealed class RequestTarget
     /// The path that routes are matched with: each segment decoded, a slash within one still encoded. Null: as the server has
     /// it, for there is nothing in it that could be read in two ways.
     /// </summary>
-    public PathString? Path => IsPlain(_path) ? null : new PathString(
+    public PathString? Path => IsPlain(_path) ? (PathString?)null : new PathString(
         string.Join('/', _path.Split('/').Select(one => Decode(one).Replace("/", "%2F", StringComparison.Ordinal))));
 
     /// <summary>The segment at a place, 0 for the first; empty where there is none. A plus is a plus.</summary>

@@ -48,7 +48,8 @@ public sealed partial class NameTests
     {
         var options = new StorageOptions();
         Assert.Equal(
-            new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables"))
+            new[] { options.AccountsTable, options.RangesTable, options.RegisterTable }.Order(StringComparer.Ordinal),
+            (await NamesAsync("tableServices/tables"))
             .Order(StringComparer.Ordinal));
 
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
