@@ -23,6 +23,14 @@ param queueBatchSize = 2
 param transactionsInFlight = 8
 param notify = 'send'
 
+// A quarter of a core; what a request waits for is the storage account.
+param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
+param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
+param webInstanceMemoryMB = 512
+param webMaximumInstanceCount = 4
+param webConcurrency = 20
+param webAlwaysReady = []
+
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'
 param sqlAutoPauseMinutes = 60

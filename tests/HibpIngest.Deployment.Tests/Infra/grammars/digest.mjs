@@ -56,7 +56,7 @@ function bicep(root, errors) {
     if (/^(parameter|variable|resource|module)_declaration$/.test(node.type))
       declared.set(name(node), node);
     if (node.type === 'for_statement')
-      declared.set(node.namedChildren[0].text, node);
+      loopNames(node).forEach(one => declared.set(one, node));
   });
 
   const names = new Map();
@@ -84,7 +84,9 @@ function bicep(root, errors) {
         resource(node, null, names);
         break;
       case 'module_declaration':
-        result.modules.push({ symbol: name(node), path: evaluate(node.namedChildren[1], names), ...evaluate(node.namedChildren[2], names) });
+        // One that is deployed on a condition is what it is when it is.
+        for (const [content, scope] of unroll(node.namedChildren[2], names))
+          result.modules.push({ symbol: name(node), path: evaluate(node.namedChildren[1], names), ...evaluate(content, scope) });
         break;
       case 'output_declaration':
         result.outputs[name(node)] = evaluate(node.namedChildren.at(-1), names);
@@ -115,11 +117,12 @@ function bicep(root, errors) {
       return [[body.namedChildren[1], names]];
     if (body.type !== 'for_statement')
       return [[body, names]];
-    const [item, list, content] = body.namedChildren;
+    const [, list, content] = body.namedChildren;
+    const [item, index] = loopNames(body);
     const values = evaluate(list, names);
     if (!Array.isArray(values))
       throw new Error(`line ${body.startPosition.row + 1}: the list '${list.text}' can't be worked out`);
-    return values.flatMap(value => unroll(content, new Map(names).set(item.text, value)));
+    return values.flatMap((value, i) => unroll(content, new Map(names).set(item, value).set(index, i)));
   }
 
   function evaluate(node, names) {
@@ -194,6 +197,12 @@ function bicep(root, errors) {
       return true;
     });
   }
+}
+
+// The item's, and the index's where there is one.
+function loopNames(node) {
+  const [first] = node.namedChildren;
+  return first.type === 'for_loop_parameters' ? first.namedChildren.map(child => child.text) : [first.text];
 }
 
 function name(node) {
