@@ -14,8 +14,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AzureStorage;
 
 /// <summary>
-/// One storage account: the container breaches are dropped into, the catalogue's, the queues, the account table and the store
-/// register. Thread-safe; opening it asks the service nothing.
+/// One storage account: the container breaches are dropped into, the catalogue's, the queues, the tables of accounts and of
+/// their hashes, the keys, and the store register. Thread-safe; opening it asks the service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
 {
@@ -59,7 +59,8 @@ public sealed class StorageAccount : IDisposable
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _throttle = new WriteThrottle(options.TimeProvider);
         var accounts = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
-        (Table, Accounts) = (accounts, accounts);
+        (Table, Accounts, AccountPages) = (accounts, accounts, accounts);
+        Ranges = new RangeTable(tables, _throttle, options.RangesTable, loggers.CreateLogger<RangeTable>());
         Keys = new ApiKeyTable(tables, options.KeysTable);
         Register = new StoreRegister(tables, options.RegisterTable);
     }
@@ -72,16 +73,17 @@ public sealed class StorageAccount : IDisposable
 
     public IAccountTable Table { get; }
 
+    /// <summary>The same table, to be walked over.</summary>
+    public IAccountPages AccountPages { get; }
+
+    public IRangeTable Ranges { get; }
+
     public IStoreRegister Register { get; }
 
     /// <summary>The account table, as readers need it.</summary>
     public IAccountReads Accounts { get; }
 
     public IApiKeys Keys { get; }
-
-    public IReadLayout ReadLayout => throw new NotSupportedException(); // TEMPORARY
-
-    public IRangeReads RangeReads => throw new NotSupportedException(); // TEMPORARY
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

@@ -11,6 +11,9 @@ public sealed class StorageOptions
 {
     public string AccountsTable { get; init; } = "accounts";
 
+    /// <summary>Table of the accounts' hashes.</summary>
+    public string RangesTable { get; init; } = "ranges";
+
     public string RegisterTable { get; init; } = "hibpstore";
 
     public string KeysTable { get; init; } = "hibpkeys";

@@ -17,6 +17,11 @@ public sealed record PipelineContext
 
     public required IAccountTable Table { get; init; }
 
+    /// <summary>The same table, to be walked over.</summary>
+    public required IAccountPages AccountPages { get; init; }
+
+    public required IRangeTable Ranges { get; init; }
+
     public required IStoreRegister Register { get; init; }
 
     public required IBreachBlobs Blobs { get; init; }
@@ -70,11 +75,12 @@ public sealed record PipelineContext
     }
 
     public UpsertSlice NewUpsertSlice() => new(
-        Database, Database, Table, Register, UpsertEnd, Reports, Messages, Options, Time, Logs.CreateLogger<UpsertSlice>());
+        Database, Database, Table, Ranges, Register, UpsertEnd, Reports, Messages, Options, Time, Logs.CreateLogger<UpsertSlice>());
 
     public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
 
-    public StoreSetup NewStoreSetup() => new(Database, Register, Table, Blobs, Queues, NewPublishCatalogue());
+    public StoreSetup NewStoreSetup() => new(
+        Database, Database, Register, Table, Ranges, Blobs, Queues, NewPublishCatalogue(), Options);
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 

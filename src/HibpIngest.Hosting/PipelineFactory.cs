@@ -21,6 +21,8 @@ public static partial class PipelineFactory
         {
             Database = database,
             Table = account.Table,
+            AccountPages = account.AccountPages,
+            Ranges = account.Ranges,
             Register = account.Register,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,

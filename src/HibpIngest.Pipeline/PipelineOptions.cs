@@ -1,6 +1,7 @@
 using System.ComponentModel.DataAnnotations;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
@@ -70,6 +71,12 @@ public sealed class PipelineOptions
     /// </summary>
     [Range(1, 100)]
     public int MaxTries { get; set; } = 5;
+
+    /// <summary>
+    /// Whether a new store writes ranges by hash, so that they can be asked for from its first account on. Says
+    /// nothing for a store that is there.
+    /// </summary>
+    public RangesMode Ranges { get; set; } = RangesMode.On;
 
     /// <summary>Positions matched in one statement.</summary>
     [Range(1, 100_000_000)]

@@ -19,7 +19,10 @@ public abstract partial class SqlBreachDatabase
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
     private const string KeepProgress =
-        "done_transactions = COALESCE(@done, done_transactions), order_version = COALESCE(@order, order_version)";
+        """
+        done_transactions = COALESCE(@done, done_transactions), order_version = COALESCE(@order, order_version),
+            layout_version = COALESCE(@layouts, layout_version)
+        """;
 
     /// <inheritdoc/>
     public Task<SliceWork?> BeginSliceAsync(
@@ -43,18 +46,20 @@ public abstract partial class SqlBreachDatabase
                     $"""
                     SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name,
                         CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END,
-                        s.order_version, s.done_transactions
+                        s.order_version, s.done_transactions, s.layout_version
                     FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                     WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
                     """,
                     row => new SliceWork(RowReaders.Slice(row), row.Int32(10), row.Text(11))
                     {
                         HeldUntil = row.TimeOrNull(12),
-                        Progress = row.IsNull(14) ? null : new SliceProgress(row.Int32(13), row.Bytes(14)),
+                        Progress = row.IsNull(14)
+                            ? null : new SliceProgress(row.Int32(13), row.Bytes(14)) { LayoutVersion = row.Int32(15) },
                     },
                     OfSlice(load, slice, owner));
                 if (work is null || work.Slice.State == SliceState.Done)
                     return work;
+                work = work with { Layouts = await ReadLayoutsAsync(session) };
                 // The lease that was in the way may have run out between the two statements.
                 if (begun is null)
                     return work with { HeldUntil = work.HeldUntil ?? DateTimeOffset.MinValue };
@@ -74,7 +79,8 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<bool> CompleteSliceAsync(long load, int slice, string owner, int entities, CancellationToken cancellationToken) =>
+    public Task<SliceCompletion> CompleteSliceAsync(
+        long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken) =>
         WriteAsync(
             async session =>
             {
@@ -84,12 +90,20 @@ public abstract partial class SqlBreachDatabase
                     state = 'done', entities = @entities, done_at = @now, active_at = @now, error = NULL, owner = NULL,
                         lease_expires_at = NULL, done_transactions = NULL
                     """,
-                    Held,
-                    [.. OfSlice(load, slice, owner), Int("@entities", entities)]);
+                    $"{Held} AND EXISTS (SELECT 1 FROM dbo.store_counters WHERE layout_version = @layouts)",
+                    [.. OfSlice(load, slice, owner), Int("@entities", entities), Int("@layouts", layoutVersion)]);
+                if (before is null)
+                {
+                    // All that was written lay before this: what reads the table once a change of the set has been
+                    // committed finds it, or the slice is done again.
+                    return await session.AnyAsync($"SELECT 1 FROM dbo.slices WHERE {Held}", OfSlice(load, slice, owner))
+                        ? new SliceCompletion(false, await ReadLayoutsAsync(session))
+                        : SliceCompletion.Lost;
+                }
                 // Of two last failed slices that end together the second sees, once it has the load's row, what
                 // the first has done.
-                if (before is not { State: SliceState.Failed } || !await LockLoadRowAsync(session, load))
-                    return before is not null;
+                if (before.State != SliceState.Failed || !await LockLoadRowAsync(session, load))
+                    return SliceCompletion.Done;
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'upserting', failed_in = NULL, error = NULL, finished_at = NULL
@@ -97,7 +111,7 @@ public abstract partial class SqlBreachDatabase
                         AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND state = 'failed')
                     """,
                     OfLoad(load));
-                return true;
+                return SliceCompletion.Done;
             },
             cancellationToken);
 
@@ -222,7 +236,7 @@ public abstract partial class SqlBreachDatabase
     private static Parameter[] Range(long load, int first, int last) => [OfLoad(load), Int("@first", first), Int("@last", last)];
 
     private static Parameter[] Progress(SliceProgress? progress) =>
-        [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion)];
+        [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion), Int("@layouts", progress?.LayoutVersion)];
 
     private Task<IReadOnlyList<Slice>> ListOldSlicesAsync(string condition, TimeSpan age, int most, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<Slice>>(

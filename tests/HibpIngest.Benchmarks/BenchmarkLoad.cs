@@ -29,8 +29,9 @@ internal static class BenchmarkLoad
     /// <summary>Says of a slice that it is in the table.</summary>
     public static async Task CompleteSliceAsync(IBreachDatabase database, Slice slice)
     {
-        await database.BeginSliceAsync(slice.Load, slice.Number, Owner, Lease, maxTries: 1, CancellationToken.None);
-        await database.CompleteSliceAsync(slice.Load, slice.Number, Owner, slice.Count, CancellationToken.None);
+        var work = await database.BeginSliceAsync(slice.Load, slice.Number, Owner, Lease, maxTries: 1, CancellationToken.None);
+        await database.CompleteSliceAsync(
+            slice.Load, slice.Number, Owner, slice.Count, work!.Layouts.Version, CancellationToken.None);
     }
 
     /// <summary>All batches are in.</summary>

@@ -57,6 +57,8 @@ internal static class MemoryBenchmark
         {
             Database = database,
             Table = account.Table,
+            AccountPages = account.AccountPages,
+            Ranges = account.Ranges,
             Register = account.Register,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,

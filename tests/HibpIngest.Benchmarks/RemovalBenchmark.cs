@@ -32,6 +32,8 @@ internal static class RemovalBenchmark
             {
                 Database = database,
                 Table = account.Table,
+                AccountPages = account.AccountPages,
+                Ranges = account.Ranges,
                 Register = account.Register,
                 Blobs = account.Blobs,
                 Catalogue = account.Catalogue,

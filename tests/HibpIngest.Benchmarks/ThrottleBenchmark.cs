@@ -119,6 +119,8 @@ internal sealed class ThrottleBenchmark(string folder)
     {
         Database = database,
         Table = account.Table,
+        AccountPages = account.AccountPages,
+        Ranges = account.Ranges,
         Register = account.Register,
         Catalogue = account.Catalogue,
         Blobs = account.Blobs,

@@ -152,6 +152,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         {
             Database = _database,
             Table = account.Table,
+            AccountPages = account.AccountPages,
+            Ranges = account.Ranges,
             Register = account.Register,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,

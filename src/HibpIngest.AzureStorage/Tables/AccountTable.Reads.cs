@@ -12,7 +12,7 @@ internal sealed partial class AccountTable : IAccountReads
     {
         if (highestMark <= IAccountTable.MarksPerRow)
             return await ReadRowAsync(domain, alias, cancellationToken);
-        var rows = new Task<IReadOnlyList<int>>[((highestMark - 1) / IAccountTable.MarksPerRow) + 1];
+        var rows = new Task<IReadOnlyList<int>>[RowOf(highestMark) + 1];
         for (var row = 0; row < rows.Length; row++)
             rows[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
         return [.. (await Task.WhenAll(rows)).SelectMany(marks => marks).Order()];
@@ -22,13 +22,13 @@ internal sealed partial class AccountTable : IAccountReads
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         AccountEntry? pending = null;
-        await foreach (var page in tables.QueryBytesAsync(
-            table, $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
+        await foreach (var page in Tables.QueryBytesAsync(
+            Table, $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
         {
             foreach (var (key, marks) in Rows(page))
             {
                 // The rows of an account lie side by side: '!' sorts below every character of an alias.
-                var alias = Alias(key);
+                var (alias, _) = SplitRowKey(key);
                 if (pending is not null && pending.Alias == alias)
                 {
                     pending = pending with { Marks = [.. pending.Marks.Concat(marks).Order()] };
@@ -47,12 +47,12 @@ internal sealed partial class AccountTable : IAccountReads
     {
         var count = 0;
         string? last = null;
-        await foreach (var page in tables.QueryBytesAsync(
-            table, $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
+        await foreach (var page in Tables.QueryBytesAsync(
+            Table, $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
         {
             foreach (var (key, _) in Rows(page))
             {
-                var alias = Alias(key);
+                var (alias, _) = SplitRowKey(key);
                 if (alias == last)
                     continue;
                 last = alias;
@@ -65,7 +65,7 @@ internal sealed partial class AccountTable : IAccountReads
 
     private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken)
     {
-        using var answer = await tables.FindAsync(table, domain, key, LookupOperation, cancellationToken);
+        using var answer = await Tables.FindAsync(Table, domain, key, LookupOperation, cancellationToken);
         if (answer is null)
             return [];
         try

@@ -9,15 +9,18 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The store register: partitions <c>store</c> (the identity, the ids), <c>open</c> (a row a load),
-/// <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
-/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind).
+/// The store register: partitions <c>store</c> (the identity, the ids), <c>layout</c> (a row a layout, and
+/// <c>read</c>, which says which of them is read), <c>open</c> (a row a load), <c>receipt</c> (a row a blob
+/// version; with SentAt it is no receipt yet, with Removed its load was removed), <c>catalogue</c> (a row for each
+/// writer that may leave the catalogue behind).
 /// </summary>
-internal sealed class StoreRegister(TableService tables, string table) : IStoreRegister
+internal sealed partial class StoreRegister(TableService tables, string table) : IStoreRegister
 {
     private const string StorePartition = "store";
     private const string IdentityRow = "identity";
     private const string IdsRow = "ids";
+    private const string LayoutPartition = "layout";
+    private const string ReadRow = "read";
     private const string OpenPartition = "open";
     private const string ReceiptPartition = "receipt";
     private const string CataloguePartition = "catalogue";

@@ -77,7 +77,7 @@ internal sealed partial class TableTransaction : IDisposable
             }
 
             var tailStart = body.Length;
-            AppendRowSuffix(body, mark);
+            AppendRowSuffix(body, (mark - 1) / IAccountTable.MarksPerRow);
             body.Append(PartTail);
             AppendProperty(body, mark);
             body.Append("\r\n"u8);
@@ -122,10 +122,9 @@ internal sealed partial class TableTransaction : IDisposable
         }
     }
 
-    /// <summary>Nothing for marks 1-250, !1 for 251-500, and so on.</summary>
-    private static void AppendRowSuffix(PooledBytes body, int mark)
+    /// <summary>Nothing for row 0 (marks 1-250), !1 for the next (251-500), and so on.</summary>
+    private static void AppendRowSuffix(PooledBytes body, int row)
     {
-        var row = (mark - 1) / IAccountTable.MarksPerRow;
         if (row > 0)
             body.Append(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"%21{row}")));
     }

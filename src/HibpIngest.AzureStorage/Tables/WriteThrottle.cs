@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Lets this process's writes into the account table go as fast as the service takes them: a
+/// Lets this process's writes into the tables of marks go as fast as the service takes them: a
 /// <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together. A
 /// partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
 /// of the same one share their lane.
@@ -45,13 +45,17 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
     private long? _accountBusyAt;
 
     /// <summary>Sends until it is done: again, in its turn, whenever it was refused.</summary>
+    /// <param name="table">Whose partition it is: no table waits for another one's.</param>
+    /// <param name="partitionKey">The partition.</param>
+    /// <param name="entities">How many are sent.</param>
+    /// <param name="inFlight">Where the caller has entered.</param>
     /// <param name="send">Null: done.</param>
     /// <exception cref="StoreThrottledException">The wait was ended first.</exception>
     public async Task SendAsync(
-        ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
+        string table, ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
     {
         var cost = Math.Max(entities, LeastEntities);
-        var key = KeyOf(partitionKey.Span);
+        var key = KeyOf(table, partitionKey.Span);
         var partition = Take(key);
         WriteRefusal? refused = null;
         try
@@ -174,9 +178,10 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         }
     }
 
-    private static int KeyOf(ReadOnlySpan<byte> partitionKey)
+    private static int KeyOf(string table, ReadOnlySpan<byte> partitionKey)
     {
         var hash = new HashCode();
+        hash.Add(table);
         hash.AddBytes(partitionKey);
         return hash.ToHashCode();
     }

@@ -23,12 +23,15 @@ public interface ISlices
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
 
     /// <summary>
-    /// The slice is in the table; ends the lease. A failed slice that was tried again (its message requeued
-    /// from the poison queue or by hand) becomes done too; where it was its failed load's last failed slice and
-    /// the load's ingest is complete, the load returns to upserting, error and FinishedAt cleared.
+    /// The slice is in the tables, in the set of layouts of that version; ends the lease. A failed slice that was
+    /// tried again (its message requeued from the poison queue or by hand) becomes done too; where it was its
+    /// failed load's last failed slice and the load's ingest is complete, the load returns to upserting, error and
+    /// FinishedAt cleared.
     /// </summary>
-    /// <returns>False: it was not this owner's any more, or done; nothing changed.</returns>
-    Task<bool> CompleteSliceAsync(long load, int slice, string owner, int entities, CancellationToken cancellationToken);
+    /// <returns>Done; or nothing was changed, because it was not this owner's any more, or done, or the set of
+    /// layouts is another by now, which is returned then.</returns>
+    Task<SliceCompletion> CompleteSliceAsync(
+        long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends the lease and gives the try back, with how far it came (null: as recorded) and the reason, where

@@ -2,6 +2,7 @@ namespace HibpIngest.Stores;
 
 /// <summary>
 /// The small facts that must be had without waking the database, in table <c>hibpstore</c>: the store's
-/// identity, which loads are open, which blob versions have been taken on, whether the catalogue may be behind.
+/// identity, which loads are open, which blob versions have been taken on, whether the catalogue may be behind, how
+/// accounts lie in the tables.
 /// </summary>
-public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts, ICatalogueMarks;
+public interface IStoreRegister : IStoreIds, IOpenLoads, IReceipts, ICatalogueMarks, ILayoutRegister;

@@ -11,6 +11,9 @@ public sealed record SliceWork(Slice Slice, int Mark, string Breach)
     /// <summary>Somebody else's lease is alive, until then: no try was begun.</summary>
     public DateTimeOffset? HeldUntil { get; init; }
 
+    /// <summary>The layouts that it is to be written in, all of them.</summary>
+    public LayoutSet Layouts { get; init; } = LayoutSet.None;
+
     /// <summary>How far earlier tries came; null: nothing is recorded.</summary>
     public SliceProgress? Progress { get; init; }
 }

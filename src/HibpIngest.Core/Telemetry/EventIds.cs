@@ -23,6 +23,7 @@ public static class EventIds
     public const int UpsertSliceGaveUp = 1103;
     public const int UpsertSliceHeld = 1104;
     public const int UpsertSliceLost = 1105;
+    public const int UpsertSliceAgain = 1106;
 
     // MatchSubscribers
     public const int MatchSubscribersMatched = 1200;

@@ -11,8 +11,8 @@ public static class WebFactory
     {
         Catalogue = account.Catalogue,
         Accounts = account.Accounts,
-        Layout = account.ReadLayout,
-        Ranges = account.RangeReads,
+        Layout = account.Register,
+        Ranges = account.Ranges,
         Keys = account.Keys,
     };
 }

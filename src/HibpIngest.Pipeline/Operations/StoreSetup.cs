@@ -5,8 +5,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(
-    IDatabaseSetup database, IStoreRegister register, IAccountTable table, IBreachBlobs blobs, IMessageQueues queues,
-    PublishCatalogue catalogue)
+    IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IAccountTable table, IRangeTable ranges, IBreachBlobs blobs,
+    IMessageQueues queues, PublishCatalogue catalogue, PipelineOptions options)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -67,9 +67,11 @@ public sealed class StoreSetup(
             await queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
         }
         await table.CreateAsync(cancellationToken);
+        await ranges.CreateAsync(cancellationToken);
         await register.CreateAsync(cancellationToken);
         await EnsureIdentityAsync(cancellationToken);
         await EnsureIdsAsync(cancellationToken);
+        await EnsureLayoutsAsync(cancellationToken);
         await catalogue.EnsureAsync(cancellationToken);
     }
 
@@ -153,6 +155,32 @@ public sealed class StoreSetup(
             new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
         inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
+    }
+
+    /// <summary>
+    /// Database and register agree on the layouts: what one lacks, because a change was broken off between the
+    /// two or because the database was restored from a backup, it takes from the other. The higher state of
+    /// ranges is the true one: each was reached by a store that had all it says.
+    /// </summary>
+    internal async Task EnsureLayoutsAsync(CancellationToken cancellationToken)
+    {
+        var registered = await register.ListLayoutsAsync(cancellationToken);
+        var set = await layouts.GetLayoutsAsync(cancellationToken);
+        if (set.Layouts.Count == 0)
+        {
+            var first = registered is [var known, ..] ? known : new StoreLayout
+            {
+                Id = 1,
+                Ranges = options.Ranges == RangesMode.On ? RangesState.On : RangesState.Off,
+            };
+            set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
+        }
+        foreach (var layout in registered.Where(one => set.Layouts.Any(other => other.Id == one.Id && other.Ranges < one.Ranges)))
+            set = await layouts.RaiseRangesAsync(layout.Id, layout.Ranges, cancellationToken);
+        set.RequireKnown();
+        foreach (var layout in set.Layouts)
+            await register.PutLayoutAsync(layout, cancellationToken);
+        await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
     }
 
     private async Task<StoreIdentity?> FindIdentityAsync(CancellationToken cancellationToken)

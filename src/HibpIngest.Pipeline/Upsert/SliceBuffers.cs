@@ -1,14 +1,15 @@
 using System.Collections.Concurrent;
+using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// The rows of one slice and their order by domain, in buffers that are used again from slice to slice.
-/// <see cref="GroupByDomain"/> cuts them into entity group transactions: one domain each, each account once, at
-/// most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is the same whenever the slice is read:
-/// it is what progress is counted in.
+/// The rows of one slice and their order by partition, in buffers that are used again from slice to slice.
+/// <see cref="Group"/> cuts them into entity group transactions: one domain each, or one partition of hashes,
+/// each account once, at most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is the same
+/// whenever the slice is read in the same layouts: it is what progress is counted in.
 /// </summary>
 internal sealed class SliceBuffers
 {
@@ -20,24 +21,36 @@ internal sealed class SliceBuffers
     /// Of the order of transactions, to be raised by whatever changes it: what is recorded as done in another
     /// counts no more.
     /// </summary>
-    public const int OrderVersion = 1;
+    public const int OrderVersion = 2;
 
     private const uint GoldenRatio = 2654435769; // of 2^32: multiples of it lie evenly between 0 and 2^32, however many there are
     private const int IndexBits = 24;
+
+    private const int RangePartitions = 1 << (4 * AccountHash.PartitionDigits);
+
+    private static readonly byte[] RangeKeys = Encoding.ASCII.GetBytes(
+        string.Concat(Enumerable.Range(0, RangePartitions).Select(partition => $"{partition:X2}")));
 
     private static readonly ConcurrentBag<SliceBuffers> Kept = [];
 
     private readonly int[] _order;
     private readonly Range[] _aliases;
     private readonly List<(int First, int Count)> _transactions = [];
+    private readonly List<(int Partition, int First, int Count)> _rangeTransactions = [];
     private readonly ulong[] _sequence;
+
+    // Of the accounts' hashes, made where they are written: the digits of the rows, as many for each; their
+    // partitions; and where the rows lie, by partition.
+    private byte[] _digits = [];
+    private byte[] _partitions = [];
+    private Range[] _rangeRows = [];
 
     private SliceBuffers(int rows)
     {
         Accounts = new AccountBatch(rows);
         _order = new int[rows];
         _aliases = new Range[rows];
-        _sequence = new ulong[rows];
+        _sequence = new ulong[2 * rows]; // no transaction has less than one account
     }
 
     /// <summary>The slice's rows, as read.</summary>
@@ -57,21 +70,34 @@ internal sealed class SliceBuffers
     }
 
     /// <summary>Sorts, cuts and orders; returns the number of transactions.</summary>
-    public int GroupByDomain()
+    /// <param name="withRanges">Those of the accounts' hashes among them.</param>
+    public int Group(bool withRanges)
     {
         Cut();
+        _rangeTransactions.Clear();
+        if (withRanges)
+        {
+            Hash();
+            CutRanges();
+        }
         Spread();
-        return _transactions.Count;
+        return _transactions.Count + _rangeTransactions.Count;
     }
 
-    /// <summary>
-    /// Domain and aliases (ranges of <see cref="AccountBatch.Memory"/>) of one transaction, by its place in the
-    /// order.
-    /// </summary>
-    public (ReadOnlyMemory<byte> Domain, ReadOnlyMemory<Range> Aliases) Transaction(int index)
+    /// <summary>One transaction, by its place in the order.</summary>
+    public SliceTransaction Transaction(int index)
     {
-        var (first, count) = _transactions[(int)(_sequence[index] & ((1 << IndexBits) - 1))];
-        return (Accounts.DomainMemory(_order[first]), _aliases.AsMemory(first, count));
+        var at = (int)(_sequence[index] & ((1 << IndexBits) - 1));
+        if (at < _transactions.Count)
+        {
+            var (first, count) = _transactions[at];
+            return new SliceTransaction(
+                OfRanges: false, Accounts.DomainMemory(_order[first]), _aliases.AsMemory(first, count), Accounts.Memory);
+        }
+        var range = _rangeTransactions[at - _transactions.Count];
+        return new SliceTransaction(
+            OfRanges: true, RangeKeys.AsMemory(range.Partition * AccountHash.PartitionDigits, AccountHash.PartitionDigits),
+            _rangeRows.AsMemory(range.First, range.Count), _digits);
     }
 
     private void Cut()
@@ -109,25 +135,77 @@ internal sealed class SliceBuffers
             _transactions.Add((first, Entities - first));
     }
 
+    /// <summary>The hash of each distinct account, once a slice: some 300 ns each, and nothing allocated.</summary>
+    private void Hash()
+    {
+        if (_partitions.Length == 0)
+        {
+            _digits = new byte[Accounts.Capacity * AccountHash.RowDigits];
+            _partitions = new byte[Accounts.Capacity];
+            _rangeRows = new Range[Accounts.Capacity];
+        }
+        for (var i = 0; i < Entities; i++)
+        {
+            _partitions[i] = AccountHash.Write(
+                Accounts.Alias(_order[i]), Accounts.Domain(_order[i]), _digits.AsSpan(i * AccountHash.RowDigits, AccountHash.RowDigits));
+        }
+    }
+
+    /// <summary>By partition, and within one in the order of accounts: counted, not sorted.</summary>
+    private void CutRanges()
+    {
+        Span<int> next = stackalloc int[RangePartitions];
+        next.Clear();
+        for (var i = 0; i < Entities; i++)
+            next[_partitions[i]]++;
+        var first = 0;
+        for (var partition = 0; partition < RangePartitions; partition++)
+        {
+            var (start, count) = (first, next[partition]);
+            next[partition] = first;
+            first += count;
+            for (; start < first; start += IAccountTable.MaxTransactionEntities)
+                _rangeTransactions.Add((partition, start, Math.Min(IAccountTable.MaxTransactionEntities, first - start)));
+        }
+        for (var i = 0; i < Entities; i++)
+        {
+            var digits = i * AccountHash.RowDigits;
+            _rangeRows[next[_partitions[i]]++] = digits..(digits + AccountHash.RowDigits);
+        }
+    }
+
     /// <summary>
-    /// Orders the transactions so that those of one domain lie evenly in the whole: in the order of domains,
-    /// all that are in flight would meet one partition. The k-th of a domain's n comes at (k + p) / n of the
-    /// way, and p differs from domain to domain.
+    /// Orders the transactions so that those of one partition lie evenly in the whole, and those of either table
+    /// too: in the order of domains, all that are in flight would meet one partition. The k-th of a partition's n
+    /// comes at (k + p) / n of the way, and p differs from partition to partition.
     /// </summary>
     private void Spread()
     {
-        var domain = 0u;
-        for (var start = 0; start < _transactions.Count; domain++)
+        var partition = 0u;
+        for (var start = 0; start < _transactions.Count; partition++)
         {
             var end = start + 1;
             while (end < _transactions.Count && DomainOf(end).SequenceEqual(DomainOf(start)))
                 end++;
-            var phase = unchecked(domain * GoldenRatio);
-            for (var i = start; i < end; i++)
-                _sequence[i] = (((((ulong)(i - start) << 32) | phase) / (ulong)(end - start)) << IndexBits) | (uint)i;
+            Place(start, end, partition);
             start = end;
         }
-        _sequence.AsSpan(0, _transactions.Count).Sort();
+        for (var start = 0; start < _rangeTransactions.Count; partition++)
+        {
+            var end = start + 1;
+            while (end < _rangeTransactions.Count && _rangeTransactions[end].Partition == _rangeTransactions[start].Partition)
+                end++;
+            Place(_transactions.Count + start, _transactions.Count + end, partition);
+            start = end;
+        }
+        _sequence.AsSpan(0, _transactions.Count + _rangeTransactions.Count).Sort();
+    }
+
+    private void Place(int start, int end, uint partition)
+    {
+        var phase = unchecked(partition * GoldenRatio);
+        for (var i = start; i < end; i++)
+            _sequence[i] = (((((ulong)(i - start) << 32) | phase) / (ulong)(end - start)) << IndexBits) | (uint)i;
     }
 
     private ReadOnlySpan<byte> DomainOf(int transaction) => Accounts.Domain(_order[_transactions[transaction].First]);

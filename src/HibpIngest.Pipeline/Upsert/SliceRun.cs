@@ -14,6 +14,7 @@ public sealed class SliceRun : IStageWork
     private readonly ISlices _slices;
     private readonly IRows _rows;
     private readonly IAccountTable _table;
+    private readonly IRangeTable _ranges;
     private readonly PipelineOptions _options;
 
     private readonly TimeSpan _timeout;
@@ -29,10 +30,10 @@ public sealed class SliceRun : IStageWork
     private ExceptionDispatchInfo? _failure;
 
     internal SliceRun(
-        SliceWork work, string owner, ISlices slices, IRows rows, IAccountTable table, PipelineOptions options, TimeProvider time,
-        CancellationToken cancellationToken)
+        SliceWork work, string owner, ISlices slices, IRows rows, IAccountTable table, IRangeTable ranges, PipelineOptions options,
+        TimeProvider time, CancellationToken cancellationToken)
     {
-        (Work, Owner, _slices, _rows, _table, _options) = (work, owner, slices, rows, table, options);
+        (Work, Owner, _slices, _rows, _table, _ranges, _options) = (work, owner, slices, rows, table, ranges, options);
         // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
         _timeout = options.PlanLimit > TimeSpan.Zero ? options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
@@ -42,7 +43,7 @@ public sealed class SliceRun : IStageWork
     }
 
     /// <summary>The slice, and what upserting it needs.</summary>
-    public SliceWork Work { get; }
+    public SliceWork Work { get; private set; }
 
     /// <summary>Who holds it: this run, and nobody else.</summary>
     public string Owner { get; }
@@ -72,8 +73,20 @@ public sealed class SliceRun : IStageWork
         get
         {
             lock (_lock)
-                return _done is null ? null : new SliceProgress(SliceBuffers.OrderVersion, [.. _done]);
+            {
+                return _done is null ? null : new SliceProgress(SliceBuffers.OrderVersion, [.. _done])
+                {
+                    LayoutVersion = Work.Layouts.Version,
+                };
+            }
         }
+    }
+
+    /// <summary>The set of layouts has changed since: it is all to be done again, in this one.</summary>
+    internal void StartAnew(LayoutSet layouts)
+    {
+        lock (_lock)
+            (Work, _done) = (Work with { Layouts = layouts, Progress = null }, null);
     }
 
     /// <summary>Reads the rows and upserts what is not done yet; returns the slice's number of entities.</summary>
@@ -88,7 +101,8 @@ public sealed class SliceRun : IStageWork
             await _rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, _halt.Token);
             if (rows.Accounts.Count != slice.Count)
                 throw new RowsMissingException(slice, rows.Accounts.Count);
-            await UpsertAsync(rows, rows.GroupByDomain());
+            Work.Layouts.RequireKnown();
+            await UpsertAsync(rows, rows.Group(Work.Layouts.WritesRanges));
             return rows.Entities;
         }
         finally
@@ -108,7 +122,8 @@ public sealed class SliceRun : IStageWork
     private async Task UpsertAsync(SliceBuffers rows, int transactions)
     {
         var done = new byte[(transactions + 7) / 8];
-        if (Work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before && before.Done.Length == done.Length)
+        if (Work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before
+            && before.LayoutVersion == Work.Layouts.Version && before.Done.Length == done.Length)
             before.Done.CopyTo(done, 0);
         lock (_lock)
             _done = done;
@@ -145,8 +160,10 @@ public sealed class SliceRun : IStageWork
     {
         try
         {
-            var (domain, aliases) = rows.Transaction(index);
-            await _table.UpsertAsync(domain, aliases, rows.Accounts.Memory, Work.Mark, inFlight, _halt.Token);
+            var (ofRanges, partition, keys, bytes) = rows.Transaction(index);
+            await (ofRanges
+                ? _ranges.UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token)
+                : _table.UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
         }

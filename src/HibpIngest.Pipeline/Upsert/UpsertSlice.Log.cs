@@ -24,6 +24,10 @@ public sealed partial class UpsertSlice
         + "comes again when that one's lease has ended")]
     private partial void LogHeld(long load, int slice);
 
+    [LoggerMessage(EventIds.UpsertSliceAgain, LogLevel.Information, "load {Load} slice {Slice}: the set of layouts has changed under it, "
+        + "and it is written again in version {Layouts}")]
+    private partial void LogAgain(long load, int slice, int layouts);
+
     [LoggerMessage(EventIds.UpsertSliceLost, LogLevel.Warning, "load {Load} slice {Slice}: somebody else has it by now, or its load was "
         + "stopped; message acknowledged")]
     private partial void LogLost(long load, int slice);

@@ -7,14 +7,14 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Upserts the accounts of one slice into the table. Its key is (load, slice): a second delivery beside the
+/// Upserts the accounts of one slice into the tables. Its key is (load, slice): a second delivery beside the
 /// first comes again when that one's lease has ended; a late one goes on where the first was cut off, or finds
 /// the slice done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, IRows rows, IAccountTable table, IOpenLoads open, UpsertCompletion completion, LoadReports reports,
-    PipelineMessages messages,
-    PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log) : IStage<SliceMessage, SliceRun>
+    ISlices slices, IRows rows, IAccountTable table, IRangeTable ranges, IOpenLoads open, UpsertCompletion completion,
+    LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log)
+    : IStage<SliceMessage, SliceRun>
 {
     /// <inheritdoc/>
     public async Task<SliceRun?> TakeAsync(SliceMessage message, CancellationToken cancellationToken)
@@ -42,7 +42,7 @@ public sealed partial class UpsertSlice(
             return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
-        return new SliceRun(work, owner, slices, rows, table, options, time, cancellationToken) { MaxTries = most };
+        return new SliceRun(work, owner, slices, rows, table, ranges, options, time, cancellationToken) { MaxTries = most };
     }
 
     /// <inheritdoc/>
@@ -53,9 +53,16 @@ public sealed partial class UpsertSlice(
         var entities = await work.UpsertAsync();
         if (slice.State == SliceState.Failed)
             await open.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may open its load again
-        // Whoever has it by now goes on with it; of a load that was stopped, nobody.
-        if (!await slices.CompleteSliceAsync(slice.Load, slice.Number, work.Owner, entities, CancellationToken.None))
-            throw new LoadLostException(slice.Load);
+        while (await slices.CompleteSliceAsync(
+            slice.Load, slice.Number, work.Owner, entities, work.Work.Layouts.Version, CancellationToken.None) is { IsDone: false } ended)
+        {
+            // Whoever has it by now goes on with it; of a load that was stopped, nobody.
+            if (ended.Layouts is not { } layouts)
+                throw new LoadLostException(slice.Load);
+            LogAgain(slice.Load, slice.Number, layouts.Version);
+            work.StartAnew(layouts);
+            entities = await work.UpsertAsync();
+        }
         work.IsCompleted = true;
         HibpTelemetry.SliceUpserted(entities, time.GetElapsedTime(began));
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Entities, entities);

@@ -38,11 +38,9 @@ internal sealed class RequestLimits : IDisposable
     }
 
     /// <summary>Whether a network may still try keys that nobody knows. Null: it may; else in how long again.</summary>
-    public TimeSpan? MayGuess(string network)
-    {
-        using var lease = _wrong.AttemptAcquire(network, permitCount: 0);
-        return Wait(lease);
-    }
+    /// <remarks>Not by acquiring none: that succeeds on the part of a permit that has been refilled already.</remarks>
+    public TimeSpan? MayGuess(string network) =>
+        _wrong.GetStatistics(network) is { CurrentAvailablePermits: > 0 } ? null : Minute / WrongKeys;
 
     /// <summary>Counts a wrong key.</summary>
     public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();

@@ -21,6 +21,16 @@ public sealed class AzureAccountTableTests : AccountTableContract
     }
 }
 
+public sealed class AzureRangeTableTests : RangeTableContract
+{
+    protected override async Task<IRangeTable> NewTableAsync()
+    {
+        var table = (await AzuriteStorage.OpenAsync()).Ranges;
+        await table.CreateAsync(CancellationToken.None);
+        return table;
+    }
+}
+
 public sealed class AzureStoreRegisterTests : StoreRegisterContract
 {
     protected override async Task<IStoreRegister> NewRegisterAsync()

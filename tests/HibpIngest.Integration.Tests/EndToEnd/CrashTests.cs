@@ -56,6 +56,7 @@ public sealed class CrashTests(ITestOutputHelper output)
             $"{where}; state {load.State}, {load.Accounts} accounts, {load.Batches} batches, {load.Notifications}, {load.Slices}, "
             + $"{load.Error}");
         Assert.True(PipelineRig.Expected(0, 20).Order().SequenceEqual((await rig.TableAsync()).Keys.Order()), where);
+        Assert.True((await rig.ExpectedRangesAsync()).SequenceEqual(await rig.RangesAsync()), where);
         Assert.True(new[] { "owner@example.net", "user1@d1.example.org", "user3@example.com" }.SequenceEqual(rig.Recipients()), where);
         Assert.Equal(6, load.Checkpoint.Rejected.Duplicates);
         Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);

@@ -366,6 +366,8 @@ public sealed class PipelineTests
         {
             Register = account.Register,
             Table = account.Table,
+            AccountPages = account.AccountPages,
+            Ranges = account.Ranges,
             Blobs = account.Blobs,
             Queues = account.Queues,
         }).NewStoreSetup().EnsureAsync(CancellationToken.None));

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
@@ -140,11 +141,169 @@ public sealed class SliceTests
             for (var i = 0; i < 10_000; i++)
                 rows.Accounts.Add(
                     Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
-            var order = Enumerable.Range(0, rows.GroupByDomain())
-                .Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Domain.Span)).ToList();
+            var order = Enumerable.Range(0, rows.Group(withRanges: false))
+                .Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Partition.Span)).ToList();
             SliceBuffers.Return(rows);
             return order;
         }
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_slice_whose_writes_fail_wherever_they_may_is_in_both_tables_once_it_is_done(bool afterwards)
+    {
+        // Each round a slice of its own fails one write further on, once.
+        await using var rig = await PipelineRig.StartAsync(options =>
+            (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (20, 20, 1));
+        var reached = true;
+        for (var at = 1; reached; at++)
+        {
+            await rig.DropAsync($"X{at}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(at, 20))));
+            var writes = 0;
+            var context = rig.OpenContext();
+            await PipelineRig.RunToEndAsync(context with { Table = Failing(context.Table), Ranges = Failing(context.Ranges) });
+            reached = writes >= at;
+            if (reached)
+            {
+                // Its message comes again after a while, and finds the writes before kept.
+                await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(CancellationToken.None);
+                await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
+                    new SliceMessage { Load = at, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
+                await rig.RunToEndAsync();
+            }
+            Assert.Equal(LoadState.Done, (await rig.LoadAsync(at)).State);
+            var accounts = await rig.TableAsync();
+            Assert.Equal(
+                PipelineRig.Expected(at, 20).Order(), accounts.Where(one => one.Value.Contains($"b{at}")).Select(one => one.Key).Order());
+            Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
+
+            // Before it is written, or after it and before its answer.
+            T Failing<T>(T port)
+                where T : class
+                => PortProxy<T>.Create(
+                    port, _ => ++writes == at && !afterwards ? throw new StoreUnavailableException("down") : Task.CompletedTask,
+                    () =>
+                    {
+                        if (writes == at && afterwards)
+                            throw new StoreUnavailableException("lost");
+                    });
+        }
+    }
+
+    [Theory]
+    [InlineData(RangesState.Off, RangesState.Filling)]
+    [InlineData(RangesState.Filling, RangesState.On)]
+    public async Task A_set_of_layouts_that_changes_under_a_slice_has_it_done_again(RangesState before, RangesState after)
+    {
+        await using var rig = await IngestedAsync(options =>
+        {
+            OneSlice(options);
+            options.Ranges = RangesMode.Off;
+        });
+        await rig.Context.Database.RaiseRangesAsync(1, before, CancellationToken.None);
+        var completions = 0;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(ISlices.CompleteSliceAsync) && ++completions == 1)
+                await rig.Context.Database.RaiseRangesAsync(1, after, CancellationToken.None);
+        });
+        await DispatchAsync(hooks.Wrap(rig.OpenContext()));
+
+        Assert.Equal(2, completions);
+        Assert.Equal((SliceState.Done, 1), await SliceAsync(rig));
+        Assert.Equal(Accounts, Assert.Single(await rig.LoadsAsync()).Entities); // accounts, and not rows of both tables
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), (await rig.TableAsync()).Keys.Order());
+        var ranges = await rig.RangesAsync();
+        Assert.Equal(await rig.ExpectedRangesAsync(), ranges);
+        Assert.Equal(Accounts, ranges.Count);
+    }
+
+    [Fact]
+    public async Task What_was_done_in_other_layouts_counts_for_nothing()
+    {
+        await using var rig = await IngestedAsync(OneSlice);
+        var transactions = 0;
+        var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountTable.UpsertAsync) ? ++transactions : 0));
+        var version = (await rig.Context.Database.GetLayoutsAsync(CancellationToken.None)).Version;
+        await DispatchAsync(counting.Wrap(rig.OpenContext()));
+        var all = transactions;
+        Assert.InRange(all, 100, 18 + 256);
+        foreach (var (layouts, left) in new[] { (version - 1, all), (version, 0) })
+        {
+            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
+            await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
+            var done = new byte[(all + 7) / 8];
+            Array.Fill(done, (byte)0xFF);
+            var progress = new SliceProgress(SliceBuffers.OrderVersion, done) { LayoutVersion = layouts };
+            await rig.Context.Database.ReturnSliceTryAsync(1, 1, "another", progress, null, CancellationToken.None);
+            transactions = 0;
+            await SendAsync(rig);
+            await DispatchAsync(counting.Wrap(rig.OpenContext()));
+            Assert.Equal(left, transactions);
+        }
+    }
+
+    [Fact]
+    public async Task A_store_without_ranges_writes_none()
+    {
+        await using var rig = await IngestedAsync(options =>
+        {
+            OneSlice(options);
+            options.Ranges = RangesMode.Off;
+        });
+        await DispatchAsync(rig.Context);
+        Assert.Equal(Accounts, (await rig.TableAsync()).Count);
+        Assert.Empty(await rig.RangesAsync());
+        Assert.Equal(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(CancellationToken.None))!.Ranges);
+    }
+
+    [Fact]
+    public void Transactions_of_both_tables_lie_evenly_each_account_in_each_once()
+    {
+        const int Rows = 10_000;
+        var random = new Random(20251122);
+        var rows = SliceBuffers.Rent(Rows);
+        var expected = new HashSet<string>();
+        for (var i = 0; i < Rows; i++)
+        {
+            var (alias, domain) = ($"user{random.Next(9_000)}", random.Next(3) == 0 ? "gmail.com" : $"d{random.Next(2_000)}.example.org");
+            expected.Add($"{alias}@{domain}");
+            rows.Accounts.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+        }
+        var transactions = Enumerable.Range(0, rows.Group(withRanges: true)).Select(rows.Transaction).ToList();
+        Assert.Equal(expected.Count, rows.Entities);
+        Assert.All(transactions, transaction => Assert.InRange(transaction.Rows.Length, 1, IAccountTable.MaxTransactionEntities));
+        Assert.Equal(expected.Order(), Keys(ofRanges: false).Select(key => $"{key.Row}@{key.Partition}").Order());
+        Assert.Equal(
+            expected.Select(account => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)))).Order(),
+            Keys(ofRanges: true).Select(key => key.Partition + key.Row).Order());
+
+        // Wherever it is cut, each table has its share, within a few transactions.
+        var ranges = transactions.Count(transaction => transaction.OfRanges);
+        Assert.Equal(256, ranges);
+        var soFar = 0;
+        for (var i = 0; i < transactions.Count; i++)
+        {
+            soFar += transactions[i].OfRanges ? 1 : 0;
+            Assert.InRange(soFar, ((i + 1.0) * ranges / transactions.Count) - 4, ((i + 1.0) * ranges / transactions.Count) + 4);
+        }
+
+        // The same order whenever it is read; what was there before in the buffers leaves nothing.
+        var order = Order();
+        _ = rows.Group(withRanges: false);
+        _ = rows.Group(withRanges: true);
+        Assert.Equal(order, Order());
+        SliceBuffers.Return(rows);
+
+        IEnumerable<(string Partition, string Row)> Keys(bool ofRanges) =>
+            from transaction in transactions
+            where transaction.OfRanges == ofRanges
+            from row in transaction.Rows.ToArray()
+            select (Encoding.ASCII.GetString(transaction.Partition.Span), Encoding.ASCII.GetString(transaction.Bytes.Span[row]));
+
+        string Order() => string.Join(' ', Enumerable.Range(0, transactions.Count).Select(rows.Transaction)
+            .Select(one => $"{Encoding.ASCII.GetString(one.Partition.Span)}:{Encoding.ASCII.GetString(one.Bytes.Span[one.Rows.Span[0]])}"));
     }
 
     /// <summary>A load of one slice, its message in the queue.</summary>

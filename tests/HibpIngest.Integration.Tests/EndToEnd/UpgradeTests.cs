@@ -34,6 +34,9 @@ public sealed class UpgradeTests
 
         await context.Database.UpgradeAsync(None);
         await context.NewStoreSetup().EnsureAsync(None);
+        // Its accounts are in no range: whatever a new store would be asked for, nobody is told that they are.
+        Assert.Equal(RangesMode.On, rig.Options.Ranges);
+        Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
 
         var lookup = new AccountLookup(context.Database, context.Table);
         Assert.Equal(["Adobe", "Waiting"], await FindAsync(lookup, "user0@example.com"));

@@ -1,8 +1,11 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
 
@@ -174,10 +177,9 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
 
     private async Task StartAsync(string url)
     {
-        using var account = AzureStorage.StorageAccount.Open(
-            fixture.Pipeline.Connection, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
-        await using var server = await Hosting.Web.WebServer.StartAsync(
-            Hosting.Web.WebFactory.StoresOf(account), new Hosting.Web.WebServerOptions { Urls = [url], IsOpen = true },
-            TimeProvider.System, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance, CancellationToken.None);
+        using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
+        await using var server = await WebServer.StartAsync(
+            WebFactory.StoresOf(account), new WebServerOptions { Urls = [url], IsOpen = true },
+            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
     }
 }

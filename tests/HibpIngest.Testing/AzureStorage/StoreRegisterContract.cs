@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
@@ -28,6 +29,51 @@ public abstract class StoreRegisterContract
         var agreed = await Task.WhenAll(
             Enumerable.Range(0, 8).Select(_ => register.AddIdentityAsync(new StoreIdentity(Guid.NewGuid(), 1, 1), CancellationToken.None)));
         Assert.Single(agreed.Distinct());
+    }
+
+    [Fact]
+    public async Task Readers_have_the_first_layout_that_was_said_to_be_read()
+    {
+        var register = await NewRegisterAsync();
+        Assert.Null(await register.GetReadLayoutAsync(CancellationToken.None));
+        var first = new StoreLayout { Id = 1, Ranges = RangesState.Off };
+        var second = first with { Id = 2, Facts = new LayoutFacts { AccountsTable = "accounts2", StorageAccounts = [1, 2] } };
+        await register.PutLayoutAsync(second, CancellationToken.None);
+        await register.PutLayoutAsync(first, CancellationToken.None);
+        Assert.Null(await register.GetReadLayoutAsync(CancellationToken.None));
+        await register.AddReadLayoutAsync(1, CancellationToken.None);
+        await register.AddReadLayoutAsync(2, CancellationToken.None);
+        Assert.Equal(first, await register.GetReadLayoutAsync(CancellationToken.None));
+        Assert.Equal([first, second], await register.ListLayoutsAsync(CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_layouts_ranges_only_rise_and_nothing_else_of_it_changes()
+    {
+        var register = await NewRegisterAsync();
+        var layout = new StoreLayout { Id = 1, Ranges = RangesState.Off };
+        await register.AddReadLayoutAsync(1, CancellationToken.None);
+        foreach (var (put, becomes) in new[]
+        {
+            (RangesState.Off, RangesState.Off), (RangesState.Filling, RangesState.Filling), (RangesState.Off, RangesState.Filling),
+            (RangesState.On, RangesState.On), (RangesState.Filling, RangesState.On),
+        })
+        {
+            await register.PutLayoutAsync(layout with { Ranges = put }, CancellationToken.None);
+            Assert.Equal(layout with { Ranges = becomes }, await register.GetReadLayoutAsync(CancellationToken.None));
+        }
+        await Assert.ThrowsAsync<StoreMismatchException>(() => register.PutLayoutAsync(
+            layout with { Facts = new LayoutFacts { AccountsTable = "other" } }, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Layouts_put_at_once_end_as_the_highest()
+    {
+        var register = await NewRegisterAsync();
+        await register.AddReadLayoutAsync(1, CancellationToken.None);
+        await Task.WhenAll(Enumerable.Range(0, 9).Select(i =>
+            register.PutLayoutAsync(new StoreLayout { Id = 1, Ranges = (RangesState)(i % 3) }, CancellationToken.None)));
+        Assert.Equal(RangesState.On, (await register.GetReadLayoutAsync(CancellationToken.None))!.Ranges);
     }
 
     [Fact]

@@ -29,6 +29,8 @@ internal sealed class CrashPoint(int at, bool afterwards)
     {
         Database = Wrap(context.Database),
         Table = Wrap(context.Table),
+        AccountPages = Wrap(context.AccountPages),
+        Ranges = Wrap(context.Ranges),
         Register = Wrap(context.Register),
         Blobs = Wrap(context.Blobs),
         Catalogue = Wrap(context.Catalogue),

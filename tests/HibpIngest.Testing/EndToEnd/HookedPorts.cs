@@ -4,7 +4,7 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Does what a test says before each call that a process makes on the database or the table: told its number (1
+/// Does what a test says before each call that a process makes on the database or a table: told its number (1
 /// and up) and its name.
 /// </summary>
 internal sealed class HookedPorts(Func<int, string, Task> before)
@@ -14,7 +14,13 @@ internal sealed class HookedPorts(Func<int, string, Task> before)
     /// <summary>Calls made so far.</summary>
     public int Calls => Volatile.Read(ref _calls);
 
-    public PipelineContext Wrap(PipelineContext context) => context with { Database = Wrap(context.Database), Table = Wrap(context.Table) };
+    public PipelineContext Wrap(PipelineContext context) => context with
+    {
+        Database = Wrap(context.Database),
+        Table = Wrap(context.Table),
+        AccountPages = Wrap(context.AccountPages),
+        Ranges = Wrap(context.Ranges),
+    };
 
     private T Wrap<T>(T port)
         where T : class

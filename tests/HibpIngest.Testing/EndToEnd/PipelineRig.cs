@@ -65,6 +65,8 @@ internal sealed class PipelineRig : IAsyncDisposable
         {
             Database = database,
             Table = account.Table,
+            AccountPages = account.AccountPages,
+            Ranges = account.Ranges,
             Register = account.Register,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
@@ -116,6 +118,12 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
     public Task<Dictionary<string, string[]>> TableAsync() => RawTable.ReadAccountsAsync(Connection, "accounts");
+
+    /// <summary>Each hash in the table of ranges with its b* properties, read by other means than the product's.</summary>
+    public Task<SortedDictionary<string, string>> RangesAsync() => RawTable.ReadRangesAsync(Connection, "ranges");
+
+    /// <summary>What ranges are to hold beside the accounts there are, by a SHA-1 of the test's own.</summary>
+    public async Task<SortedDictionary<string, string>> ExpectedRangesAsync() => RawTable.RangesOf(await TableAsync());
 
     /// <summary>The mails in the pickup folder: file name and text.</summary>
     public IReadOnlyList<(string File, string Text)> Mails() => !Directory.Exists(MailFolder) ? []

@@ -59,6 +59,16 @@ internal static class RawTable
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(string connectionString, string table) =>
         ByAccount(await ReadAsync(connectionString, table));
 
+    /// <summary>Each hash with the marks it carries, over all its rows.</summary>
+    public static async Task<SortedDictionary<string, string>> ReadRangesAsync(string connectionString, string table) =>
+        Sorted((await ReadAsync(connectionString, table)).GroupBy(row => row.Domain + row.Row.Split('!')[0])
+            .Select(hash => (hash.Key, hash.SelectMany(row => row.Breaches))));
+
+    /// <summary>The hashes that stand for accounts, with the same marks.</summary>
+    public static SortedDictionary<string, string> RangesOf(Dictionary<string, string[]> accounts) =>
+        Sorted(accounts.Select(account => (
+            Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account.Key))), account.Value.AsEnumerable())));
+
     /// <summary>
     /// The same, in ranges between some of the keys that are expected: the emulator sorts all that a query
     /// leaves for every page of it. The first and the last range are open, so nothing is left out.
@@ -82,6 +92,9 @@ internal static class RawTable
         }
         return ByAccount(rows);
     }
+
+    private static SortedDictionary<string, string> Sorted(IEnumerable<(string Hash, IEnumerable<string> Marks)> hashes) =>
+        new(hashes.ToDictionary(hash => hash.Hash, hash => string.Join(' ', hash.Marks.Order())), StringComparer.Ordinal);
 
     private static HttpRequestMessage Request(string connectionString, string path, string query)
     {

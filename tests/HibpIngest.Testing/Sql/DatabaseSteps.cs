@@ -43,6 +43,14 @@ internal static class DatabaseSteps
         this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
         database.BeginSliceAsync(load, slice, Worker, WorkersLease, maxTries, cancellationToken);
 
+    /// <summary>Completes a slice as it is written in today's layouts; false: it was somebody else's, or done.</summary>
+    public static async Task<bool> CompleteSliceAsync(
+        this IBreachDatabase database, long load, int slice, string owner, int entities, CancellationToken cancellationToken)
+    {
+        var layouts = await database.GetLayoutsAsync(cancellationToken);
+        return (await database.CompleteSliceAsync(load, slice, owner, entities, layouts.Version, cancellationToken)).IsDone;
+    }
+
     /// <summary>Completes a slice as the worker, its try begun or not.</summary>
     public static async Task CompleteSliceAsync(
         this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)

@@ -61,7 +61,7 @@ internal sealed class WebRig : IAsyncDisposable
     public async Task<WebReply> GetAsync(
         string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers)
     {
-        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Client.BaseAddress + path.TrimStart('/'), DangerousAsIs));
+        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Address.AbsoluteUri.TrimEnd('/') + path, DangerousAsIs));
         if (agent is not null)
             request.Headers.TryAddWithoutValidation("User-Agent", agent);
         if (key is not null)

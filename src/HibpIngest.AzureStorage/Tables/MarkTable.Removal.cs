@@ -7,21 +7,15 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-internal sealed partial class AccountTable
+internal abstract partial class MarkTable
 {
     private const string RemovalOperation = "removal of a mark from accounts";
-
-    /// <summary>
-    /// The first characters of domains, which divide the table into parts. What lies between two of them
-    /// belongs to the part before, what lies beyond to the first or the last.
-    /// </summary>
-    private const string PartStarts = "0123456789abcdefghijklmnopqrstuvwxyz";
 
     /// <summary>Requests in flight for one call: who calls has several calls in flight as well.</summary>
     private const int RemovalsInFlight = 8;
 
     /// <summary>
-    /// From so many accounts of a domain on a page of all that lies between them is asked for first: fewer are
+    /// From so many rows of a partition on a page of all that lies between them is asked for first: fewer are
     /// read one by one in less time.
     /// </summary>
     private const int LeastForRange = 250;
@@ -33,53 +27,38 @@ internal sealed partial class AccountTable
     private const int SparseAt = 10;
 
     public async Task<int> RemoveMarkAsync(
-        string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken)
+        string partition, IReadOnlyCollection<string> rows, int mark, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
-        var row = (mark - 1) / IAccountTable.MarksPerRow;
-        string[] keys = [.. aliases.Distinct().Select(alias => RowKey(alias, row)).Order(StringComparer.Ordinal)];
-        return await RemoveAsync(await ReadAsync(domain, keys, cancellationToken), Property(mark), cancellationToken);
+        var row = RowOf(mark);
+        string[] keys = [.. rows.Distinct().Select(key => RowKey(key, row)).Order(StringComparer.Ordinal)];
+        return await RemoveAsync(await ReadAsync(partition, keys, cancellationToken), Property(mark), cancellationToken);
     }
 
     public async Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(mark, 1);
         var property = Property(mark);
-        var from = part > 0 ? $"PartitionKey ge '{PartStarts[part]}' and " : "";
-        var to = part < PartStarts.Length - 1 ? $"PartitionKey lt '{PartStarts[part + 1]}' and " : "";
-        var (entities, next) = await QueryPageAsync($"{from}{to}{property} eq true", token, cancellationToken);
-        var domains = entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString());
+        var (entities, next) = await QueryPageAsync(
+            $"{PartFilter(part)} and {property} eq true", token, RemovalOperation, cancellationToken);
+        var partitions = entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString());
         var changed = 0;
-        await Parallel.ForEachAsync(domains, InFlight(cancellationToken), async (domain, stop) =>
-            Interlocked.Add(ref changed, await RemoveAsync([.. domain], property, stop)));
+        await Parallel.ForEachAsync(partitions, InFlight(cancellationToken), async (partition, stop) =>
+            Interlocked.Add(ref changed, await RemoveAsync([.. partition], property, stop)));
         if (next is null)
-            LogPartWalked(mark, part + 1, PartStarts.Length);
+            LogPartWalked(mark, part + 1, partStarts.Length, table);
         return new MarkPage(changed, next);
     }
 
-    /// <summary>A token that is no longer taken is as good as none: what was done before is not found again.</summary>
-    private async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(
-        string filter, string? token, CancellationToken cancellationToken)
-    {
-        try
-        {
-            return await tables.QueryPageAsync(table, filter, token, RemovalOperation, cancellationToken);
-        }
-        catch (StoreRefusedException) when (token is not null)
-        {
-            return await tables.QueryPageAsync(table, filter, null, RemovalOperation, cancellationToken);
-        }
-    }
-
     /// <summary>Those of these entities (row keys, ascending) that there are.</summary>
-    private async Task<IReadOnlyList<JsonElement>> ReadAsync(string domain, string[] keys, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<JsonElement>> ReadAsync(string partition, string[] keys, CancellationToken cancellationToken)
     {
         var found = new List<JsonElement>(keys.Length);
         var next = 0;
         while (keys.Length - next >= LeastForRange)
         {
             var first = next;
-            var filter = $"PartitionKey eq '{Quoted(domain)}' and RowKey ge '{Quoted(keys[next])}' and RowKey le '{Quoted(keys[^1])}'";
+            var filter = $"PartitionKey eq '{Quoted(partition)}' and RowKey ge '{Quoted(keys[next])}' and RowKey le '{Quoted(keys[^1])}'";
             var (page, more) = await tables.QueryPageAsync(table, filter, null, RemovalOperation, cancellationToken);
             foreach (var entity in page)
             {
@@ -101,7 +80,7 @@ internal sealed partial class AccountTable
 
         await Parallel.ForEachAsync(keys[next..], InFlight(cancellationToken), async (key, stop) =>
         {
-            if (await tables.GetAsync(table, domain, key, RemovalOperation, stop) is not { } entity)
+            if (await tables.GetAsync(table, partition, key, RemovalOperation, stop) is not { } entity)
                 return;
             lock (found)
                 found.Add(entity);
@@ -109,7 +88,7 @@ internal sealed partial class AccountTable
         return found;
     }
 
-    /// <summary>Takes the property off entities of one domain, in transactions.</summary>
+    /// <summary>Takes the property off entities of one partition, in transactions.</summary>
     private async Task<int> RemoveAsync(IReadOnlyList<JsonElement> entities, string property, CancellationToken cancellationToken)
     {
         var changed = 0;
@@ -139,7 +118,7 @@ internal sealed partial class AccountTable
         await inFlight.EnterAsync();
         try
         {
-            await throttle.SendAsync(Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, inFlight, async () =>
+            await throttle.SendAsync(table, Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, inFlight, async () =>
             {
                 using var transaction = TableTransaction.Remove(_address, removals);
                 return await tables.SubmitAsync(transaction, cancellationToken);
@@ -179,8 +158,8 @@ internal sealed partial class AccountTable
     private static ParallelOptions InFlight(CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
 
-    private static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
+    protected static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
 
-    [LoggerMessage(EventIds.AccountTablePartWalked, LogLevel.Information, "Took mark {Mark} off part {Part} of {Parts} of the table")]
-    private partial void LogPartWalked(int mark, int part, int parts);
+    [LoggerMessage(EventIds.AccountTablePartWalked, LogLevel.Information, "Took mark {Mark} off part {Part} of {Parts} of table {Table}")]
+    private partial void LogPartWalked(int mark, int part, int parts, string table);
 }

@@ -1,0 +1,88 @@
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>Database and register agree on the layouts, whatever a set-up or a change of them was broken off at.</summary>
+public sealed class LayoutSetupTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Theory]
+    [InlineData(RangesMode.On, RangesState.On)]
+    [InlineData(RangesMode.Off, RangesState.Off)]
+    public async Task A_new_store_begins_as_it_was_asked_for_and_stays_so(RangesMode mode, RangesState state)
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = mode);
+        Assert.Equal(state, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
+        rig.Options.Ranges = mode == RangesMode.On ? RangesMode.Off : RangesMode.On;
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await AssertAgreedAsync(rig.Context, state);
+    }
+
+    [Fact]
+    public async Task A_set_up_that_dies_at_any_call_is_ended_by_the_next()
+    {
+        var calls = 0;
+        for (var (at, crashed) = (1, true); crashed; at++)
+        {
+            await using var rig = await PipelineRig.NewAsync();
+            var point = new CrashPoint(at, afterwards: at % 2 == 0);
+            var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewStoreSetup().EnsureAsync(None));
+            crashed = died is CrashException;
+            output.WriteLine($"died at call {at}: {point.Where}");
+            // What reads meanwhile is told of no layout, or of the right one.
+            Assert.NotEqual(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))?.Ranges);
+            await rig.Context.NewStoreSetup().EnsureAsync(None);
+            await AssertAgreedAsync(rig.Context, RangesState.On);
+            calls = at;
+        }
+        Assert.True(calls > 20, $"the set-up was expected to make more than {calls} calls");
+    }
+
+    [Theory]
+    [InlineData(RangesState.Filling)]
+    [InlineData(RangesState.On)]
+    public async Task A_change_that_only_the_database_has_comes_to_readers_with_the_next_start(RangesState state)
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
+        await rig.Context.Database.RaiseRangesAsync(1, state, None);
+        Assert.Equal(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await AssertAgreedAsync(rig.Context, state);
+    }
+
+    [Fact]
+    public async Task A_database_that_was_put_back_to_before_a_change_takes_it_from_the_register()
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
+        var version = (await rig.Context.Database.GetLayoutsAsync(None)).Version;
+        await rig.Context.Register.PutLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.On }, None);
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await AssertAgreedAsync(rig.Context, RangesState.On);
+        Assert.True((await rig.Context.Database.GetLayoutsAsync(None)).Version > version); // so that no slice under way is done without
+    }
+
+    [Fact]
+    public async Task Layouts_of_a_newer_program_are_refused_before_anything_is_written()
+    {
+        await using var rig = await PipelineRig.NewAsync();
+        await rig.Context.Database.UpgradeAsync(None);
+        var third = new StoreLayout { Id = 3, Ranges = RangesState.On, Facts = new LayoutFacts { AccountsTable = "accounts3" } };
+        await rig.Context.Database.AddFirstLayoutAsync(third, filled: false, None);
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.Context.NewStoreSetup().EnsureAsync(None));
+        Assert.Contains("use the newer program", refused.Message, StringComparison.Ordinal);
+        Assert.Empty(await rig.Context.Register.ListLayoutsAsync(None));
+    }
+
+    private static async Task AssertAgreedAsync(PipelineContext context, RangesState state)
+    {
+        var set = await context.Database.GetLayoutsAsync(None);
+        Assert.Equal(state, Assert.Single(set.Layouts).Ranges);
+        Assert.Equal(set.Layouts, await context.Register.ListLayoutsAsync(None));
+        Assert.Equal(set.Layouts[0], await context.Register.GetReadLayoutAsync(None));
+    }
+}

@@ -1,0 +1,157 @@
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What a table of hashes does, whoever provides it.</summary>
+public abstract class RangeTableContract
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    /// <summary>A table that exists and is empty.</summary>
+    protected abstract Task<IRangeTable> NewTableAsync();
+
+    [Fact]
+    public async Task A_range_holds_what_begins_with_its_digits_and_nothing_beside_it()
+    {
+        var table = await NewTableAsync();
+        string[] prefixes = ["000000", "00FFFF", "09FFFF", "AB0000", "ABCDEE", "ABCDEF", "ABCDF0", "ABFFFE", "ABFFFF", "AC0000"];
+        string[] hashes = [.. prefixes.SelectMany(prefix => 
+            new[] { prefix + new string('0', 34), prefix + "7" + new string('A', 33), prefix + new string('F', 34) })];
+        await table.SetAsync(3, hashes);
+        foreach (var prefix in prefixes)
+        {
+            Assert.Equal(
+                hashes.Where(hash => hash.StartsWith(prefix, StringComparison.Ordinal)).Select(hash => (hash[6..], "3")),
+                await ReadAsync(table, prefix));
+        }
+        Assert.Empty(await ReadAsync(table, "ABCDED"));
+        Assert.Empty(await ReadAsync(table, "FFFFFF"));
+        await table.SetAsync(3, new string('F', 40));
+        Assert.Equal<(string, string)[]>([(new string('F', 34), "3")], await ReadAsync(table, "FFFFFF"));
+    }
+
+    [Theory]
+    [InlineData("abcdef")]
+    [InlineData("ABCDE")]
+    [InlineData("ABCDEFA")]
+    [InlineData("ABCDE'")]
+    public async Task What_is_no_prefix_is_refused(string prefix)
+    {
+        var table = await NewTableAsync();
+        var refused = await Assert.ThrowsAsync<ArgumentException>(() => table.ReadRangeAsync(prefix, None));
+        Assert.DoesNotContain(prefix, refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Marks_past_250_come_with_the_first_ones_each_hash_once()
+    {
+        var table = await NewTableAsync();
+        var (first, second) = ("ABCDEF" + new string('0', 34), "ABCDEF" + new string('0', 33) + "1");
+        var third = "ABCDEF" + new string('9', 34);
+        foreach (var mark in new[] { 501, 7, 250, 251, 500, 2 })
+            await table.SetAsync(mark, first, third);
+        await table.SetAsync(300, second); // none of the first 250
+        Assert.Equal<(string, string)[]>(
+            [(first[6..], "2 7 250 251 500 501"), (second[6..], "300"), (third[6..], "2 7 250 251 500 501")],
+            await ReadAsync(table, "ABCDEF"));
+        Assert.Equal(2, await table.RemoveMarkAsync("AB", [first[2..], third[2..]], 500, None));
+        Assert.Equal(1, await table.RemoveMarkAsync("AB", [second[2..]], 300, None));
+        Assert.Equal<(string, string)[]>(
+            [(first[6..], "2 7 250 251 501"), (third[6..], "2 7 250 251 501")], await ReadAsync(table, "ABCDEF"));
+    }
+
+    [Fact]
+    public async Task A_range_of_several_pages_comes_whole()
+    {
+        var table = await NewTableAsync();
+        string[] hashes = [.. Enumerable.Range(0, 1_700).Select(i => $"12345A{i:X34}")];
+        foreach (var chunk in hashes.Chunk(100))
+        {
+            await table.SetAsync(5, chunk);
+            await table.SetAsync(255, chunk);
+        }
+        Assert.Equal(hashes.Select(hash => (hash[6..], "5 255")), await ReadAsync(table, "12345A"));
+    }
+
+    [Fact]
+    public async Task Filling_adds_all_marks_of_a_row_to_what_it_has()
+    {
+        var table = await NewTableAsync();
+        var hashes = Enumerable.Range(0, 100).Select(i => $"{i:X38}").ToArray();
+        await table.SetAsync(9, "AB" + hashes[0]);
+        await FillAsync(hashes[0], 0, 1, 2, 250);
+        await FillAsync(hashes[0], 1, 251, 500);
+        await FillAsync(hashes[0], 2, 501);
+        await FillAsync(hashes[0], 0, 1, 2, 250); // again
+        Assert.Equal<(string, string)[]>([(hashes[0][4..], "1 2 9 250 251 500 501")], await ReadAsync(table, "AB0000"));
+        await table.InPlaceAsync(inFlight =>
+            table.FillAsync("AC", [.. hashes.Select(hash => new MarkedRow(hash, 0, [4, 5]))], inFlight, None));
+        Assert.Equal(hashes.Select(hash => (hash[4..], "4 5")), await ReadAsync(table, "AC0000"));
+
+        Task FillAsync(string key, int row, params int[] marks) =>
+            table.InPlaceAsync(inFlight => table.FillAsync("AB", [new MarkedRow(key, row, marks)], inFlight, None));
+    }
+
+    [Fact]
+    public async Task The_parts_of_a_walk_leave_nothing_out_and_nothing_else_is_touched()
+    {
+        var table = await NewTableAsync();
+        string[] hashes = [.. Enumerable.Range(0, 300).Select(i => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes($"{i}"))))];
+        await table.SetAsync(260, hashes);
+        await table.SetAsync(3, hashes[..20]);
+        var removed = 0;
+        for (var part = 0; part < IRangeTable.Parts; part++)
+        {
+            string? token = null;
+            do
+            {
+                var page = await table.RemoveMarkAsync(260, part, token, None);
+                (removed, token) = (removed + page.Changed, page.Token);
+            }
+            while (token is not null);
+        }
+        Assert.Equal(hashes.Length, removed);
+        for (var i = 0; i < hashes.Length; i++)
+        {
+            var left = await ReadAsync(table, hashes[i][..6]);
+            Assert.Equal(i < 20 ? $"{hashes[i][6..]} 3" : "", string.Join(',', left.Select(one => $"{one.Suffix} {one.Marks}")));
+        }
+    }
+
+    private static async Task<(string Suffix, string Marks)[]> ReadAsync(IRangeTable table, string prefix) =>
+        [.. (await table.ReadRangeAsync(prefix, None)).Select(entry => (entry.Suffix, string.Join(' ', entry.Marks)))];
+}
+
+/// <summary>Upserts of whole hashes, for tests.</summary>
+internal static class RangeTableExtensions
+{
+    /// <summary>Sets a mark on hashes of 40 digits, of any partitions.</summary>
+    public static async Task SetAsync(this IRangeTable table, int mark, params string[] hashes)
+    {
+        foreach (var partition in hashes.GroupBy(hash => hash[..2]))
+        {
+            var bytes = Encoding.ASCII.GetBytes(string.Concat(partition.Select(hash => hash[2..])));
+            Range[] rows = [.. partition.Select((_, i) => (i * 38)..((i + 1) * 38))];
+            foreach (var chunk in rows.Chunk(IAccountTable.MaxTransactionEntities))
+                await table.InPlaceAsync(inFlight =>
+                    table.UpsertAsync(Encoding.ASCII.GetBytes(partition.Key), chunk, bytes, mark, inFlight, CancellationToken.None));
+        }
+    }
+
+    /// <summary>Runs in a place of its own.</summary>
+    public static async Task InPlaceAsync(this IRangeTable _, Func<TransactionsInFlight, Task> work)
+    {
+        var inFlight = new TransactionsInFlight(1, CancellationToken.None);
+        await inFlight.EnterAsync();
+        try
+        {
+            await work(inFlight);
+        }
+        finally
+        {
+            inFlight.Leave();
+        }
+    }
+}
