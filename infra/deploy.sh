@@ -18,7 +18,7 @@ Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives: openssl rand -base64 32
-  HIBP_WEB_URL             where people reach the API, https://HOST (default: the web app's own address)
+  HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
   DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
   DEPLOY_ALERT_EMAIL         where alerts go
   DEPLOY_SQL_FREE_OFFER      true: the free monthly amount of Azure SQL (smallest, at the first deployment)

@@ -96,7 +96,7 @@ param alertEmail string = ''
 @description('Whether there is a web app too: the API, for whoever has a key. It has an identity, a host storage account and a plan of its own.')
 param web bool = true
 
-@description('HIBP_WEB_URL: where people reach the API, https://HOST. Empty: the web app\'s own address.')
+@description('HIBP_WEB_URL: where people reach the API, https://HOST; links are made from it. Empty: the web app\'s own address.')
 param webUrl string = ''
 
 @description('HIBP_PROXIES. Where the host proxies requests it replaces X-Forwarded-For by the one address that it sees, whatever stands before it.')

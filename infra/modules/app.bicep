@@ -18,10 +18,10 @@ param queueBatchSize int
 param transactionsInFlight int
 param dedupeCap int
 param notify string
-param webUrl string
 @secure()
 param mail string
 param mailFrom string
+param webUrl string
 @secure()
 param secretKey string
 

@@ -1,4 +1,4 @@
-// The storage account of the breaches: the dropped zips, the queues, the account table and the register. Nothing in it is run: the package and
+// The storage account of the breaches: the dropped zips, the catalogue, the queues, the account table and the register. Nothing in it is run: the package and
 // what is the host's own are in another (host.bicep).
 param accountName string
 param location string
@@ -13,6 +13,7 @@ param dropperType string
 
 // QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container and StorageOptions of the program.
 var dropContainer = 'breach'
+// What readers have the breaches from. The app writes it, and whoever runs hibp: their roles are on the whole account.
 var catalogueContainer = 'catalogue'
 var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail']
 var poisonSuffix = '-poison'
@@ -184,6 +185,7 @@ resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' =
 
 output accountName string = account.name
 output dropContainer string = dropContainer
+output catalogueContainer string = catalogueContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue

@@ -99,20 +99,38 @@ internal static class OpenApiDocuments
                 Parameters = [.. Parameters(route, path, operation)],
                 Responses = [],
             };
-            var schema = await context.GetOrCreateSchemaAsync(operation.Answer, null, cancellationToken);
-            described.Responses["200"] = Response("The answer", Json, schema);
+            described.Responses["200"] = Response(
+                "The answer", Json, await SchemaAsync(document, context, operation.Answer, cancellationToken));
             foreach (var status in Statuses(route, operation))
             {
-                var isText = operation.ErrorType == Text && status is 400 or 403 or 404 && operation.ErrorType == Text;
+                var isText = operation.ErrorType == Text && status is (400 or 403 or 404);
                 described.Responses[status.ToString(System.Globalization.CultureInfo.InvariantCulture)] = isText
                     ? Response(Reason(status), Text, new OpenApiSchema { Type = JsonSchemaType.String })
-                    : Response(Reason(status), Json, await context.GetOrCreateSchemaAsync(typeof(ErrorDocument), null, cancellationToken));
+                    : Response(Reason(status), Json, await SchemaAsync(document, context, typeof(ErrorDocument), cancellationToken));
             }
             document.Paths[path] = new OpenApiPathItem
             {
                 Operations = new Dictionary<HttpMethod, OpenApiOperation> { [HttpMethod.Get] = described },
             };
         }
+    }
+
+    /// <summary>Models stand among the document's components, once each.</summary>
+    private static async Task<IOpenApiSchema> SchemaAsync(
+        OpenApiDocument document, OpenApiDocumentTransformerContext context, Type type, CancellationToken cancellationToken)
+    {
+        if (type == typeof(string))
+            return new OpenApiSchema { Type = JsonSchemaType.String };
+        if (type.IsGenericType)
+        {
+            var item = await SchemaAsync(document, context, type.GetGenericArguments()[^1], cancellationToken);
+            return type.GetGenericTypeDefinition() == typeof(IReadOnlyList<>)
+                ? new OpenApiSchema { Type = JsonSchemaType.Array, Items = item }
+                : new OpenApiSchema { Type = JsonSchemaType.Object, AdditionalProperties = item };
+        }
+        var schema = await context.GetOrCreateSchemaAsync(type, null, cancellationToken);
+        document.AddComponent(type.Name, schema);
+        return new OpenApiSchemaReference(type.Name, document);
     }
 
     private static IEnumerable<IOpenApiParameter> Parameters(WebRoute route, string path, Operation operation)

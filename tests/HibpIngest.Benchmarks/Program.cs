@@ -32,6 +32,11 @@ const string Usage = """
       throttle emulator [ACCOUNTS]
           the same against the emulator behind a proxy that lets 400 entities a second into one
           domain (default 60,000); exit code 1 above 1.4 times
+      web [REQUESTS] [ROUNDS] [SECONDS]
+          the API beside the bare point read of each lookup, and beside Kestrel sending ready bytes
+          (default 20,000 requests, 5 rounds), then 2,000 lookups a second for SECONDS (default 60)
+          by h2load; exit code 1 where a p99 is above 1.3 times the bare one, a throughput below 0.8
+          of it, or any of the 2,000 fails
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -99,6 +104,9 @@ try
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 60_000), oneDomain, answersWrites: false, most: 1.4) ? 0 : 1;
         case ["throttle", ..]:
             return await new ThrottleBenchmark(folder).RunAsync((int)Number(1, 1), args.Length > 2 ? (int)Number(2, 0) : null) ? 0 : 1;
+        case ["web", ..]:
+            await using (var web = new WebBenchmark(rounds: (int)Number(2, 5), requests: (int)Number(1, 20_000)))
+                return await web.RunAsync(seconds: (int)Number(3, 60)) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:

@@ -19,11 +19,14 @@ public sealed partial class PublishCatalogue(
     ICatalogue catalogue, ICatalogueMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, PipelineOptions options, TimeProvider time,
     ILogger<PublishCatalogue> log)
 {
-    /// <summary>
-    /// A writer that has not come to an end by then gives up. Longer than a thousand breaches take; a mark that is older
-    /// than twice that is of nobody who is still writing.
-    /// </summary>
+    /// <summary>A writer that has not come to an end by then gives up. Longer than a thousand breaches take.</summary>
     public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
+
+    /// <summary>
+    /// A mark that is older is of nobody who is still at work: the longest statement behind one, the last step of a match,
+    /// may take 30 minutes, and its retries.
+    /// </summary>
+    public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
 
     private const string Json = "application/json; charset=utf-8";
 
@@ -32,6 +35,9 @@ public sealed partial class PublishCatalogue(
 
     // Others' versions that one gives way to before it leaves the rest to the next sweep.
     private const int MostRounds = 20;
+
+    // Marks that sweeps have published behind already, and when.
+    private readonly Dictionary<string, DateTimeOffset> _swept = [];
 
     /// <summary>To be called before a change in SQL that readers see; publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
@@ -51,17 +57,20 @@ public sealed partial class PublishCatalogue(
     }
 
     /// <summary>
-    /// Publishes where a mark is set, without asking the database where none is. Marks that are older than any writer
-    /// lives are then cleared; of the others, whoever has set them may still be about to write.
+    /// Publishes where a mark is set, without asking the database where none is: at once, and as whoever has set it may
+    /// still be about to change something, again each time that it has become twice as old. One that is older than anybody
+    /// is at work is cleared. One call at a time.
     /// </summary>
     /// <param name="before">Makes sure that the database may be published from.</param>
     /// <param name="cancellationToken">Of the calls.</param>
     public async Task SweepAsync(Func<CancellationToken, Task> before, CancellationToken cancellationToken)
     {
         var found = await marks.ListBehindAsync(cancellationToken);
-        if (found.Count == 0)
-            return;
+        foreach (var gone in _swept.Keys.Except(found.Select(one => one.Mark)).ToList())
+            _swept.Remove(gone);
         var now = time.GetUtcNow();
+        if (!found.Any(one => IsForgotten(one.SetAt) || IsDue(one.Mark, one.SetAt)))
+            return;
         await before(cancellationToken);
         var change = await BeginChangeAsync(cancellationToken);
         if (await change.TryPublishAsync(cancellationToken) is not null)
@@ -72,9 +81,14 @@ public sealed partial class PublishCatalogue(
         }
         foreach (var (mark, setAt) in found)
         {
-            if (now - setAt >= 2 * LongestRun)
+            _swept[mark] = now;
+            if (IsForgotten(setAt))
                 await marks.ClearBehindAsync(mark, cancellationToken);
         }
+
+        bool IsForgotten(DateTimeOffset setAt) => now - setAt >= OldestMark;
+
+        bool IsDue(string mark, DateTimeOffset setAt) => !_swept.TryGetValue(mark, out var swept) || now - setAt >= 2 * (swept - setAt);
     }
 
     /// <summary>Writes what differs. The caller has set a mark, which stays where this throws.</summary>
@@ -148,7 +162,7 @@ public sealed partial class PublishCatalogue(
             snapshot.Version,
             [.. listed.OrderBy(breach => breach.Breach.Name, StringComparer.Ordinal)
                 .Select(breach => new CatalogueMarks(breach.Breach.Name, breach.Breach.Metadata.Flags, breach.Breach.Marks))]);
-        await round.WriteAsync(CatalogueDocuments.Ids, Content(ids, CatalogueJson.Default.CatalogueIds), cancellationToken);
+        await round.FinishAsync(CatalogueDocuments.Ids, Content(ids, CatalogueJson.Default.CatalogueIds), cancellationToken);
         return round.IsOvertaken ? null : new PublishedCatalogue(snapshot.Version, shown.Count, round.Written, round.Deleted);
     }
 
@@ -267,12 +281,17 @@ public sealed partial class PublishCatalogue(
 
         public async Task WriteAsync(string name, CatalogueContent content, CancellationToken cancellationToken)
         {
-            if (IsOvertaken || Has(name, content.Tag))
-                return;
-            if (await blobs.WriteAsync(name, version, content, cancellationToken))
-                Interlocked.Increment(ref _written);
-            else
+            if (!IsOvertaken && !Has(name, content.Tag))
+                await FinishAsync(name, content, cancellationToken);
+        }
+
+        /// <summary>The same whatever was listed: tells whether somebody has been faster since.</summary>
+        public async Task FinishAsync(string name, CatalogueContent content, CancellationToken cancellationToken)
+        {
+            if (!await blobs.WriteAsync(name, version, content, cancellationToken))
                 _overtaken = true;
+            else if (!Has(name, content.Tag))
+                Interlocked.Increment(ref _written);
         }
 
         public async Task DeleteAsync(CatalogueEntry entry, CancellationToken cancellationToken)

@@ -97,9 +97,10 @@ public sealed partial class MatchSubscribers(
             CountRows = (long)options.MatchRows * CountRanges,
             Lease = options.LoadLease,
         };
-        var change = await catalogue.BeginChangeAsync(work.Token);
         while (true)
         {
+            // For each step, as any may be the last: a mark that is older than a step is no longer looked at.
+            var change = await catalogue.BeginChangeAsync(work.Token);
             switch (await matching.FinishMatchingAsync(load.Id, end, work.Token))
             {
                 case null:
@@ -109,10 +110,9 @@ public sealed partial class MatchSubscribers(
                     await change.TryPublishAsync(cancellationToken);
                     return state;
             }
-            if (!IsUsedUp())
-                continue;
             await change.AbandonAsync(work.Token);
-            return await HandOnAsync(work);
+            if (IsUsedUp())
+                return await HandOnAsync(work);
         }
     }
 

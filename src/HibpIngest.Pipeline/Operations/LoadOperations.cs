@@ -108,7 +108,7 @@ public sealed class LoadOperations(
         {
             await loads.AssignLoadAsync(load, breach, document, cancellationToken);
         }
-        catch (NotPossibleException)
+        catch (HibpException e) when (e is NotPossibleException or BadInputException)
         {
             await change.AbandonAsync(cancellationToken);
             throw;

@@ -10,6 +10,9 @@ internal sealed class SubscriptionEndpoints(WebOptions options)
 
     private static readonly ErrorAnswer None = new(404, "No active subscription found.");
 
+    /// <summary>What no key is good for here: stealer logs, which are not kept apart.</summary>
+    public static Task NotIncludedAsync(WebCall call) => ErrorAnswer.NotAllowed.WriteAsync(call.Response);
+
     /// <summary><c>GET /api/v3/subscription/status</c>.</summary>
     public Task StatusAsync(WebCall call)
     {

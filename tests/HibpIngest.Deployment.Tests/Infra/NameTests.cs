@@ -58,10 +58,10 @@ public sealed partial class NameTests
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
         string[] known =
         [
-            outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!,
-            ICatalogueBlobs.Container,
+            outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
+            outputs.GetProperty("undeliveredContainer").GetString()!,
         ];
-        Assert.Equal(options.BreachContainer, known[0]);
+        Assert.Equal((options.BreachContainer, options.CatalogueContainer), (known[0], known[1]));
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // The host makes the rest of its account itself.
         var host = await InfraFiles.DigestAsync(Host);
@@ -160,6 +160,7 @@ public sealed partial class NameTests
         Assert.Equal(
             (7, 1_234_567, Sample("HIBP_MAIL_FROM")), (read.Options.TransactionsInFlight, read.Options.DedupeCap, read.Options.MailFrom));
         Assert.Equal(NotifyMode.Hold, read.Options.Notify);
+        Assert.Equal(Sample("HIBP_WEB_URL"), read.Options.WebUrl);
 
         // An ingest has to end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
@@ -383,6 +384,7 @@ public sealed partial class NameTests
         "HIBP_DATABASE" => "hibp.db",
         "HIBP_MAIL" => "smtp://mail.example:587?tls=starttls",
         "HIBP_MAIL_FROM" => "notifications@contoso.example",
+        "HIBP_WEB_URL" => "https://breaches.contoso.example",
         "HIBP_SECRET_KEY" => Convert.ToBase64String(new byte[32]),
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",

@@ -80,7 +80,13 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Contains(
             "in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
 
+        var catalogue = await JsonAsync("catalogue", "publish", "--json");
+        Assert.Equal(["version", "breaches", "written", "deleted"], Names(catalogue));
+        Assert.Equal((1, 0, 0), (Number(catalogue, "breaches"), Number(catalogue, "written"), Number(catalogue, "deleted")));
         (await RunAsync("breach", "hide", "Tiny")).Succeeded();
+        Assert.Contains(
+            "with 0 breaches: 0 blobs written, 0 deleted", (await RunAsync("catalogue", "publish")).Succeeded().Output,
+            StringComparison.Ordinal);
         Assert.Empty((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());
         (await RunAsync("breach", "show", "tiny")).Succeeded();
         Assert.Single((await JsonAsync("lookup", "user1@example1.com", "--json")).GetProperty("breaches").EnumerateArray());

@@ -33,6 +33,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     // These write, but only to what is there.
     [InlineData("notify X")]
     [InlineData("breach hide X")]
+    [InlineData("catalogue publish")]
     [InlineData("breach remove X --yes")]
     [InlineData("breach set X --title Y")]
     [InlineData("breach assign 1 Y")]

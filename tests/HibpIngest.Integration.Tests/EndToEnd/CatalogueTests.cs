@@ -129,8 +129,33 @@ public sealed class CatalogueTests
         Assert.True(calls > 8, $"{calls} calls");
         // Their owners are known to be dead a while later.
         Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
-        clock.Advance(TimeSpan.FromHours(1));
+        clock.Advance(PublishCatalogue.OldestMark);
         await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+    }
+
+    [Fact]
+    public async Task A_mark_that_nobody_takes_back_is_looked_at_less_and_less_often()
+    {
+        var clock = new TestClock();
+        await using var rig = await PipelineRig.StartAsync(time: clock);
+        await rig.Context.Register.MarkBehindAsync(clock.GetUtcNow(), None);
+        var (minute, published) = (0, new List<int>());
+        var watched = new HookedPorts((_, method) =>
+        {
+            if (method == nameof(ICatalogue.ReadCatalogueAsync))
+                published.Add(minute);
+            return Task.CompletedTask;
+        });
+        var sweep = watched.Wrap(rig.Context).NewSweep();
+        for (minute = 1; minute <= 125; minute++)
+        {
+            clock.Advance(TimeSpan.FromMinutes(1));
+            await sweep.RunAsync(None);
+        }
+        // Twice as old each time, but for what the tests' own seconds add; in the end it is cleared.
+        Assert.InRange(published.Count, 7, 10);
+        Assert.Equal((1, 120), (published[0], published[^1]));
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
 
@@ -149,8 +174,10 @@ public sealed class CatalogueTests
     }
 
     /// <summary>A writer with an old state that comes late, at whichever of its calls, doesn't bring a hidden breach back.</summary>
-    [Fact]
-    public async Task A_slow_writer_resurrects_nothing()
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_slow_writer_resurrects_nothing(bool repairs)
     {
         for (var at = 1; ; at++)
         {
@@ -158,9 +185,18 @@ public sealed class CatalogueTests
             var catalogue = new CatalogueReader(rig.Context.Catalogue);
             await DropAsync(rig, "Adobe", 3, null);
             await DropAsync(rig, "Bold", 3, null);
-            await rig.Context.Database.SetHiddenAsync("Bold", true, None);
-            await rig.Context.NewPublishCatalogue().RunAsync(None);
-            await rig.Context.Database.SetHiddenAsync("Bold", false, None);
+            if (repairs)
+            {
+                // Its state is the one that is published; what it writes was damaged.
+                var bold = Assert.Single(await catalogue.ListAsync("breach/Bold"));
+                await rig.Context.Catalogue.DeleteAsync(bold.Name, bold.ETag, None);
+            }
+            else
+            {
+                await rig.Context.Database.SetHiddenAsync("Bold", true, None);
+                await rig.Context.NewPublishCatalogue().RunAsync(None);
+                await rig.Context.Database.SetHiddenAsync("Bold", false, None);
+            }
 
             // The slow one has read that Bold is shown; before its N-th write, Bold is hidden again and that is published.
             var calls = 0;

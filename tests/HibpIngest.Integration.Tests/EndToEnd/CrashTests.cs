@@ -61,6 +61,8 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.Equal(6, load.Checkpoint.Rejected.Duplicates);
         Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(CancellationToken.None));
+        Assert.Empty(await rig.Context.Register.ListBehindAsync(CancellationToken.None));
+        await new CatalogueReader(rig.Context.Catalogue).AssertShowsAsync(where, "X");
         return point.Calls;
     }
 

@@ -1,0 +1,112 @@
+using System.Diagnostics;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using HibpIngest.Web;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Web;
+
+/// <summary>docs/api.md and the API's description for programs say what the API does.</summary>
+public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture<WebFixture>
+{
+    private static readonly string Text = File.ReadAllText(RepositoryFile.Path(Path.Combine("docs", "api.md")));
+
+    [Fact]
+    public void Every_route_has_its_section_and_every_section_its_route()
+    {
+        using var account = HibpIngest.AzureStorage.StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
+        using var api = new WebApi(
+            Hosting.Web.WebFactory.StoresOf(account), new WebOptions(), false, false, TimeProvider.System, NullLoggerFactory.Instance);
+        var routes = api.Routes.Select(route => $"GET {route.Template.Replace("?}", "}", StringComparison.Ordinal)}").Order();
+        var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
+        Assert.Equal(string.Join('\n', routes), string.Join('\n', sections));
+    }
+
+    [Fact]
+    public async Task Every_example_gives_what_it_shows()
+    {
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.TestAccounts = true);
+        var sha = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(WebFixture.InAll)));
+        var examples = Example().Matches(Text);
+        Assert.True(examples.Count >= 17, $"{examples.Count} examples");
+        foreach (Match example in examples)
+        {
+            var command = example.Groups["command"].Value
+                .Replace("http://127.0.0.1:8080", web.Address.AbsoluteUri.TrimEnd('/'), StringComparison.Ordinal)
+                .Replace("ALLSHA", sha[..6], StringComparison.Ordinal);
+            var start = new ProcessStartInfo("bash") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
+            start.ArgumentList.Add("-c");
+            start.ArgumentList.Add(command);
+            start.Environment["KEY"] = fixture.AllScopes;
+            using var bash = Process.Start(start)!;
+            var errors = bash.StandardError.ReadToEndAsync();
+            var output = await bash.StandardOutput.ReadToEndAsync();
+            await bash.WaitForExitAsync();
+            Assert.True(bash.ExitCode == 0, $"{example.Groups["command"].Value}: {await errors}");
+            AssertLike(JsonElement.Parse(example.Groups["answer"].Value), JsonElement.Parse(output), example.Groups["command"].Value);
+        }
+    }
+
+    [Fact]
+    public async Task Every_documented_answer_fits_the_description_for_programs()
+    {
+        var document = (await fixture.Web.GetAsync("/openapi/v3.json", agent: null)).Json;
+        var paths = document.GetProperty("paths").EnumerateObject().Select(path => path.Name).ToList();
+        // Those of the archived contract (api-evangelist/have-i-been-pwned, commit 771c37f) that are served.
+        foreach (var path in (string[])["breachedaccount/{account}", "breachedaccount/range/{prefix}", "breacheddomain/{domain}",
+            "subscribeddomains", "breaches", "breach/{name}", "latestbreach", "dataclasses", "subscription/status",
+            "pasteaccount/{account}"])
+            Assert.Contains($"/api/v3/{path}", paths);
+        var breach = document.GetProperty("components").GetProperty("schemas").GetProperty("PublicBreach").GetProperty("properties")
+            .EnumerateObject().Select(property => property.Name).Order();
+        var real = (await fixture.Web.GetAsync("/api/v3/breach/Alpha")).Json.EnumerateObject().Select(property => property.Name).Order();
+        Assert.Equal(real, breach);
+        var account = document.GetProperty("paths").GetProperty("/api/v3/breachedaccount/{account}").GetProperty("get");
+        Assert.Equal(
+            ["account", "truncateResponse", "domain", "includeUnverified", "hibp-api-key", "user-agent"],
+            account.GetProperty("parameters").EnumerateArray().Select(one => one.GetProperty("name").GetString()!));
+        Assert.Equal(
+            ["200", "400", "401", "403", "404", "429", "503"],
+            account.GetProperty("responses").EnumerateObject().Select(response => response.Name).Order());
+        var range = document.GetProperty("paths").GetProperty("/api/v3/breachedaccount/range/{prefix}").GetProperty("get");
+        Assert.True(range.GetProperty("responses").GetProperty("404").GetProperty("content").TryGetProperty("text/plain", out _));
+        Assert.True(range.GetProperty("responses").GetProperty("429").GetProperty("content").TryGetProperty("application/json", out _));
+    }
+
+    /// <summary>Equal, but that "…" stands for any text.</summary>
+    private static void AssertLike(JsonElement expected, JsonElement found, string where)
+    {
+        if (expected.ValueKind == JsonValueKind.String && expected.GetString() == "…")
+        {
+            Assert.Equal(JsonValueKind.String, found.ValueKind);
+            return;
+        }
+        Assert.True(expected.ValueKind == found.ValueKind, $"{where}: {found}");
+        switch (expected.ValueKind)
+        {
+            case JsonValueKind.Object:
+                Assert.Equal(
+                    expected.EnumerateObject().Select(property => property.Name), found.EnumerateObject().Select(property => property.Name));
+                foreach (var property in expected.EnumerateObject())
+                    AssertLike(property.Value, found.GetProperty(property.Name), where);
+                break;
+            case JsonValueKind.Array:
+                Assert.Equal(expected.GetArrayLength(), found.GetArrayLength());
+                foreach (var (left, right) in expected.EnumerateArray().Zip(found.EnumerateArray()))
+                    AssertLike(left, right, where);
+                break;
+            default:
+                Assert.True(expected.ToString() == found.ToString(), $"{where}: {expected} and {found}");
+                break;
+        }
+    }
+
+    [GeneratedRegex("^### (?<route>GET .*)$", RegexOptions.Multiline | RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 10_000)]
+    private static partial Regex Section();
+
+    [GeneratedRegex(
+        "```bash\n(?<command>curl [^`]*)```\n\n```json\n(?<answer>[^`]*)```", RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 10_000)]
+    private static partial Regex Example();
+}

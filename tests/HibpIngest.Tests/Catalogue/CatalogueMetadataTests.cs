@@ -1,0 +1,44 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Tests.Catalogue;
+
+/// <summary>What the catalogue tells that only readers of it want: whom the data is from, and where that was disclosed.</summary>
+public sealed class CatalogueMetadataTests
+{
+    [Fact]
+    public void They_are_read_kept_and_written()
+    {
+        var metadata = Parse("""{"attribution":" somebody ","DisclosureUrl":"https://example.com/a?b=c"}""");
+        Assert.Equal(("somebody", "https://example.com/a?b=c"), (metadata.Attribution, metadata.DisclosureUrl));
+        Assert.Equivalent(metadata, BreachMetadata.Parse(metadata.ToJson()), strict: true);
+        var merged = BreachMetadata.Merge(Encoding.UTF8.GetBytes("""{"Attribution":"another"}"""), metadata);
+        Assert.Equal(("another", "https://example.com/a?b=c"), (merged.Attribution, merged.DisclosureUrl));
+        var none = Parse("""{"Attribution":null,"DisclosureUrl":" "}""");
+        Assert.Equal((null, null), (none.Attribution, none.DisclosureUrl));
+
+        var told = PublicBreach.Of(new Breach { Name = "Adobe", Metadata = metadata });
+        Assert.Equal((metadata.Attribution, metadata.DisclosureUrl), (told.Attribution, told.DisclosureUrl));
+    }
+
+    [Theory]
+    [InlineData("\"javascript:alert(1)\"")]
+    [InlineData("\"example.com\"")]
+    [InlineData("\"/local\"")]
+    [InlineData("\"https://\"")]
+    [InlineData("\"https://good.example@bad.example\"")]
+    [InlineData("7")]
+    public void A_disclosure_is_an_address_of_a_web_page(string value)
+    {
+        var error = Assert.Throws<BadInputException>(() => Parse($$"""{"DisclosureUrl":{{value}}}"""));
+        Assert.Contains("'disclosureurl' is expected to be a", error.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("in/Adobe.2.zip", "in/Adobe.2.png", "in/Adobe.png")]
+    [InlineData("Adobe.ZIP", "Adobe.png")]
+    public void A_logo_lies_beside_its_zip(string zip, params string[] logos) => Assert.Equal(logos, BreachName.LogoBlobs(zip));
+
+    private static BreachMetadata Parse(string json) => BreachMetadata.Parse(Encoding.UTF8.GetBytes(json));
+}

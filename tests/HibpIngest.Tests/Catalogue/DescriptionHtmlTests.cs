@@ -1,0 +1,125 @@
+using System.Text;
+using System.Xml.Linq;
+using HibpIngest.Pipeline;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Tests.Catalogue;
+
+/// <summary>What strangers write becomes text and five elements, whatever they write.</summary>
+public sealed class DescriptionHtmlTests(ITestOutputHelper output)
+{
+    [Theory]
+    [InlineData("", "")]
+    [InlineData("a < b & c > d \"e\" 'f'", "a &lt; b &amp; c &gt; d &quot;e&quot; 'f'")]
+    [InlineData("&lt;script&gt; &amp;amp; &eacute;&#x41;&#0;", "&lt;script&gt; &amp;amp; \u00e9A\ufffd")]
+    [InlineData("In <em>2013</em>,<br/>153 <STRONG>million</STRONG><br>", "In <em>2013</em>,<br>153 <strong>million</strong><br>")]
+    [InlineData("<p>one<p>two</p></p>three", "<p>one</p><p>two</p>three")]
+    [InlineData("<em>a<p>b</em>c", "<em>a</em><p>bc</p>")]
+    [InlineData("<em><strong>a</em>b</strong>c", "<em><strong>a</strong></em>bc")]
+    [InlineData("<em>a<em>b</em>c</em>d", "<em>ab</em>cd")]
+    [InlineData("</p></em></br>a", "a")]
+    [InlineData("<strong>never closed", "<strong>never closed</strong>")]
+    [InlineData("<b>bold</b> <div class=x>in</div> <h1>it</h1>", "bold in it")]
+    [InlineData("<p onclick=\"alert(1)\" style='x'>a</p>", "<p>a</p>")]
+    public void Text_and_five_elements_stay(string description, string expected) =>
+        Assert.Equal(expected, DescriptionHtml.Reduce(description));
+
+    [Theory]
+    [InlineData("<a href=\"https://example.com/a?b=1&amp;c=2\" target=_blank rel=noopener>x</a>",
+        "<a href=\"https://example.com/a?b=1&amp;c=2\">x</a>")]
+    [InlineData("<A HREF=http://example.com>x</A>", "<a href=\"http://example.com/\">x</a>")]
+    [InlineData("<a href='https://example.com/\"onclick=\"x'>x</a>", "<a href=\"https://example.com/%22onclick=%22x\">x</a>")]
+    [InlineData("<a href=https://example.com>x<a href=https://example.org>y</a>z</a>",
+        "<a href=\"https://example.com/\">x</a><a href=\"https://example.org/\">y</a>z")]
+    [InlineData("<a href=\"javascript:alert(1)\">x</a>", "x")]
+    [InlineData("<a href=\" java\tscript:alert(1)\">x</a>", "x")]
+    [InlineData("<a href=\"&#106;avascript&colon;alert(1)\">x</a>", "x")]
+    [InlineData("<a href=\"data:text/html,x\">x</a>", "x")]
+    [InlineData("<a href=\"//example.com\">x</a>", "x")]
+    [InlineData("<a href=\"/local\">x</a>", "x")]
+    [InlineData("<a href=\"https://good.example@bad.example/\">x</a>", "x")]
+    [InlineData("<a>x</a>", "x")]
+    public void A_link_leads_to_a_web_page_or_is_none(string description, string expected) =>
+        Assert.Equal(expected, DescriptionHtml.Reduce(description));
+
+    [Theory]
+    [InlineData("a<script>alert('<em>')</script>b")]
+    [InlineData("a<script><!-- <script> </script> --></script>b")]
+    [InlineData("a<STYLE>p{}</STYLE>b")]
+    [InlineData("a<!-- <em>x</em> -->b")]
+    [InlineData("a<iframe src=x><p>y</iframe>b")]
+    [InlineData("a<textarea><img src=x onerror=y></textarea>b")]
+    [InlineData("a<noscript><p title=\"</noscript><img src=x onerror=y>\">b", "a&quot;&gt;b")]
+    [InlineData("a<img src=x onerror=alert(1)>b")]
+    [InlineData("a<svg><script>x</script></svg>b")]
+    [InlineData("a<!DOCTYPE html><?xml?>b")]
+    [InlineData("a<script>never closed", "a")]
+    [InlineData("a<!-- never closed", "a")]
+    [InlineData("a<em title=\"never closed", "a")]
+    [InlineData("a<", "a&lt;")]
+    public void What_nobody_is_to_see_is_gone(string description, string expected = "ab") =>
+        Assert.Equal(expected, DescriptionHtml.Reduce(description));
+
+    [Fact]
+    public void Characters_that_no_page_may_hold_are_left_out()
+    {
+        // Half a pair among them, which no attribute of a test can hold.
+        Assert.Equal("a\n\tb\ud83d\ude00c", DescriptionHtml.Reduce("a\n\t\u0001\u001bb\ud83d\ude00\ud83dc"));
+    }
+
+    [Fact]
+    public void Whatever_comes_in_is_well_formed_and_reduces_to_itself()
+    {
+        const int Seed = 20260122;
+        output.WriteLine($"seed {Seed}");
+        var random = new Random(Seed);
+        string[] parts =
+        [
+            "<", ">", "</", "/>", "\"", "'", "=", "&", ";", " ", "\n", "\r", "\t", "\0", "<!--", "-->", "<![CDATA[", "]]>", "<?", "<!",
+            "&#", "&#x", "&amp", "&lt;", "&quot;", "\u00e4", "\ud83d\ude00", "\ud83d", "\uffff", "p", "br", "em",
+            "strong", "a", "script", "style",
+            "svg", "math", "title", "plaintext", "template", "<p>", "</p>", "<br>", "<em>", "</em>", "<strong>", "</strong>",
+            "<a href=\"https://example.com/?a=b&c\">", "<a href='javascript:x'>", "<a href=http://\u00e4.example/%20\"'>", "</a>",
+            "<script>", "</script>", "<style>", "</style>",
+            "<textarea>", "</textarea>", "<plaintext>", " href=", " onclick=", "https://", "javascript:", "text",
+        ];
+        for (var i = 0; i < 20_000; i++)
+        {
+            var description = new StringBuilder();
+            for (var length = random.Next(1, 25); length > 0; length--)
+                description.Append(parts[random.Next(parts.Length)]);
+            AssertSafe(description.ToString());
+        }
+    }
+
+    [Fact]
+    public void A_long_one_takes_time_by_its_length_alone()
+    {
+        // Of nested elements with attributes each a browser's tree would have as many as the square of these.
+        var hostile = new StringBuilder();
+        for (var i = 0; hostile.Length < 1 << 20; i++)
+            hostile.Append("<em x=").Append(i).Append("><a href=http://x.example/>").Append("<p>x");
+        AssertSafe(hostile.ToString());
+    }
+
+    private static void AssertSafe(string description)
+    {
+        var reduced = DescriptionHtml.Reduce(description);
+        try
+        {
+            Assert.Equal(reduced, DescriptionHtml.Reduce(reduced));
+            var tree = XElement.Parse($"<all>{reduced.Replace("<br>", "<br/>", StringComparison.Ordinal)}</all>");
+            foreach (var element in tree.Descendants())
+            {
+                Assert.Contains(element.Name.LocalName, (string[])["a", "br", "em", "p", "strong"]);
+                Assert.DoesNotContain(element.Ancestors(), above => above.Name == element.Name);
+                Assert.True(element.Name == "a" == element.HasAttributes);
+                Assert.All(element.Attributes(), attribute => Assert.Matches("^https?://[^\"<>]+$", attribute.Value));
+            }
+        }
+        catch (Exception e)
+        {
+            throw new InvalidOperationException($"{description} became {reduced}", e);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+using System.Collections;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+
+namespace HibpIngest.Tests.Catalogue;
+
+public sealed class WebAddressTests
+{
+    [Theory]
+    [InlineData(null, "http://127.0.0.1:8080")]
+    [InlineData("https://breaches.example.com/", "https://breaches.example.com")]
+    [InlineData("https://example.com/breaches//", "https://example.com/breaches")]
+    [InlineData("HTTPS://Example.com:443", "https://example.com")]
+    public void Links_begin_with_the_setting(string? setting, string expected) =>
+        Assert.Equal(expected, Read(setting).Options.WebUrl);
+
+    [Theory]
+    [InlineData("example.com")]
+    [InlineData("/web")]
+    [InlineData("ftp://example.com")]
+    [InlineData("https://user@example.com")]
+    [InlineData("https://example.com/?a=b")]
+    [InlineData("https://example.com/#a")]
+    public void What_is_no_address_of_a_web_is_refused_by_name(string setting) =>
+        Assert.StartsWith(
+            "HIBP_WEB_URL is expected", Assert.Throws<BadInputException>(() => Read(setting)).Message, StringComparison.Ordinal);
+
+    private static PipelineSettings Read(string? setting) =>
+        PipelineSettings.Read(null, null, setting is null ? new Hashtable() : new Hashtable { ["HIBP_WEB_URL"] = setting });
+}
