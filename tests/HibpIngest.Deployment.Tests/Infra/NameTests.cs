@@ -184,7 +184,6 @@ public sealed partial class NameTests
             Assert.Equal("managedidentity", connections[$"{connection}__credential"]);
         AssertOverrides(environment.Keys);
         Assert.True(HandlerSettings.IsIngest(environment));
-        Assert.Equal(Sample("HIBP_WEB_URL"), read.Options.WebUrl);
     }
 
     [Fact]
@@ -389,7 +388,6 @@ public sealed partial class NameTests
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
         "HIBP_NOTIFY" => "hold",
-        "HIBP_WEB_URL" => "https://api.contoso.example",
         "HIBP_PROXIES" => "1",
         _ => "something",
     };

@@ -178,6 +178,8 @@ function bicep(root, errors) {
     const report = (node, what) => errors.push(`line ${node.startPosition.row + 1}: ${what}`);
     visit(root, node => {
       const parent = node.parent;
+      if (node.type === 'object' || node.type === 'infrastructure')
+        twice(node).forEach(child => report(child, `'${child.namedChildren[0].text}' is there twice`));
       if (node.type === 'decorator') {
         if (!decorators.has(node.text.slice(1).split('(')[0]))
           report(node, `decorator ${node.text} is not known`);
@@ -197,6 +199,13 @@ function bicep(root, errors) {
       return true;
     });
   }
+}
+
+// Bicep takes a name once: of what a file declares, and in an object.
+function twice(node) {
+  const known = new Set();
+  return node.namedChildren.filter(child => /_declaration$|^object_property$/.test(child.type) && child.namedChildCount > 1 && child.type !== 'output_declaration')
+    .filter(child => known.size === known.add(child.namedChildren[0].text).size);
 }
 
 // The item's, and the index's where there is one.
