@@ -71,9 +71,11 @@ internal static class RawHttp
             ? int.Parse(line.Split(' ')[1], CultureInfo.InvariantCulture) : 0;
         var body = new byte[method == "HEAD" ? 0 : length];
         await stream.ReadExactlyAsync(body, cancellationToken);
-        return new RawAnswer(int.Parse(lines[0].Split(' ')[1], CultureInfo.InvariantCulture), Encoding.UTF8.GetString(body));
+        return new RawAnswer(
+            int.Parse(lines[0].Split(' ')[1], CultureInfo.InvariantCulture), Encoding.UTF8.GetString(body),
+            lines.Contains("Connection: close", StringComparer.OrdinalIgnoreCase));
     }
 }
 
-/// <summary>What came back.</summary>
-internal sealed record RawAnswer(int Status, string Body);
+/// <summary>What came back, and whether it said that the connection ends with it.</summary>
+internal sealed record RawAnswer(int Status, string Body, bool IsLast);
