@@ -1,4 +1,4 @@
-// The storage account of the breaches: the dropped zips, the catalogue, the queues, the account table and the register. Nothing in it is run: the package and
+// The storage account of the breaches: the dropped zips, the catalogue, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
 // what is the host's own are in another (host.bicep).
 param accountName string
 param location string

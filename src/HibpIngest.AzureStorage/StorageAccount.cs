@@ -53,7 +53,7 @@ public sealed class StorageAccount : IDisposable
             queueService = new QueueServiceClient(connection.Queues, token, queues);
         }
 
-        var tables = new TableService(connection, token, options, transport);
+        var tables = new TableService(connection, token, options, _http);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);

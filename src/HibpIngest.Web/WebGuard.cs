@@ -41,7 +41,8 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
             }
             var target = RequestTarget.Of(context);
             context.Features.Set(target);
-            context.Request.Path = target.Path;
+            if (target.Path is { } path)
+                context.Request.Path = path;
             await next(context);
             if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null } && !IsRoute(context))
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
@@ -57,7 +58,8 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         }
         finally
         {
-            HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
+            if (HibpTelemetry.WatchesWeb)
+                HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
         }
     }
 

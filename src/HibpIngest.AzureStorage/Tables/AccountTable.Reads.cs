@@ -65,12 +65,9 @@ internal sealed partial class AccountTable : IAccountReads
 
     private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken)
     {
-        using var answer = await Tables.FindAsync(Table, domain, key, LookupOperation, cancellationToken);
-        if (answer is null)
-            return [];
         try
         {
-            return AccountRows.ReadMarks(answer.Bytes.Span);
+            return await Tables.FindAsync(Table, domain, key, AccountRows.ReadMarks, LookupOperation, cancellationToken) ?? [];
         }
         catch (JsonException)
         {

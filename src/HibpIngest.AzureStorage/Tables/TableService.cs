@@ -17,10 +17,10 @@ namespace HibpIngest.AzureStorage.Tables;
 internal sealed partial class TableService
 {
     /// <summary>The last version that changed anything for tables.</summary>
-    private const string ServiceVersion = "2019-02-02";
+    public const string ServiceVersion = "2019-02-02";
 
     private const string MinimalMetadata = "application/json;odata=minimalmetadata";
-    private const string NoMetadata = "application/json;odata=nometadata";
+    public const string NoMetadata = "application/json;odata=nometadata";
 
     /// <summary>An answer to a transaction of 100 is about 30 KB.</summary>
     private const int AnswerBytes = 64 * 1024;
@@ -33,9 +33,12 @@ internal sealed partial class TableService
     private readonly string _endpoint;
     private readonly string? _sas;
     private readonly Uri _batch;
+    private readonly PointReads _reads;
 
-    public TableService(StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpPipelineTransport transport)
+    public TableService(StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http)
     {
+        var transport = new HttpClientTransport(http);
+        _reads = new PointReads(http, connection, credential, options);
         _options = options;
         _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
         _sas = connection.Sas;
@@ -76,20 +79,22 @@ internal sealed partial class TableService
         return answer.Json(operation);
     }
 
-    /// <summary>The answer with one entity, to be disposed, without anything about it; null where there is none.</summary>
-    public async Task<TableAnswer?> FindAsync(
-        string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
+    /// <summary>What is made of one entity's JSON; null where there is none.</summary>
+    /// <exception cref="JsonException">It can't be made of that.</exception>
+    public async Task<T?> FindAsync<T>(
+        string table, string partitionKey, string rowKey, PointReads.ReadOnlySpanFunc<T> parse, string operation,
+        CancellationToken cancellationToken)
+        where T : class
     {
-        var answer = await SendAsync(
-            RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, NoMetadata, operation, cancellationToken);
-        if (answer.Status == (int)HttpStatusCode.OK)
-            return answer;
-        using (answer)
-        {
-            if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
-                return null;
-            throw StorageErrors.FromStatus(operation, answer.Status, answer.Code);
-        }
+        var address = EntityAddress(table, partitionKey, rowKey);
+        var (answered, value) = await _reads.TryReadAsync(address, parse, cancellationToken);
+        if (answered)
+            return value;
+        using var answer = await SendAsync(RequestMethod.Get, address, null, null, NoMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
+            return null;
+        answer.ThrowUnlessSuccess(operation);
+        return parse(answer.Bytes.Span);
     }
 
     /// <summary>Inserts an entity; false when there is one of that key.</summary>

@@ -65,6 +65,12 @@ public static class EventIds
     public const int PublishCatalogueBadLogo = 1902;
     public const int PublishCatalogueRestored = 1903;
 
+    // FillRanges
+    public const int FillRangesBegun = 2000;
+    public const int FillRangesRemoved = 2001;
+    public const int FillRangesOn = 2002;
+    public const int FillRangesPaused = 2003;
+
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 

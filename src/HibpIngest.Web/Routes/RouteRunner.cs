@@ -47,13 +47,12 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
     {
         var headers = response.Headers;
         headers.XContentTypeOptions = "nosniff";
-        headers["Referrer-Policy"] = "no-referrer";
         if (isHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
         if (access == RouteAccess.Catalogue)
             headers.AccessControlAllowOrigin = "*";
         else if (access != RouteAccess.Open)
-            headers.CacheControl = "no-store";
+            (headers.CacheControl, headers["Referrer-Policy"]) = ("no-store", "no-referrer");
     }
 
     private static void WritePreflight(HttpResponse response, RouteAccess access)
