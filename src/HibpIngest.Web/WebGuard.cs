@@ -1,6 +1,7 @@
 using HibpIngest.Errors;
 using HibpIngest.Lookup;
 using HibpIngest.Telemetry;
+using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
@@ -23,6 +24,14 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
     public async Task RunAsync(HttpContext context, RequestDelegate next)
     {
         var began = time.GetTimestamp();
+        // Nobody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to know, or
+        // the next of them loses its answer.
+        if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
+            context.Response.OnStarting(() =>
+            {
+                context.Response.Headers.Connection = "close";
+                return Task.CompletedTask;
+            });
         try
         {
             if (isOpen && !LocalRequests.IsDirect(context.Request))

@@ -106,9 +106,12 @@ public static class EventIds
     // Answers
     public const int AnswersFailed = 9040;
 
-    // HandlerPipeline
-    public const int HandlerPipelineWrong = 9041;
-    public const int HandlerPipelineUnknown = 9042;
+    // HandlerOpening
+    public const int HandlerOpeningWrong = 9041;
+    public const int HandlerOpeningUnknown = 9042;
+
+    // HandlerWeb
+    public const int HandlerWebSettings = 9043;
 
     // Each minute, how far a load is
     public const int LoadSeen = 1700;
