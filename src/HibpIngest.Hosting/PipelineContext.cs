@@ -1,5 +1,4 @@
 using HibpIngest.Errors;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -107,6 +106,4 @@ public sealed record PipelineContext
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());
 
     public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue());
-
-    public AccountLookup NewLookup() => new(Database, Table);
 }

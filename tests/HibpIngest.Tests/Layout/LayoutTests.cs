@@ -115,7 +115,7 @@ public sealed partial class LayoutTests
     {
         // What the compiler makes of lambdas keeps what they use; nobody hands it over.
         var takers =
-            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.AccountLookup),
+            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.BreachedAccounts),
                 typeof(HibpIngest.Cli.CommandSession), typeof(PipelineContext) }
                 .SelectMany(one => one.Assembly.GetTypes())
             where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false) && type != typeof(PipelineContext)
