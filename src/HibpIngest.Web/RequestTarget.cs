@@ -71,7 +71,8 @@ public readonly struct RequestTarget
             var written = 0;
             for (var i = 0; i < length; i++)
             {
-                if (bytes[i] == '%' && i + 2 < length && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
+                if (bytes[i] == '%' && i + 2 < length
+                    && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
                 {
                     bytes[written++] = (byte)((Digit(bytes[i + 1]) << 4) | Digit(bytes[i + 2]));
                     i += 2;

@@ -41,7 +41,8 @@ internal sealed partial class TableService
     /// <param name="http">The way to it.</param>
     /// <param name="reads">The same way without what a client adds to each request; null: there is none but that.</param>
     public TableService(
-        StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http, HttpMessageInvoker? reads = null)
+        StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http,
+        HttpMessageInvoker? reads = null)
     {
         var transport = new HttpClientTransport(http);
         _reads = new PointReads(reads ?? http, connection, credential, options);
