@@ -5,8 +5,9 @@
 Deploys HibpIngest to Azure, from nothing but a subscription; may be run again at any time (new code, another size, a step that failed).
 .DESCRIPTION
 Read from the environment:
-HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_WEB_URL (where the web is: links are made from it), HIBP_SECRET_KEY (32 bytes
-in base64, for encrypted archives), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
+HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
+in base64, for encrypted archives), HIBP_WEB_URL (where people reach the API, https://HOST; by default the web app's own address), DEPLOY_WEB (false: without the web app;
+one that is there stays, to be deleted by hand), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
 deployment), DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME and DEPLOY_SQL_ADMIN_TYPE (who administers the database, as object id, name and User, Group or Application; by
 default whoever is signed in; whoever runs this has to be it, or a member of it), DEPLOY_OPERATOR_ID, DEPLOY_OPERATOR_NAME and DEPLOY_OPERATOR_TYPE (who runs hibp, as
 object id, name and User, Group or ServicePrincipal; by default whoever is signed in: gets roles on zips, queues and tables, and the app's role in the database; none where
@@ -130,7 +131,8 @@ try {
 
     Write-Step 'Publishing for linux-x64'
     Invoke-Checked dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet | Out-Host
-    Invoke-Checked dotnet run "$PSScriptRoot/pack.cs" "$work/app" "$work/app.zip" | Out-Host
+    Invoke-Checked dotnet run "$PSScriptRoot/pack.cs" "$work/app" "$work/app.zip" ingest | Out-Host
+    Invoke-Checked dotnet run "$PSScriptRoot/pack.cs" "$work/app" "$work/web.zip" web | Out-Host
 
     Write-Step "Resource group $Group"
     if ((Invoke-Checked az group exists -n $Group) -ne 'true') {
@@ -148,6 +150,8 @@ try {
     $undelivered = $outputs.undeliveredContainer.value
     $topic = $outputs.eventTopicName.value
     $app = $outputs.appName.value
+    $webApp = $outputs.webAppName.value
+    $webUrl = $outputs.webUrl.value
     $identity = $outputs.identityName.value
     $clientId = $outputs.identityClientId.value
     $sqlServer = $outputs.sqlServerName.value
@@ -201,13 +205,21 @@ try {
         }
     }
 
-    Write-Step "Code to $app"
-    $packed = Invoke-Attempts 3 {
-        & az functionapp deployment source config-zip -g $Group -n $app --src "$work/app.zip" -o none | Out-Host
-        $LASTEXITCODE -eq 0
+    $packages = @(, @($app, "$work/app.zip"))
+    if ($webApp) {
+        $packages += , @($webApp, "$work/web.zip")
     }
-    if (-not $packed) {
-        Stop-Script 'the package could not be deployed (see above); run this again'
+    foreach ($package in $packages) {
+        $packageApp = $package[0]
+        $packageZip = $package[1]
+        Write-Step "Code to $packageApp"
+        $uploaded = Invoke-Attempts 3 {
+            & az functionapp deployment source config-zip -g $Group -n $packageApp --src $packageZip -o none | Out-Host
+            $LASTEXITCODE -eq 0
+        }
+        if (-not $uploaded) {
+            Stop-Script 'the package could not be deployed (see above); run this again'
+        }
     }
 
     Write-Step 'Event subscription'
@@ -235,6 +247,8 @@ or, with hibp, which says how it gets on:
    hibp drop NAME.zip --title NAME
    hibp status --watch
 (SQL lets through only Azure's addresses and those you allow: az sql server firewall-rule create -g $Group -s $sqlServer -n me --start-ip-address IP --end-ip-address IP)
+
+The API, for whoever has a key (hibp keys create NAME): $(if ($webUrl) { $webUrl } else { 'not deployed' })
 
 Before a large load: infra/scale.ps1 up -Group $Group -Name $Name; after it: down.
 "@

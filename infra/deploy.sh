@@ -17,8 +17,9 @@ Usage: infra/deploy.sh --group GROUP [options]
 Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
-  HIBP_WEB_URL             where the web is, as in https://breaches.contoso.com: links are made from it
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives: openssl rand -base64 32
+  HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
+  DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
   DEPLOY_ALERT_EMAIL         where alerts go
   DEPLOY_SQL_FREE_OFFER      true: the free monthly amount of Azure SQL (smallest, at the first deployment)
   DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME, DEPLOY_SQL_ADMIN_TYPE
@@ -118,7 +119,8 @@ echo "   $runner_name; the database is administered by $DEPLOY_SQL_ADMIN_NAME, h
 
 say "Publishing for linux-x64"
 dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet
-dotnet run "$here/pack.cs" "$work/app" "$work/app.zip"
+dotnet run "$here/pack.cs" "$work/app" "$work/app.zip" ingest
+dotnet run "$here/pack.cs" "$work/app" "$work/web.zip" web
 
 say "Resource group $group"
 if [ "$(az group exists -n "$group")" != true ]; then
@@ -134,6 +136,8 @@ drop=$(output dropContainer)
 undelivered=$(output undeliveredContainer)
 topic=$(output eventTopicName)
 app=$(output appName)
+web_app=$(output webAppName)
+web_url=$(output webUrl)
 identity=$(output identityName)
 client_id=$(output identityClientId)
 sql_server=$(output sqlServerName)
@@ -164,8 +168,13 @@ if [ "$DEPLOY_OPERATOR_ID" != "$DEPLOY_SQL_ADMIN_ID" ]; then
   attempt 3 grant "$DEPLOY_OPERATOR_NAME" "$operator_sql_id" "$operator_kind" || fail "$DEPLOY_OPERATOR_NAME could not be let into the database (see above); run this again"
 fi
 
+upload() { attempt 3 az functionapp deployment source config-zip -g "$group" -n "$1" --src "$2" -o none || fail "the package could not be deployed (see above); run this again"; }
 say "Code to $app"
-attempt 3 az functionapp deployment source config-zip -g "$group" -n "$app" --src "$work/app.zip" -o none || fail "the package could not be deployed (see above); run this again"
+upload "$app" "$work/app.zip"
+if [ -n "$web_app" ]; then
+  say "Code to $web_app"
+  upload "$web_app" "$work/web.zip"
+fi
 
 say "Event subscription"
 # The host makes the key of the blob extension's webhook when it first starts with a blob trigger.
@@ -186,6 +195,8 @@ or, with hibp, which says how it gets on:
    hibp drop NAME.zip --title NAME
    hibp status --watch
 (SQL lets through only Azure's addresses and those you allow: az sql server firewall-rule create -g $group -s $sql_server -n me --start-ip-address IP --end-ip-address IP)
+
+The API, for whoever has a key (hibp keys create NAME): ${web_url:-not deployed}
 
 Before a large load: infra/scale.sh up --group $group --name $name; after it: down.
 END

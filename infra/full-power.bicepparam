@@ -11,7 +11,6 @@ param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
 param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
-param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
@@ -24,6 +23,14 @@ param queueBatchSize = 16
 param transactionsInFlight = 16
 // At this size a mistake reaches everybody within the hour: an operator looks at who would be told, then says hibp notify.
 param notify = 'hold'
+
+param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
+param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
+param webInstanceMemoryMB = 2048
+param webMaximumInstanceCount = 40
+param webConcurrency = 100
+// A cold start takes seconds, and a client may not wait for it: [{ name: 'http', instanceCount: 1 }] keeps one warm.
+param webAlwaysReady = []
 
 // The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
 param sqlMaxVCores = 40

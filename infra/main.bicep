@@ -86,9 +86,6 @@ param mail string
 @description('HIBP_MAIL_FROM.')
 param mailFrom string = ''
 
-@description('HIBP_WEB_URL: where the web is, as in https://breaches.contoso.com; links are made from it.')
-param webUrl string = ''
-
 @description('HIBP_SECRET_KEY: 32 bytes in base64; without it no encrypted archive can be loaded.')
 @secure()
 param secretKey string = ''
@@ -96,8 +93,39 @@ param secretKey string = ''
 @description('Where alerts go. Empty: they show in the portal only.')
 param alertEmail string = ''
 
+@description('Whether there is a web app too: the API, for whoever has a key. It has an identity, a host storage account and a plan of its own.')
+param web bool = true
+
+@description('HIBP_WEB_URL: where people reach the API, https://HOST; links are made from it. Empty: the web app\'s own address.')
+param webUrl string = ''
+
+@description('HIBP_PROXIES. Where the host proxies requests it replaces X-Forwarded-For by the one address that it sees, whatever stands before it.')
+@minValue(0)
+@maxValue(16)
+param webProxies int = 1
+
+@description('MB of an instance of the web app; 512 has a quarter of a core, 2048 one, 4096 two.')
+@allowed([512, 2048, 4096])
+param webInstanceMemoryMB int
+
+@description('Most instances of the web app. Limits of keys count for each by itself.')
+@minValue(1)
+@maxValue(1000)
+param webMaximumInstanceCount int
+
+@description('Requests that an instance of the web app takes at once before another is started.')
+@minValue(1)
+@maxValue(1000)
+param webConcurrency int
+
+@description('Instances of the web app kept warm: [{ name: \'http\', instanceCount: 1 }]. They cost while idle.')
+param webAlwaysReady array = []
+
 var suffix = uniqueString(resourceGroup().id)
 var appName = '${name}-app-${suffix}'
+var webAppName = '${name}-web-${suffix}'
+// Not asked of the web app, so that the other needs not wait for it.
+var webAddress = !empty(webUrl) ? webUrl : web ? 'https://${webAppName}.azurewebsites.net' : ''
 
 // By MB of an instance. Told, and not left to the program, as a load keeps the cap that it began with: it must not begin with one that another
 // instance can't hold. At most 40% of the three quarters of its memory that the runtime takes in a container, as the program reckons by itself;
@@ -113,6 +141,11 @@ resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' 
   location: location
 }
 
+resource webIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = if (web) {
+  name: '${name}-web'
+  location: location
+}
+
 module storage 'modules/storage.bicep' = {
   name: '${name}-storage'
   params: {
@@ -120,6 +153,7 @@ module storage 'modules/storage.bicep' = {
     location: location
     sku: storageSku
     appPrincipalId: identity.properties.principalId
+    webPrincipalId: web ? webIdentity.properties.principalId : ''
     operatorObjectId: operatorObjectId
     operatorType: operatorType
     dropperObjectId: dropperObjectId
@@ -135,6 +169,19 @@ module host 'modules/host.bicep' = {
     location: location
     sku: storageSku
     appPrincipalId: identity.properties.principalId
+    hasTriggers: true
+  }
+}
+
+// Of the web's own: whoever may write where a package is runs code as that app, and the web is what strangers reach.
+module webHost 'modules/host.bicep' = if (web) {
+  name: '${name}-web-host'
+  params: {
+    accountName: '${take(name, 7)}webh${uniqueString(resourceGroup().id, 'web-host')}'
+    location: location
+    sku: storageSku
+    appPrincipalId: webIdentity.properties.principalId
+    hasTriggers: false
   }
 }
 
@@ -163,6 +210,7 @@ module monitoring 'modules/monitoring.bicep' = {
     dailyCapGB: logDailyCapGB
     alertEmail: alertEmail
     appPrincipalId: identity.properties.principalId
+    webPrincipalId: web ? webIdentity.properties.principalId : ''
   }
 }
 
@@ -188,10 +236,31 @@ module app 'modules/app.bicep' = {
     transactionsInFlight: transactionsInFlight
     dedupeCap: dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]
     notify: notify
+    webUrl: webAddress
     mail: mail
     mailFrom: mailFrom
-    webUrl: webUrl
     secretKey: secretKey
+  }
+}
+
+module webApp 'modules/web.bicep' = if (web) {
+  name: '${name}-web'
+  params: {
+    appName: webAppName
+    planName: '${name}-web-plan'
+    location: location
+    identityId: webIdentity.id
+    identityClientId: webIdentity.properties.clientId
+    hostStorageAccountName: webHost.outputs.accountName
+    packageContainerUrl: webHost.outputs.packageContainerUrl
+    storageAccountName: storage.outputs.accountName
+    appInsightsConnection: monitoring.outputs.connection
+    webUrl: webAddress
+    proxies: webProxies
+    instanceMemoryMB: webInstanceMemoryMB
+    maximumInstanceCount: webMaximumInstanceCount
+    concurrency: webConcurrency
+    alwaysReady: webAlwaysReady
   }
 }
 
@@ -208,3 +277,5 @@ output sqlConnection string = database.outputs.connection
 output eventTopicName string = storage.outputs.eventTopicName
 output undeliveredContainer string = storage.outputs.undeliveredContainer
 output workbookId string = monitoring.outputs.workbookId
+output webAppName string = web ? webAppName : ''
+output webUrl string = webAddress

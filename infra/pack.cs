@@ -1,32 +1,37 @@
 #:property PublishAot=false
 // Packs a published folder into the zip that Azure Functions runs: host.json and the functions' folders at its root,
 // and the handler executable on Linux, whatever system packs it.
-//   dotnet run infra/pack.cs FOLDER ZIP
+//   dotnet run infra/pack.cs FOLDER ZIP [ingest|web]
+// One folder makes the packages of both apps. What is the web's own is in the folder web: its host.json and its function, in place of
+// the pipeline's. No package has the functions of both, as the web's takes every path.
 // Zips made on Windows by other tools carry no Unix modes, and the host's file system is read-only: it could not start the handler.
 using System.Buffers.Binary;
 using System.IO.Compression;
 using System.Text.Json;
 
-if (args is not [var folder, var zip])
-    return Fail("expected: dotnet run infra/pack.cs FOLDER ZIP");
-if (!File.Exists(Path.Combine(folder, "host.json")))
-    return Fail($"{folder} has no host.json: expected the output of dotnet publish src/HibpIngest.Functions");
+const string WebFolder = "web";
+
+if (args is not [var folder, var zip, .. [] or ["ingest" or "web"]])
+    return Fail("expected: dotnet run infra/pack.cs FOLDER ZIP [ingest|web]");
+var isWeb = args is [.., "web"] && args.Length == 3;
+var hostFile = isWeb ? $"{WebFolder}/host.json" : "host.json";
+if (!File.Exists(Path.Combine(folder, hostFile)))
+    return Fail($"{folder} has no {hostFile}: expected the output of dotnet publish src/HibpIngest.Functions");
 
 using var host = JsonDocument.Parse(
-    File.ReadAllText(Path.Combine(folder, "host.json")), new JsonDocumentOptions { CommentHandling = JsonCommentHandling.Skip });
+    File.ReadAllText(Path.Combine(folder, hostFile)), new JsonDocumentOptions { CommentHandling = JsonCommentHandling.Skip });
 var handler = host.RootElement.GetProperty("customHandler").GetProperty("description").GetProperty("defaultExecutablePath").GetString()!;
 if (!File.Exists(Path.Combine(folder, handler)))
     return Fail(
-        $"host.json starts '{handler}', and {folder} has no such file: expected the output of dotnet publish src/HibpIngest.Functions");
+        $"{hostFile} starts '{handler}', and {folder} has no such file: expected the output of dotnet publish src/HibpIngest.Functions");
 
 File.Delete(zip);
 using (var archive = ZipFile.Open(zip, ZipArchiveMode.Create))
 {
     foreach (var file in Directory.EnumerateFiles(folder, "*", SearchOption.AllDirectories).Order(StringComparer.Ordinal))
     {
-        var name = Path.GetRelativePath(folder, file).Replace('\\', '/');
         // Settings of a developer's machine have no business in Azure.
-        if (name == "local.settings.json")
+        if (NameOf(Path.GetRelativePath(folder, file).Replace('\\', '/'), isWeb) is not { } name || name == "local.settings.json")
             continue;
         var entry = archive.CreateEntryFromFile(file, name, CompressionLevel.Optimal);
         var mode = name == handler.Replace('\\', '/') ? 0b111_101_101 : 0b110_100_100;
@@ -37,6 +42,15 @@ using (var archive = ZipFile.Open(zip, ZipArchiveMode.Create))
 SayMadeOnUnix(zip);
 Console.WriteLine($"{zip}: {new FileInfo(zip).Length / 1_000_000.0:0.0} MB");
 return 0;
+
+// What a file is called in the package; null: it is the other app's.
+static string? NameOf(string path, bool isWeb)
+{
+    var isOfWeb = path.StartsWith($"{WebFolder}/", StringComparison.Ordinal);
+    if (isOfWeb)
+        return isWeb ? path[(WebFolder.Length + 1)..] : null;
+    return isWeb && Path.GetFileName(path) is "host.json" or "function.json" ? null : path;
+}
 
 static int Fail(string message)
 {

@@ -6,6 +6,7 @@ Takes a deployment up before a large load, and down to what was deployed after i
 .DESCRIPTION
 up: the database, the limit of instances, their memory with the dedupe cap, and their concurrency, to the values of the parameters. down: back to the values of the last deployment
 (infra/deploy.ps1). show: what is in force, and what it costs an hour.
+The web app scales by itself, within the limits of the last deployment (web... in the .bicepparam files), and isn't changed.
 Loads may be running: connections that break at the moment of the change are taken up again. Changing the concurrency restarts the app.
 A load keeps the dedupe cap that it began with: take memory away only when none is being copied.
 Prices are asked of the public Azure Retail Prices API for the deployment's region, in US dollars, without discounts.

@@ -19,6 +19,7 @@ Usage: infra/scale.sh up|down|show --group GROUP [options]
       --batch N           messages an instance takes at a time, 1 to 32 (up: default 16)
   -h, --help              this
 
+The web app scales by itself, within the limits of the last deployment (web... in the .bicepparam files), and isn't changed.
 Loads may be running: connections that break at the moment of the change are taken up again. Changing the concurrency restarts the app.
 A load keeps the dedupe cap that it began with: take memory away only when none is being copied.
 Prices are asked of the public Azure Retail Prices API for the deployment's region, in US dollars, without discounts.

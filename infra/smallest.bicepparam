@@ -11,7 +11,6 @@ param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
 param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
-param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
@@ -23,6 +22,14 @@ param alwaysReady = []
 param queueBatchSize = 2
 param transactionsInFlight = 8
 param notify = 'send'
+
+// A quarter of a core; what a request waits for is the storage account.
+param web = bool(readEnvironmentVariable('DEPLOY_WEB', 'true'))
+param webUrl = readEnvironmentVariable('HIBP_WEB_URL', '')
+param webInstanceMemoryMB = 512
+param webMaximumInstanceCount = 4
+param webConcurrency = 20
+param webAlwaysReady = []
 
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'

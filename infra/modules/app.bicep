@@ -1,4 +1,4 @@
-// The Functions app on Flex Consumption: a custom handler, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
+// The app of the pipeline's functions on Flex Consumption: a custom handler, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
 param appName string
 param planName string
 param location string
@@ -43,6 +43,7 @@ var settings = {
   AzureFunctionsJobHost__extensions__queues__newBatchThreshold: string(queueBatchSize / 2)
   // The handler. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
   AZURE_CLIENT_ID: identityClientId
+  HIBP_APP: 'ingest'
   HIBP_STORAGE: storageAccountName
   HIBP_DATABASE: databaseConnection
   HIBP_MAIL: mail
@@ -53,7 +54,8 @@ var settings = {
   HIBP_NOTIFY: notify
 }
 var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
-var webUrlSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
+// Links in the catalogue are made from it.
+var webSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
 
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
@@ -111,7 +113,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, mailFromSettings, webUrlSettings, secretSettings)
+    properties: union(settings, mailFromSettings, webSettings, secretSettings)
   }
 
   // No publishing by password.

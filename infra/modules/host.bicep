@@ -1,10 +1,12 @@
-// The storage account of the Functions host and of nothing else: the app's package, the keys of its functions and webhooks, its leases, and the
+// The storage account of an app's Functions host and of nothing else, each app's its own: the app's package, the keys of its functions and webhooks, its leases, and the
 // queue between a blob's event and its call. Whoever may write here runs code as the app, with its roles and secrets. So the app itself has roles
 // here and nobody else: breaches are dropped into another account.
 param accountName string
 param location string
 param sku string
 param appPrincipalId string
+@description('Whether the app has other triggers than HTTP: the host then keeps a queue and tables here too.')
+param hasTriggers bool
 
 var packageContainer = 'app-package'
 
@@ -15,9 +17,10 @@ var roles = {
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 }
 
-// Blobs for leases and keys, queues for the blob trigger, tables for the host's own diagnostics
+// Blobs for package, leases and keys; queues for the blob trigger, tables for the host's own diagnostics
 // (learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
-var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+var appRoles = ['Storage Blob Data Owner']
+var triggerRoles = ['Storage Queue Data Contributor', 'Storage Table Data Contributor']
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   name: accountName
@@ -50,6 +53,16 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 }
 
 resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
+  name: guid(account.id, appPrincipalId, roles[role])
+  scope: account
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+  }
+}]
+
+resource triggerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in triggerRoles: if (hasTriggers) {
   name: guid(account.id, appPrincipalId, roles[role])
   scope: account
   properties: {

@@ -5,6 +5,8 @@ param retentionDays int
 param dailyCapGB int
 param alertEmail string
 param appPrincipalId string
+@description('Of the web app; empty: there is none, and no alert about it.')
+param webPrincipalId string
 
 // learn.microsoft.com/azure/role-based-access-control/built-in-roles
 var roles = {
@@ -46,6 +48,16 @@ resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(webPrincipalId)) {
+  name: guid(appInsights.id, webPrincipalId, roles['Monitoring Metrics Publisher'])
+  scope: appInsights
+  properties: {
+    principalId: webPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Monitoring Metrics Publisher'])
+  }
+}
+
 // Its queries are over the workspace's tables (AppRequests, AppMetrics, ...).
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(workspace.id, 'workbook')
@@ -79,6 +91,7 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(alertE
 var alerts = [
   {
     name: 'poison-queue'
+    ofWeb: false
     title: 'A poison queue is not empty'
     severity: 2
     window: 'PT15M'
@@ -86,6 +99,7 @@ var alerts = [
   }
   {
     name: 'load-not-moving'
+    ofWeb: false
     title: 'A load has not moved for 15 minutes'
     severity: 2
     window: 'P1D'
@@ -93,14 +107,31 @@ var alerts = [
   }
   {
     name: 'failure-rate'
+    ofWeb: false
     title: 'More than one in ten tries fails'
     severity: 1
     window: 'PT15M'
     query: loadTextContent('../alerts/failure-rate.kql')
   }
+  {
+    name: 'web-failure-rate'
+    ofWeb: true
+    title: 'More than one in twenty requests of the API fails'
+    severity: 1
+    window: 'PT15M'
+    query: loadTextContent('../alerts/web-failure-rate.kql')
+  }
+  {
+    name: 'web-latency'
+    ofWeb: true
+    title: 'The API takes more than a second'
+    severity: 2
+    window: 'PT15M'
+    query: loadTextContent('../alerts/web-latency.kql')
+  }
 ]
 
-resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [for rule in alerts: {
+resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [for rule in alerts: if (!rule.ofWeb || !empty(webPrincipalId)) {
   name: '${name}-${rule.name}'
   location: location
   kind: 'LogAlert'

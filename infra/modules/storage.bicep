@@ -1,9 +1,11 @@
-// The storage account of the breaches: the dropped zips, the catalogue, the queues, the account table and the register. Nothing in it is run: the package and
+// The storage account of the breaches: the dropped zips, the catalogue, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
 // what is the host's own are in another (host.bicep).
 param accountName string
 param location string
 param sku string
 param appPrincipalId string
+@description('Of the web app; empty: there is none.')
+param webPrincipalId string
 param operatorObjectId string
 param operatorType string
 param dropperObjectId string
@@ -15,7 +17,7 @@ var dropContainer = 'breach'
 var catalogueContainer = 'catalogue'
 var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail']
 var poisonSuffix = '-poison'
-var tableNames = ['accounts', 'hibpstore']
+var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
@@ -27,6 +29,8 @@ var roles = {
   'Storage Blob Data Contributor': 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
   'Storage Queue Data Contributor': '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
+  'Storage Blob Data Reader': '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
+  'Storage Table Data Reader': '76199698-9eea-4c19-bc75-cec21354c6b6'
 }
 
 // A blob trigger wants Owner of blobs (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#grant-permission-to-the-identity).
@@ -95,12 +99,13 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   // No diagnostic settings on the table service, ever: its logs hold request lines, and those hold the keys, which are people's addresses.
   resource tableService 'tableServices' = {
     name: 'default'
-
-    resource tables 'tables' = [for table in tableNames: {
-      name: table
-    }]
   }
 }
+
+resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2024-01-01' = [for table in tableNames: {
+  parent: account::tableService
+  name: table
+}]
 
 resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
   name: guid(account.id, appPrincipalId, roles[role])
@@ -130,6 +135,28 @@ resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
     principalId: dropperObjectId
     principalType: dropperType
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}
+
+// The web app reads what a lookup needs, and writes nothing: each table and the one container for itself, so that what is added here later is not
+// its by default.
+resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(webPrincipalId)) {
+  name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
+  scope: tables[i]
+  properties: {
+    principalId: webPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Reader'])
+  }
+}]
+
+resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(webPrincipalId)) {
+  name: guid(account::blobs::catalogue.id, webPrincipalId, roles['Storage Blob Data Reader'])
+  scope: account::blobs::catalogue
+  properties: {
+    principalId: webPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
   }
 }
 

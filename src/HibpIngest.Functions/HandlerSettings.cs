@@ -14,6 +14,15 @@ internal static class HandlerSettings
     /// <summary>Where the host says on which port it expects this process.</summary>
     public const string PortVariable = "FUNCTIONS_CUSTOMHANDLER_PORT";
 
+    /// <summary>Says which of the two apps this program is.</summary>
+    public const string AppVariable = "HIBP_APP";
+
+    /// <summary>The pipeline's functions.</summary>
+    public const string IngestApp = "ingest";
+
+    /// <summary>The API.</summary>
+    public const string WebApp = "web";
+
     /// <summary>
     /// The triggers' connection, in each function.json: the account of the zips and the queues.
     /// AzureWebJobsStorage is the host's alone.
@@ -31,23 +40,38 @@ internal static class HandlerSettings
         int.TryParse((string?)environment[PortVariable], NumberStyles.None, CultureInfo.InvariantCulture, out var port)
         && port is > 0 and <= ushort.MaxValue ? port : null;
 
-    /// <summary>Reads and checks the rest.</summary>
+    /// <summary>Whether it is the app of the pipeline's functions: unless HIBP_APP says otherwise, as before there were two.</summary>
+    public static bool IsIngest(IDictionary environment) => (Find(environment, AppVariable) ?? IngestApp) == IngestApp;
+
+    /// <summary>Reads and checks those of the app that is the API: it needs a storage account, and nothing of the pipeline.</summary>
+    /// <exception cref="BadInputException">One is missing or not what it has to be; the message names it.</exception>
+    public static PipelineSettings ReadWeb(IDictionary environment)
+    {
+        if (Find(environment, AppVariable) is var app && app != WebApp)
+            throw new BadInputException($"{AppVariable} is expected to be {IngestApp} or {WebApp}, found '{app}'");
+        return PipelineSettings.Read(FindStorage(environment), null, environment);
+    }
+
+    /// <summary>Reads and checks those of the app of the pipeline's functions.</summary>
     /// <exception cref="BadInputException">One is missing or not what it has to be; the message names it.</exception>
     public static PipelineSettings Read(IDictionary environment)
     {
-        // A connection string, or by identity.
-        var storage = Find("HIBP_STORAGE") ?? Find(BreachStorage) ?? Find($"{BreachStorage}__blobServiceUri")
-            ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");
-        _ = Find("HIBP_DATABASE")
+        var storage = FindStorage(environment);
+        _ = Find(environment, "HIBP_DATABASE")
             ?? throw new BadInputException("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
-        _ = Find("HIBP_MAIL")
+        _ = Find(environment, "HIBP_MAIL")
             ?? throw new BadInputException("HIBP_MAIL is expected to name a mail server: a folder of this machine goes with it");
         var settings = PipelineSettings.Read(storage, null, environment, options => options.TimeBudget = DefaultTimeBudget);
         if (settings.Options.PlanLimit == TimeSpan.Zero && settings.Options.TimeBudget > TimeSpan.Zero)
             settings.Options.PlanLimit = settings.Options.TimeBudget + LimitBeyondBudget;
         return settings;
-
-        string? Find(string variable) =>
-            environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
+
+    // A connection string, or by identity.
+    private static string FindStorage(IDictionary environment) =>
+        Find(environment, "HIBP_STORAGE") ?? Find(environment, BreachStorage) ?? Find(environment, $"{BreachStorage}__blobServiceUri")
+        ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");
+
+    private static string? Find(IDictionary environment, string variable) =>
+        environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
 }

@@ -1,11 +1,13 @@
+using System.Collections;
 using System.Net;
-using Microsoft.Extensions.Logging.Console;
+using HibpIngest.Hosting.Web;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// The Azure Functions app: a custom handler, which the Functions host starts and calls over HTTP on the
-/// loopback interface. See host.json, and function.json in the folder of each function.
+/// The Azure Functions apps: a custom handler, which the Functions host starts and calls over HTTP on the loopback interface. It
+/// is the pipeline or the API, as HIBP_APP says; see host.json and function.json of either.
 /// </summary>
 internal static class Program
 {
@@ -19,28 +21,28 @@ internal static class Program
         {
             await Console.Error.WriteLineAsync($"error: {HandlerSettings.PortVariable} is expected to hold a port: the Azure Functions "
                 + "host starts this program and sets it (func start, in the folder that dotnet publish made). To run the pipeline without "
-                + "that host: hibp run");
+                + "that host: hibp run; the API: hibp serve");
             return 1;
         }
 
-        // Empty: no address, level or file that the environment could slip in beside the host's.
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.Logging.SetMinimumLevel(LogLevel.Information).AddFilter("Microsoft", LogLevel.Warning).AddFilter("Azure", LogLevel.Warning);
-        // The host takes what is on standard output, line by line.
-        builder.Logging.AddSimpleConsole(console => (console.SingleLine, console.ColorBehavior) = (true, LoggerColorBehavior.Disabled));
-        builder.Services.AddRoutingCore().Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
-        builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
+        using var logs = HandlerLogs.Open(environment);
+        // Never both: the web's trigger takes every path, and would let anybody call the functions.
+        await (HandlerSettings.IsIngest(environment) ? RunIngestAsync(port, environment, logs) : RunWebAsync(port, environment, logs));
+        return 0;
+    }
+
+    /// <summary>The pipeline's functions.</summary>
+    private static async Task RunIngestAsync(int port, IDictionary environment, HandlerLogs logs)
+    {
+        await using var pipeline = HandlerPipeline.Open(environment, TimeProvider.System, logs);
+        var builder = NewBuilder(port, logs, server =>
         {
-            server.Listen(IPAddress.Loopback, port);
             server.Limits.MaxRequestBodySize = Invocation.MaxBytes;
             server.AddServerHeader = false;
         });
-        using var telemetry = HandlerPipeline.StartTelemetry(builder.Logging, environment, out var wrong);
+        builder.Services.AddRoutingCore();
         await using var app = builder.Build();
-        var logs = app.Services.GetRequiredService<ILoggerFactory>();
-        await using var pipeline = HandlerPipeline.Open(environment, TimeProvider.System, logs, wrong);
-
-        var answers = logs.CreateLogger("HibpIngest.Functions");
+        var answers = logs.Factory.CreateLogger("HibpIngest.Functions");
         app.Use(next => context => Answers.GuardAsync(context, next, answers));
         app.UseRouting();
         app.MapFunction(IngestBreachFunction.Name, pipeline, IngestBreachFunction.RunAsync);
@@ -54,6 +56,29 @@ internal static class Program
         app.MapGet("/", context => Answers.WriteJsonAsync(context.Response, "{}"u8.ToArray()));
         app.MapNothingElse();
         await app.RunAsync();
-        return 0;
+    }
+
+    /// <summary>The API. The host's question at the start gets the 404 of an address that is none: any answer will do.</summary>
+    private static async Task RunWebAsync(int port, IDictionary environment, HandlerLogs logs)
+    {
+        await using var web = HandlerWeb.Open(environment, TimeProvider.System, logs);
+        var builder = NewBuilder(port, logs, WebServer.Limit);
+        web.AddServices(builder.Services);
+        await using var app = builder.Build();
+        web.Map(app);
+        await app.RunAsync();
+    }
+
+    private static WebApplicationBuilder NewBuilder(int port, HandlerLogs logs, Action<KestrelServerOptions> configure)
+    {
+        // Empty: no address, level or file that the environment could slip in beside the host's.
+        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Services.AddSingleton(logs.Factory).Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
+        builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
+        {
+            server.Listen(IPAddress.Loopback, port);
+            configure(server);
+        });
+        return builder;
     }
 }

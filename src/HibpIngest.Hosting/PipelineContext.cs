@@ -99,11 +99,16 @@ public sealed record PipelineContext
 
     /// <param name="chunkRows">Rows worked on at once.</param>
     public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
-        Database, Database, NewPublishCatalogue(), Database, Database, Register, Table, Options, Time, Logs.CreateLogger<RemoveBreach>(),
-        chunkRows);
+        Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Table, Ranges, Options, Time,
+        Logs.CreateLogger<RemoveBreach>(), chunkRows);
 
     public PublishCatalogue NewPublishCatalogue() => new(
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());
 
     public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue());
+
+    /// <param name="chunkRows">Rows of a part written at once.</param>
+    public FillRanges NewFillRanges(int chunkRows = FillRanges.ChunkRows) => new(
+        NewStoreSetup(), Database, Register, Database, Database, Database, AccountPages, Ranges, Options, Time,
+        Logs.CreateLogger<FillRanges>(), chunkRows);
 }

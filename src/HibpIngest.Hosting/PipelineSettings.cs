@@ -28,7 +28,7 @@ public sealed record PipelineSettings
 
     /// <summary>Variables that are not properties of <see cref="PipelineOptions"/> or <see cref="WebOptions"/>.</summary>
     private static readonly string[] OwnVariables =
-        ["STORAGE", "DATABASE", "MAIL", MailFromVariable, WebUrlVariable, "SECRET_KEY", "EMULATOR_DIR"];
+        ["STORAGE", "DATABASE", "MAIL", MailFromVariable, WebUrlVariable, "SECRET_KEY", "EMULATOR_DIR", "APP", "APPINSIGHTS"];
 
     /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }

@@ -8,21 +8,36 @@ namespace HibpIngest.Web;
 /// The path of a request as it was sent, in segments, each decoded exactly once. What a server makes of a path (dots resolved,
 /// some characters decoded and others not) is not what the client asked for.
 /// </summary>
-public sealed class RequestTarget
+public readonly struct RequestTarget
 {
-    private readonly string[] _segments;
+    private readonly string _path;
 
-    private RequestTarget(string[] segments) => _segments = segments;
+    private RequestTarget(string path) => _path = path;
+
+    /// <summary>
+    /// The path that routes are matched with: each segment decoded, a slash within one still encoded. Null: as the server has
+    /// it, for there is nothing in it that could be read in two ways.
+    /// </summary>
+    public PathString? Path => IsPlain(_path) ? (PathString?)null : new PathString(
+        string.Join('/', _path.Split('/').Select(one => Decode(one).Replace("/", "%2F", StringComparison.Ordinal))));
 
     /// <summary>The segment at a place, 0 for the first; empty where there is none. A plus is a plus.</summary>
-    public string this[int place] => place < _segments.Length ? _segments[place] : "";
-
-    /// <summary>What routes are matched with: a slash within a segment stays encoded.</summary>
-    public PathString Path => new("/" + string.Join('/', _segments.Select(one => one.Replace("/", "%2F", StringComparison.Ordinal))));
+    public string this[int place]
+    {
+        get
+        {
+            var at = -1;
+            foreach (var range in _path.AsSpan().Split('/'))
+            {
+                if (at++ == place)
+                    return Decode(_path[range]);
+            }
+            return "";
+        }
+    }
 
     /// <summary>Of this request.</summary>
-    public static RequestTarget Of(HttpContext context) =>
-        context.Features.Get<RequestTarget>() ?? Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
+    public static RequestTarget Of(HttpContext context) => Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
 
     /// <summary>Of a request line's target: <c>/path?query</c>, or with scheme and host before it.</summary>
     public static RequestTarget Parse(string target)
@@ -37,8 +52,12 @@ public sealed class RequestTarget
         var end = path.IndexOfAny('?', '#');
         if (end >= 0)
             path = path[..end];
-        return new RequestTarget([.. path[1..].ToString().Split('/').Select(Decode)]);
+        return new RequestTarget(path.Length == target.Length ? target : path.ToString());
     }
+
+    private static bool IsPlain(string path) =>
+        !path.Contains('%', StringComparison.Ordinal) && !path.Contains("/.", StringComparison.Ordinal)
+        && !path.Contains("//", StringComparison.Ordinal);
 
     /// <summary>Bytes that are no UTF-8 become what no account holds; a percent sign without two digits stays.</summary>
     private static string Decode(string segment)
@@ -52,7 +71,8 @@ public sealed class RequestTarget
             var written = 0;
             for (var i = 0; i < length; i++)
             {
-                if (bytes[i] == '%' && i + 2 < length && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
+                if (bytes[i] == '%' && i + 2 < length
+                    && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
                 {
                     bytes[written++] = (byte)((Digit(bytes[i + 1]) << 4) | Digit(bytes[i + 2]));
                     i += 2;

@@ -1,6 +1,7 @@
 using HibpIngest.Errors;
 using HibpIngest.Lookup;
 using HibpIngest.Telemetry;
+using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Web;
 
@@ -23,6 +24,14 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
     public async Task RunAsync(HttpContext context, RequestDelegate next)
     {
         var began = time.GetTimestamp();
+        // Nobody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to know, or
+        // the next of them loses its answer.
+        if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
+            context.Response.OnStarting(() =>
+            {
+                context.Response.Headers.Connection = "close";
+                return Task.CompletedTask;
+            });
         try
         {
             if (isOpen && !LocalRequests.IsDirect(context.Request))
@@ -30,9 +39,8 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
                 await NotOpenTo.WriteAsync(context.Response);
                 return;
             }
-            var target = RequestTarget.Of(context);
-            context.Features.Set(target);
-            context.Request.Path = target.Path;
+            if (RequestTarget.Of(context).Path is { } path)
+                context.Request.Path = path;
             await next(context);
             if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null } && !IsRoute(context))
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
@@ -48,7 +56,8 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         }
         finally
         {
-            HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
+            if (HibpTelemetry.WatchesWeb)
+                HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
         }
     }
 

@@ -11,6 +11,10 @@ const string Usage = """
       stages [ACCOUNTS] [PAIRS]
           extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is
           under 60% of its ceiling
+      ranges [ACCOUNTS] [PAIRS]
+          slices with ranges by hash on and off, over a table server that only answers, and the
+          SHA-1 of an account (default 80,000 accounts, 7 pairs); exit code 1 where slices take more
+          than 2.2 times as long with them, or a SHA-1 more than 600 ns
       sqlserver CONNECTION [ACCOUNTS] [PAIRS]
           copy into a SQL Server (a login that may create databases) beside bare SqlBulkCopy and
           DataTables; exit code 1 where the copy is under 85%
@@ -74,6 +78,8 @@ try
             await using (var upsert = await UpsertBenchmark.StartAsync(batches, folder))
                 await upsert.MeasureAsync(pairs, count);
             return pairs.Print(LeastShare) ? 0 : 1;
+        case ["ranges", ..]:
+            return (await RangesBenchmark.RunAsync((int)Number(1, 80_000), (int)Number(2, 7), folder)).Holds ? 0 : 1;
         case ["sqlserver", var server, ..]:
             var many = (int)Number(2, 400_000);
             var sample = Path.Combine(folder, "Bench.zip");

@@ -111,7 +111,8 @@ internal sealed class ThrottleBenchmark(string folder)
 
     private static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
 
-    private static string Connection(string server) => UpsertBenchmark.Redirect(
+    /// <summary>Of a storage account whose table server this is.</summary>
+    internal static string Connection(string server) => UpsertBenchmark.Redirect(
         $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
 

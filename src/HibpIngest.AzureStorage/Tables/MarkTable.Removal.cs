@@ -114,25 +114,16 @@ internal abstract partial class MarkTable
     /// </summary>
     private async Task<bool> TryRemoveAsync(MarkRemoval[] removals, CancellationToken cancellationToken)
     {
-        var inFlight = new TransactionsInFlight(1, cancellationToken);
-        await inFlight.EnterAsync();
         try
         {
-            await throttle.SendAsync(table, Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, inFlight, async () =>
-            {
-                using var transaction = TableTransaction.Remove(_address, removals);
-                return await tables.SubmitAsync(transaction, cancellationToken);
-            });
+            await SendPatientlyAsync(
+                Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, address => TableTransaction.Remove(address, removals),
+                cancellationToken);
             return true;
         }
         catch (EntityChangedException)
         {
             return false;
-        }
-        catch (StoreThrottledException)
-        {
-            cancellationToken.ThrowIfCancellationRequested();
-            throw;
         }
     }
 

@@ -72,6 +72,23 @@ internal abstract partial class MarkTable(
             return await tables.SubmitAsync(transaction, cancellationToken);
         });
 
+    /// <summary>The same by itself, however long its turn is in coming.</summary>
+    protected async Task SendPatientlyAsync(
+        ReadOnlyMemory<byte> partition, int entities, Func<byte[], TableTransaction> write, CancellationToken cancellationToken)
+    {
+        var inFlight = new TransactionsInFlight(1, cancellationToken);
+        await inFlight.EnterAsync();
+        try
+        {
+            await SendAsync(partition, entities, inFlight, write, cancellationToken);
+        }
+        catch (StoreThrottledException)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            throw;
+        }
+    }
+
     protected string PartFilter(int part)
     {
         var from = part > 0 ? $"PartitionKey ge '{partStarts[part]}'" : "";

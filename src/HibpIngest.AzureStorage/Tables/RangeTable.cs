@@ -43,14 +43,13 @@ internal sealed class RangeTable(TableService tables, WriteThrottle throttle, st
         }
     }
 
-    public async Task FillAsync(
-        string partition, IReadOnlyList<MarkedRow> rows, TransactionsInFlight inFlight, CancellationToken cancellationToken)
+    public async Task FillAsync(string partition, IReadOnlyList<MarkedRow> rows, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(rows.Count, IAccountTable.MaxTransactionEntities);
         if (rows.Count == 0)
             return;
         var key = Encoding.ASCII.GetBytes(partition);
-        await SendAsync(key, rows.Count, inFlight, address => TableTransaction.Merge(address, key, rows), cancellationToken);
+        await SendPatientlyAsync(key, rows.Count, address => TableTransaction.Merge(address, key, rows), cancellationToken);
     }
 
     /// <summary>The first key behind all that begin with these digits.</summary>

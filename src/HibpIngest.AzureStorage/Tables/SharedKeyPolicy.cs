@@ -20,13 +20,18 @@ internal sealed class SharedKeyPolicy(string account, byte[] key, TimeProvider c
         var date = clock.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
         request.Headers.SetValue("x-ms-date", date);
         var contentType = request.Headers.TryGetValue("Content-Type", out var type) ? type : "";
-        var uri = request.Uri.ToUri();
+        request.Headers.SetValue("Authorization", Sign(account, key, request.Method.Method, contentType, date, request.Uri.ToUri()));
+    }
+
+    /// <summary>The Authorization header of a request.</summary>
+    public static string Sign(string account, byte[] key, string method, string contentType, string date, Uri uri)
+    {
         var component = uri.Query.Contains("comp=", StringComparison.Ordinal) ? Component(uri.Query) : "";
-        var text = $"{request.Method.Method}\n\n{contentType}\n{date}\n/{account}{uri.AbsolutePath}{component}";
+        var text = $"{method}\n\n{contentType}\n{date}\n/{account}{uri.AbsolutePath}{component}";
 
         Span<byte> signature = stackalloc byte[HMACSHA256.HashSizeInBytes];
         HMACSHA256.HashData(key, Encoding.UTF8.GetBytes(text), signature);
-        request.Headers.SetValue("Authorization", $"SharedKey {account}:{Convert.ToBase64String(signature)}");
+        return $"SharedKey {account}:{Convert.ToBase64String(signature)}";
     }
 
     /// <summary>Of the query, only comp is signed.</summary>

@@ -17,10 +17,10 @@ namespace HibpIngest.AzureStorage.Tables;
 internal sealed partial class TableService
 {
     /// <summary>The last version that changed anything for tables.</summary>
-    private const string ServiceVersion = "2019-02-02";
+    public const string ServiceVersion = "2019-02-02";
 
     private const string MinimalMetadata = "application/json;odata=minimalmetadata";
-    private const string NoMetadata = "application/json;odata=nometadata";
+    public const string NoMetadata = "application/json;odata=nometadata";
 
     /// <summary>An answer to a transaction of 100 is about 30 KB.</summary>
     private const int AnswerBytes = 64 * 1024;
@@ -33,9 +33,19 @@ internal sealed partial class TableService
     private readonly string _endpoint;
     private readonly string? _sas;
     private readonly Uri _batch;
+    private readonly PointReads _reads;
 
-    public TableService(StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpPipelineTransport transport)
+    /// <param name="connection">The account.</param>
+    /// <param name="credential">Where it is named without a key.</param>
+    /// <param name="options">How patiently it is asked.</param>
+    /// <param name="http">The way to it.</param>
+    /// <param name="reads">The same way without what a client adds to each request; null: there is none but that.</param>
+    public TableService(
+        StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http,
+        HttpMessageInvoker? reads = null)
     {
+        var transport = new HttpClientTransport(http);
+        _reads = new PointReads(reads ?? http, connection, credential, options);
         _options = options;
         _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
         _sas = connection.Sas;
@@ -76,19 +86,35 @@ internal sealed partial class TableService
         return answer.Json(operation);
     }
 
-    /// <summary>The answer with one entity, to be disposed, without anything about it; null where there is none.</summary>
-    public async Task<TableAnswer?> FindAsync(
-        string table, string partitionKey, string rowKey, string operation, CancellationToken cancellationToken)
+    /// <summary>What is made of one entity's JSON.</summary>
+    /// <param name="table">Its table.</param>
+    /// <param name="partitionKey">Its partition.</param>
+    /// <param name="rowKey">Its row.</param>
+    /// <param name="parse">Makes it.</param>
+    /// <param name="missing">Given where there is no such entity.</param>
+    /// <param name="operation">For messages.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="StoreUnavailableException">Among others: it can't be made of that.</exception>
+    public async Task<T> FindAsync<T>(
+        string table, string partitionKey, string rowKey, PointReads.ReadOnlySpanFunc<T> parse, T missing, string operation,
+        CancellationToken cancellationToken)
+        where T : class
     {
-        var answer = await SendAsync(
-            RequestMethod.Get, EntityAddress(table, partitionKey, rowKey), null, null, NoMetadata, operation, cancellationToken);
-        if (answer.Status == (int)HttpStatusCode.OK)
-            return answer;
-        using (answer)
+        var address = EntityAddress(table, partitionKey, rowKey);
+        var (answered, value) = await _reads.TryReadAsync(address, parse, cancellationToken);
+        if (answered)
+            return value ?? missing;
+        using var answer = await SendAsync(RequestMethod.Get, address, null, null, NoMetadata, operation, cancellationToken);
+        if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
+            return missing;
+        answer.ThrowUnlessSuccess(operation);
+        try
         {
-            if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
-                return null;
-            throw StorageErrors.FromStatus(operation, answer.Status, answer.Code);
+            return parse(answer.Bytes.Span);
+        }
+        catch (JsonException)
+        {
+            throw TableAnswer.Malformed(operation);
         }
     }
 

@@ -34,6 +34,7 @@ internal static class CommandTree
             new ResumeCommand(),
             new PurgeCommand(),
             new SampleCommand(),
+            new RangesCommands(),
             new DatabaseCommands(),
             new DoctorCommand(),
         };

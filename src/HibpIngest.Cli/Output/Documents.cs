@@ -117,6 +117,16 @@ internal sealed record DoctorDocument(bool Ok, IReadOnlyList<DoctorLine> Checks)
 /// <summary>One thing looked at; state is ok, missing (works without it) or broken.</summary>
 internal sealed record DoctorLine(string Check, string State, string Found, string? Advice);
 
+/// <summary>hibp ranges fill and status: off, filling or on.</summary>
+internal sealed record RangesDocument(string Ranges)
+{
+    /// <summary>Of fill: accounts that this run has written,</summary>
+    public long? Accounts { get; init; }
+
+    /// <summary>and how long it took.</summary>
+    public double? Seconds { get; init; }
+}
+
 /// <summary>hibp database upgrade.</summary>
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
@@ -160,6 +170,7 @@ internal sealed record KeyRevokedDocument(string Revoked);
 [JsonSerializable(typeof(DropDocument))]
 [JsonSerializable(typeof(SampleDocument))]
 [JsonSerializable(typeof(DoctorDocument))]
+[JsonSerializable(typeof(RangesDocument))]
 [JsonSerializable(typeof(UpgradeDocument))]
 [JsonSerializable(typeof(RestoredDocument))]
 [JsonSerializable(typeof(BreachSetDocument))]

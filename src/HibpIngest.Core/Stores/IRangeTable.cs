@@ -27,10 +27,10 @@ public interface IRangeTable : IRangeReads
 
     /// <summary>
     /// Sets all marks that rows of one partition are to have, of at most
-    /// <see cref="IAccountTable.MaxTransactionEntities"/> rows: one entity group transaction of InsertOrMerge.
+    /// <see cref="IAccountTable.MaxTransactionEntities"/> rows: one entity group transaction of InsertOrMerge. A
+    /// service that is busy is waited for.
     /// </summary>
-    Task FillAsync(
-        string partition, IReadOnlyList<MarkedRow> rows, TransactionsInFlight inFlight, CancellationToken cancellationToken);
+    Task FillAsync(string partition, IReadOnlyList<MarkedRow> rows, CancellationToken cancellationToken);
 
     /// <summary>
     /// Takes a mark off hashes of one partition, as <see cref="IAccountTable.RemoveMarkAsync(string,

@@ -65,6 +65,12 @@ public static class EventIds
     public const int PublishCatalogueBadLogo = 1902;
     public const int PublishCatalogueRestored = 1903;
 
+    // FillRanges
+    public const int FillRangesBegun = 2000;
+    public const int FillRangesRemoved = 2001;
+    public const int FillRangesOn = 2002;
+    public const int FillRangesPaused = 2003;
+
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 
@@ -100,9 +106,12 @@ public static class EventIds
     // Answers
     public const int AnswersFailed = 9040;
 
-    // HandlerPipeline
-    public const int HandlerPipelineWrong = 9041;
-    public const int HandlerPipelineUnknown = 9042;
+    // HandlerOpening
+    public const int HandlerOpeningWrong = 9041;
+    public const int HandlerOpeningUnknown = 9042;
+
+    // HandlerWeb
+    public const int HandlerWebSettings = 9043;
 
     // Each minute, how far a load is
     public const int LoadSeen = 1700;

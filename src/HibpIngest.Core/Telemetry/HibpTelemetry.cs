@@ -69,6 +69,9 @@ public static class HibpTelemetry
     /// <summary>Whether anybody wants to hear of loads; to ask for one costs a call.</summary>
     public static bool WatchesLoads => LoadProgress.Enabled || LoadSlices.Enabled;
 
+    /// <summary>Whether anybody wants to hear of the API's requests.</summary>
+    public static bool WatchesWeb => WebDuration.Enabled;
+
     /// <summary>A call on the database has ended.</summary>
     /// <param name="retries">How often it was tried again.</param>
     /// <param name="throttled">Answers that asked to slow down.</param>
@@ -121,10 +124,9 @@ public static class HibpTelemetry
     /// <param name="duration">To the end of the answer.</param>
     public static void WebAnswered(string route, int status, TimeSpan duration)
     {
-        if (WebDuration.Enabled)
-            WebDuration.Record(
-                duration.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Route, route),
-                new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
+        WebDuration.Record(
+            duration.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Route, route),
+            new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
     }
 
     /// <summary>How full a queue is.</summary>

@@ -26,6 +26,12 @@ public sealed class TelemetryExport : IDisposable
     public const string ApplicationInsightsVariable = "APPLICATIONINSIGHTS_CONNECTION_STRING";
 
     /// <summary>
+    /// Names it to this program alone, and wins: the Functions host reads the other, and its own telemetry of a web app holds
+    /// paths, which hold accounts.
+    /// </summary>
+    public const string OwnApplicationInsightsVariable = "HIBP_APPINSIGHTS";
+
+    /// <summary>
     /// Names the base address of an OTLP endpoint. The other OTEL_EXPORTER_OTLP_ variables (headers, protocol,
     /// timeout) count as the OpenTelemetry specification has them.
     /// </summary>
@@ -100,7 +106,7 @@ public sealed class TelemetryExport : IDisposable
     /// nothing of it.</exception>
     public static TelemetryExport? Start(ILoggingBuilder logging, IDictionary environment)
     {
-        var connection = Find(ApplicationInsightsVariable);
+        var connection = Find(OwnApplicationInsightsVariable) ?? Find(ApplicationInsightsVariable);
         var endpoint = Find(OtlpVariable);
         if (connection is null && endpoint is null)
             return null;

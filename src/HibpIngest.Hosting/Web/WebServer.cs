@@ -28,15 +28,9 @@ public sealed class WebServer : IAsyncDisposable
     private static readonly TimeSpan IdleTimeout = TimeSpan.FromMinutes(2);
 
     private readonly WebApplication _app;
-    private readonly WebApi _api;
-    private readonly CancellationTokenSource _stop = new();
-    private readonly Task _refreshing;
+    private readonly ServedApi _api;
 
-    private WebServer(WebApplication app, WebApi api)
-    {
-        (_app, _api) = (app, api);
-        _refreshing = Task.Run(() => api.Catalogue.RunAsync(_stop.Token));
-    }
+    private WebServer(WebApplication app, ServedApi api) => (_app, _api) = (app, api);
 
     /// <summary>Where it listens.</summary>
     public IReadOnlyList<string> Addresses =>
@@ -62,9 +56,8 @@ public sealed class WebServer : IAsyncDisposable
                 server.Listen(end, listen => listen.Protocols = HttpProtocols.Http1AndHttp2);
             Limit(server);
         });
-        var isHttps = options.Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);
-        var api = new WebApi(stores, options.Web, options.IsOpen, isHttps, time, logs);
-        api.AddServices(builder.Services, options.Address);
+        var api = new ServedApi(stores, options.Web, options.IsOpen, options.Address, time, logs);
+        api.AddServices(builder.Services);
         var app = builder.Build();
         try
         {
@@ -75,7 +68,7 @@ public sealed class WebServer : IAsyncDisposable
         catch (Exception e)
         {
             await app.DisposeAsync();
-            api.Dispose();
+            await api.DisposeAsync();
             if (e is IOException or AddressInUseException)
                 throw new NotPossibleException($"{string.Join(" and ", options.Urls)} can't be listened on: another program does already; "
                     + "name a free address by --urls");
@@ -98,12 +91,9 @@ public sealed class WebServer : IAsyncDisposable
     /// <summary>Ends what is in hand, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
-        await _stop.CancelAsync();
         await _app.StopAsync();
-        await _refreshing;
         await _app.DisposeAsync();
-        _api.Dispose();
-        _stop.Dispose();
+        await _api.DisposeAsync();
     }
 
     private static IPEndPoint EndOf(string url, bool isOpen)
@@ -119,8 +109,8 @@ public sealed class WebServer : IAsyncDisposable
                 + "0.0.0.0 for all"),
         };
         if (isOpen && !IPAddress.IsLoopback(ip))
-            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and make a "
-                + "key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
+            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and "
+                + "make a key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
         return new IPEndPoint(ip, address.Port);
     }
 }

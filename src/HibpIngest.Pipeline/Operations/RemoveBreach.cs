@@ -1,5 +1,4 @@
 using System.Text;
-using System.Text.Json;
 using HibpIngest.Accounts;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
@@ -14,8 +13,9 @@ namespace HibpIngest.Pipeline;
 /// and nothing of it is touched.
 /// </summary>
 public sealed partial class RemoveBreach(
-    IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, IReceipts receipts, IAccountTable table,
-    PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> log, int chunkRows = RemoveBreach.ChunkRows)
+    IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
+    IAccountTable table, IRangeTable ranges, PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> log,
+    int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
     /// Rows worked on at once: so many of a large domain are then together that its transactions are full, and
@@ -31,16 +31,13 @@ public sealed partial class RemoveBreach(
 
     // A slice's lease is 60 s and is not renewed once its load is being removed; twice that, for clocks and a slow renewal.
     private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
-    // Two minutes in all, behind the retries of each request: as long as a failover takes.
-    private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(64);
-
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
     private IProgress<RemovalProgress>? _progress;
     private long _total;
     private long _done;
     private long _entities;
+    private bool _withRanges;
 
     /// <exception cref="NotPossibleException">
     /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
@@ -53,6 +50,8 @@ public sealed partial class RemoveBreach(
         var removed = await UnlistAsync(name, cancellationToken);
         LogBegun(name, removed.Count);
         await WaitForSlicesAsync(name, removed, cancellationToken);
+        // A fill that begins behind this finds the marks dead, and adds none of them.
+        _withRanges = (await layouts.GetLayoutsAsync(cancellationToken)).WritesRanges;
 
         // Loads of a store upgraded from schema 1 share their mark: one walk over the table is for all of them.
         var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
@@ -150,6 +149,11 @@ public sealed partial class RemoveBreach(
                     Interlocked.Add(ref _entities, changed);
                     Report(accounts.Aliases.Length);
                 });
+                if (_withRanges)
+                {
+                    await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
+                        await PatientlyAsync(() => ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, token), token));
+                }
             }
             await rows.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
         }
@@ -166,24 +170,40 @@ public sealed partial class RemoveBreach(
             .SelectMany(domain => domain.Order(StringComparer.Ordinal).Chunk(DomainAccounts).Select(aliases => (domain.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
 
+    /// <summary>The same accounts by the partition of their hash.</summary>
+    private static IEnumerable<(string Partition, string[] Rows)> ByHash(AccountBatch chunk) =>
+        Enumerable.Range(0, chunk.Count)
+            .Select(i => RangeKeys.Of(chunk.Alias(i), chunk.Domain(i)))
+            .GroupBy(key => key.Partition, key => key.Row)
+            .Select(partition => (partition.Key, partition.ToArray()));
+
     /// <summary>
-    /// Takes a mark off every account that has it, part by part of the table, page by page; how far each part
-    /// is stands with the first of its loads.
+    /// Takes a mark off every account that has it, and off every hash, part by part of the tables, page by page;
+    /// how far each part is stands with the first of its loads.
     /// </summary>
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
-        var walk = TableWalk.Parse(recorded.Token);
+        var walk = TableWalk.Parse(recorded.Token, IAccountTable.Parts + IRangeTable.Parts);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
         var parts = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
-        await Parallel.ForAsync(0, IAccountTable.Parts, parts, async (part, token) =>
+        // Parts of the table of hashes are counted behind those of the accounts.
+        await Parallel.ForAsync(0, IAccountTable.Parts + (_withRanges ? IRangeTable.Parts : 0), parts, async (part, token) =>
         {
+            var ofRanges = part >= IAccountTable.Parts;
             while (!walk.IsDone(part))
             {
-                var page = await PatientlyAsync(() => table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token), token);
-                Interlocked.Add(ref _entities, page.Changed);
-                Report(page.Changed);
+                var page = await PatientlyAsync(
+                    () => ofRanges
+                        ? ranges.RemoveMarkAsync(recorded.Mark, part - IAccountTable.Parts, walk.Token(part), token)
+                        : table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token),
+                    token);
+                if (!ofRanges)
+                {
+                    Interlocked.Add(ref _entities, page.Changed);
+                    Report(page.Changed);
+                }
                 await recording.WaitAsync(token);
                 try
                 {
@@ -203,45 +223,8 @@ public sealed partial class RemoveBreach(
     private static ParallelOptions AtOnce(int most, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
 
-    /// <summary>
-    /// Tries again what a table refuses that is throttling, or down for a moment: a removal may take hours, and
-    /// whoever runs it needn't look after it.
-    /// </summary>
-    private async Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken)
-    {
-        for (var pause = FirstPause; ; pause *= 2)
-        {
-            try
-            {
-                return await call();
-            }
-            catch (StoreUnavailableException e) when (e is not StoreFullException && pause <= LongestPause)
-            {
-                LogPaused(e.Message, pause);
-                await Task.Delay(pause * (0.5 + (Random.Shared.NextDouble() / 2)), time, cancellationToken);
-            }
-        }
-    }
+    private Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken) =>
+        Patience.CallAsync(call, LogPaused, time, cancellationToken);
 
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
-
-    /// <summary>How far each part of the table has been walked.</summary>
-    private sealed class TableWalk(string?[] tokens)
-    {
-        // No token of a service is this short.
-        private const string Done = ".";
-
-        public static TableWalk Parse(string? text) =>
-            new(text is null ? new string?[IAccountTable.Parts] : JsonSerializer.Deserialize<string?[]>(text)!);
-
-        public bool IsDone(int part) => tokens[part] == Done;
-
-        public string? Token(int part) => tokens[part];
-
-        /// <param name="part">0 and up.</param>
-        /// <param name="token">Of the next page; null: there is none.</param>
-        public void MoveTo(int part, string? token) => tokens[part] = token ?? Done;
-
-        public override string ToString() => JsonSerializer.Serialize(tokens);
-    }
 }

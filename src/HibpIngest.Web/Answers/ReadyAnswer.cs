@@ -30,12 +30,31 @@ internal static class ReadyAnswer
         await response.Body.WriteAsync(bytes);
     }
 
+    /// <summary>What it says of gzip counts, else what it says of all; by default it takes none.</summary>
     private static bool TakesGzip(HttpRequest request)
     {
-        var all = request.GetTypedHeaders().AcceptEncoding;
-        var said = all.FirstOrDefault(one => one.Value.Equals("gzip", StringComparison.OrdinalIgnoreCase))
-            ?? all.FirstOrDefault(one => one.Value == "*");
-        return said is not null && said.Quality is not 0;
+        var (gzip, all) = ((bool?)null, (bool?)null);
+        foreach (var header in request.Headers.AcceptEncoding)
+        {
+            foreach (var part in header.AsSpan().Split(','))
+            {
+                var coding = header.AsSpan()[part].Trim();
+                var end = coding.IndexOf(';');
+                var name = (end < 0 ? coding : coding[..end]).Trim();
+                if (name.Equals("gzip", StringComparison.OrdinalIgnoreCase))
+                    gzip = end < 0 || !IsZero(coding[(end + 1)..]);
+                else if (name.SequenceEqual("*"))
+                    all = end < 0 || !IsZero(coding[(end + 1)..]);
+            }
+        }
+        return gzip ?? all ?? false;
+    }
+
+    /// <summary>q=0, q=0.0 and so on.</summary>
+    private static bool IsZero(ReadOnlySpan<char> weight)
+    {
+        weight = weight.Trim();
+        return weight.StartsWith("q=", StringComparison.OrdinalIgnoreCase) && weight[2..].Trim().IndexOfAnyExcept("0.") < 0;
     }
 
     /// <summary>Whichever representation the client has, it is this content.</summary>

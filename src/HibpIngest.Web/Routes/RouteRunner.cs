@@ -29,10 +29,11 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         }
         var parameter = RequestTarget.Of(context)[route.ParameterAt];
         var caller = Caller.Anybody;
-        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise && tests?.IsAsked(context, parameter) != true)
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise
+            && tests?.IsAsked(context, parameter) != true)
         {
             var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
-            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope, context.RequestAborted);
+            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope);
             if (refusal is not null)
             {
                 await (refusal.StatusCode == 403 && route.Access == RouteAccess.KeyWithText ? refusal with { AsText = true } : refusal)
@@ -47,13 +48,12 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
     {
         var headers = response.Headers;
         headers.XContentTypeOptions = "nosniff";
-        headers["Referrer-Policy"] = "no-referrer";
         if (isHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
         if (access == RouteAccess.Catalogue)
             headers.AccessControlAllowOrigin = "*";
         else if (access != RouteAccess.Open)
-            headers.CacheControl = "no-store";
+            (headers.CacheControl, headers["Referrer-Policy"]) = ("no-store", "no-referrer");
     }
 
     private static void WritePreflight(HttpResponse response, RouteAccess access)

@@ -2,6 +2,7 @@ using System.Text.Json.Nodes;
 using HibpIngest.Functions;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
+using HibpIngest.Web;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
@@ -23,9 +24,10 @@ public sealed class PublishTests
     public async Task It_holds_an_executable_and_exactly_the_functions()
     {
         var folder = await PublishedApp.FolderAsync();
-        Assert.Equal(["Health", "IngestBreach", "MatchSubscribers", "ResumeIngest", "SendNotifications", "Sweep", "UpsertSlice"],
+        // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
+        Assert.Equal(["Health", "IngestBreach", "MatchSubscribers", "ResumeIngest", "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
             Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
-            .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order());
+            .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
         Assert.True(File.Exists(await PublishedApp.ExecutableAsync()));
         // Self-contained: the runtime is in it, and the native parts.
         Assert.All(
@@ -90,6 +92,30 @@ public sealed class PublishTests
     }
 
     [Fact]
+    public async Task The_web_takes_every_path_by_named_methods_and_its_host_passes_requests_on_unread()
+    {
+        var bindings = (await ReadAsync("web/Web"))["bindings"]!.AsArray();
+        // Exactly one http input and one output: otherwise requests are not passed on as they are.
+        Assert.Equal(["httpTrigger", "http"], bindings.Select(one => (string?)one!["type"]));
+        Assert.Equal(("anonymous", "{*path}"), ((string?)bindings[0]!["authLevel"], (string?)bindings[0]!["route"]));
+        Assert.Equal(WebFunction.Methods, bindings[0]!["methods"]!.AsArray().Select(one => ((string)one!).ToUpperInvariant()));
+
+        var host = await ReadHostAsync("web/host.json");
+        Assert.Equal("", (string?)host["extensions"]!["http"]!["routePrefix"]); // else the API would be below /api/api
+        Assert.True((bool)host["customHandler"]!["enableProxyingHttpRequest"]!);
+        Assert.Null(host["customHandler"]!["enableForwardingHttpRequest"]);
+        Assert.Equal(
+            (string?)(await ReadHostAsync("host.json"))["customHandler"]!["description"]!["defaultExecutablePath"],
+            (string?)host["customHandler"]!["description"]!["defaultExecutablePath"]);
+        // A path holds an account: the categories and dependencies that hold paths are off, by whatever they are sent.
+        var levels = host["logging"]!["logLevel"]!;
+        Assert.Equal(
+            ("None", "Warning", "None"),
+            ((string?)levels["Host.Results"], (string?)levels[$"Function.{WebFunction.Name}"], (string?)levels["Yarp"]));
+        Assert.False((bool)host["logging"]!["applicationInsights"]!["enableDependencyTracking"]!);
+    }
+
+    [Fact]
     public void The_example_names_every_setting_with_its_default_and_the_documents_explain_them()
     {
         var documents = DocumentFiles.ReadAll();
@@ -103,8 +129,25 @@ public sealed class PublishTests
         Assert.Equal(HandlerSettings.Read(required).Describe(), settings.Describe());
         Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
         Assert.All(
-            (string[])[TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable], name => Assert.Equal("", values[name]));
+            (string[])
+            [
+                TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OwnApplicationInsightsVariable, TelemetryExport.OtlpVariable,
+            ],
+            name => Assert.Equal("", values[name]));
+
+        // The web's too.
+        Assert.True(HandlerSettings.IsIngest(values));
+        values[HandlerSettings.AppVariable] = HandlerSettings.WebApp;
+        var (defaults, example) = (new WebOptions(), HandlerSettings.ReadWeb(values).Web);
+        foreach (var option in typeof(WebOptions).GetProperties())
+        {
+            Assert.Contains($"HIBP_{option.Name.ToUpperInvariant()}", values.Keys);
+            Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
+        }
     }
+
+    private static async Task<JsonNode> ReadHostAsync(string file) =>
+        JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), file)))!;
 
     private static async Task<JsonNode> ReadAsync(string function) =>
         JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;

@@ -4,6 +4,7 @@ using System.Text.RegularExpressions;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Functions;
+using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -20,6 +21,9 @@ public sealed partial class NameTests
     /// (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#poison-blobs).
     /// </summary>
     private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
+
+    /// <summary>What the host of the web app goes by.</summary>
+    private const string WebHost = "src/HibpIngest.Functions/Web/host.json";
 
     /// <summary>The storage account of the host alone.</summary>
     private const string Host = "infra/modules/host.bicep";
@@ -48,8 +52,8 @@ public sealed partial class NameTests
     {
         var options = new StorageOptions();
         Assert.Equal(
-            new[] { options.AccountsTable, options.RegisterTable }.Order(StringComparer.Ordinal), (await NamesAsync("tableServices/tables"))
-            .Order(StringComparer.Ordinal));
+            new[] { options.AccountsTable, options.RangesTable, options.KeysTable, options.RegisterTable }.Order(StringComparer.Ordinal),
+            (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
         string[] known =
@@ -80,6 +84,7 @@ public sealed partial class NameTests
         Assert.Equal(
             classes.Select(type => type.Name[..^"Function".Length])
             .Order(StringComparer.Ordinal), Functions().Keys.Order(StringComparer.Ordinal));
+        Assert.Equal("{*path}", Functions()[WebFunction.Name].Trigger.GetProperty("route").GetString());
         Assert.Equal(HealthFunction.Route, $"/api/{Functions()["Health"].Trigger.GetProperty("route").GetString()}");
     }
 
@@ -178,6 +183,26 @@ public sealed partial class NameTests
         foreach (var connection in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
             Assert.Equal("managedidentity", connections[$"{connection}__credential"]);
         AssertOverrides(environment.Keys);
+        Assert.True(HandlerSettings.IsIngest(environment));
+    }
+
+    [Fact]
+    public async Task App_settings_of_the_web_are_what_the_handler_reads()
+    {
+        var environment = new Dictionary<string, string>();
+        var settings = (await InfraFiles.DigestAsync("infra/modules/web.bicep")).GetProperty("vars").GetProperty("settings");
+        foreach (var setting in settings.EnumerateObject())
+            environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
+        Assert.False(HandlerSettings.IsIngest(environment));
+        var read = HandlerSettings.ReadWeb(environment);
+        Assert.Empty(read.UnknownVariables);
+        Assert.Equal(
+            (Sample("HIBP_STORAGE"), Sample("HIBP_WEB_URL"), 1), (read.Storage, read.Options.WebUrl, read.Web.Proxies));
+        Assert.Equal("managedidentity", environment["AzureWebJobsStorage__credential"]);
+        AssertOverrides(environment.Keys, WebHost);
+        // The host reads the one and not the other.
+        Assert.Contains(TelemetryExport.OwnApplicationInsightsVariable, environment.Keys);
+        Assert.DoesNotContain(TelemetryExport.ApplicationInsightsVariable, environment.Keys);
     }
 
     [Fact]
@@ -262,9 +287,15 @@ public sealed partial class NameTests
                             .GetString() is "queueTrigger" or "timerTrigger"), function => group == $"function:{function.Key}");
             }
         }
+        // The web's one function is an app of its own.
+        foreach (var size in InfraFiles.List(".bicepparam"))
+        {
+            var ready = (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("webAlwaysReady").EnumerateArray();
+            Assert.All(ready, group => Assert.Equal("http", group.GetProperty("name").GetString()));
+        }
         // Each scales by itself, and one that gets no instance waits for another to end.
         var least = Decorator(await InfraFiles.DigestAsync("infra/main.bicep"), "maximumInstanceCount", "minValue");
-        Assert.True(int.Parse(least, CultureInfo.InvariantCulture) > functions.Count);
+        Assert.True(int.Parse(least, CultureInfo.InvariantCulture) > functions.Count(function => function.Key != WebFunction.Name));
     }
 
     [Fact]
@@ -336,13 +367,13 @@ public sealed partial class NameTests
     }
 
     /// <summary>Settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
-    private static void AssertOverrides(IEnumerable<string> names)
+    private static void AssertOverrides(IEnumerable<string> names, string host = "host.json")
     {
         foreach (var name in names.Where(name => name.StartsWith("AzureFunctionsJobHost__", StringComparison.Ordinal)))
         {
-            var value = HostJson();
+            var value = HostJson(host);
             foreach (var part in name.Split("__")[1..])
-                Assert.True(value.TryGetProperty(part, out value), $"{name}: host.json has no {part}");
+                Assert.True(value.TryGetProperty(part, out value), $"{name}: {host} has no {part}");
         }
     }
 
@@ -357,6 +388,7 @@ public sealed partial class NameTests
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
         "HIBP_NOTIFY" => "hold",
+        "HIBP_PROXIES" => "1",
         _ => "something",
     };
 
@@ -378,7 +410,7 @@ public sealed partial class NameTests
     private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
         Decorator(template, parameter, "allowed").Trim('[', ']').Split(',').Select(one => one.Trim(' ', '\''));
 
-    private static JsonElement HostJson() => JsonDocument.Parse(InfraFiles.Read("host.json")).RootElement;
+    private static JsonElement HostJson(string file = "host.json") => JsonDocument.Parse(InfraFiles.Read(file)).RootElement;
 
     /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
     private static Dictionary<string, (JsonElement Trigger, int Bindings)> Functions() =>

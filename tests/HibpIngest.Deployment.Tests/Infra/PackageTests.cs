@@ -10,22 +10,24 @@ namespace HibpIngest.Deployment.Tests.Infra;
 /// </summary>
 public sealed class PackageTests
 {
-    [Fact]
-    public async Task The_zip_has_the_host_file_and_the_functions_at_its_root_and_a_handler_that_Linux_starts()
+    [Theory]
+    [InlineData(
+        "ingest", "host.json", "Health", "IngestBreach", "MatchSubscribers", "ResumeIngest", "SendNotifications", "Sweep", "UpsertSlice")]
+    [InlineData("web", "src/HibpIngest.Functions/Web/host.json", "Web")]
+    public async Task A_zip_has_its_apps_host_file_and_functions_at_its_root_and_a_handler_that_Linux_starts(
+        string app, string host, params string[] functions)
     {
         using var folder = new TemporaryFolder();
         var zip = Path.Combine(folder.Path, "app.zip");
         var published = await PublishedApp.FolderAsync();
-        var (exitCode, output, error) = await PackAsync(published, zip);
+        var (exitCode, output, error) = await PackAsync(published, zip, app);
         Assert.True(exitCode == 0, output + error);
-
-        var functions = Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions"))
-            .Where(path => File.Exists(Path.Combine(path, "function.json"))).Select(path => Path.GetFileName(path)).ToList();
-        Assert.Equal(7, functions.Count);
         using (var archive = ZipFile.OpenRead(zip))
         {
             var names = archive.Entries.Select(entry => entry.FullName).ToHashSet();
-            Assert.Contains("host.json", names);
+            Assert.Equal(["host.json"], names.Where(name => Path.GetFileName(name) == "host.json"));
+            using (var file = new StreamReader(archive.GetEntry("host.json")!.Open()))
+                Assert.Equal(InfraFiles.Read(host), await file.ReadToEndAsync());
             // At the root, one level deep, and nowhere else.
             Assert.Equal(
                 functions.Select(name => $"{name}/function.json").Order(StringComparer.Ordinal),
@@ -67,8 +69,20 @@ public sealed class PackageTests
         Assert.False(File.Exists(zip));
     }
 
-    private static Task<(int ExitCode, string Out, string Error)> PackAsync(string folder, string zip) =>
-        InfraFiles.RunAsync("dotnet", ["run", "infra/pack.cs", folder, zip]);
+    [Fact]
+    public void Both_packages_together_have_every_function()
+    {
+        var of = typeof(PackageTests)
+            .GetMethod(nameof(A_zip_has_its_apps_host_file_and_functions_at_its_root_and_a_handler_that_Linux_starts))!
+            .GetCustomAttributes(typeof(InlineDataAttribute), false).Cast<InlineDataAttribute>()
+            .SelectMany(data => data.GetData(null!).Single().Skip(2)).Cast<string>();
+        var functions = Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions"))
+            .Where(path => File.Exists(Path.Combine(path, "function.json"))).Select(path => Path.GetFileName(path));
+        Assert.Equal(functions.Order(StringComparer.Ordinal), of.Order(StringComparer.Ordinal));
+    }
+
+    private static Task<(int ExitCode, string Out, string Error)> PackAsync(string folder, string zip, params string[] app) =>
+        InfraFiles.RunAsync("dotnet", ["run", "infra/pack.cs", folder, zip, .. app]);
 
     /// <summary>The system each entry says it was made on: upper byte of "version made by" in the central directory.</summary>
     private static List<byte> MadeBy(byte[] zip)

@@ -55,12 +55,14 @@ public sealed class ScriptTests
         [
             "dotnet publish ",
             "dotnet run ",
+            "dotnet run ",
             "az group create -n breaches -l westeurope",
             "az deployment group create -g breaches -n hibp-main -p ",
             "az sql server firewall-rule create -g breaches -s sqlServerName-value -n deploy-",
             "dotnet run --project ",
             "sqlcmd -S sqlServerHost-value -d sqlDatabaseName-value --authentication-method ActiveDirectoryAzCli -b -i ",
             "az functionapp deployment source config-zip -g breaches -n appName-value --src ",
+            "az functionapp deployment source config-zip -g breaches -n webAppName-value --src ",
             "az functionapp keys list -g breaches -n appName-value",
             "az deployment group create -g breaches -n hibp-events -f ",
             "az sql server firewall-rule delete -g breaches -s sqlServerName-value -n deploy-",
@@ -73,12 +75,32 @@ public sealed class ScriptTests
         Assert.Contains("database upgrade --database sqlConnection-value", calls, StringComparison.Ordinal);
         Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value "
             + "dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
+        Assert.Equal(
+            ["app.zip ingest", "web.zip web"], azure.Calls.Where(call => call.Contains("pack.cs", StringComparison.Ordinal))
+            .Select(call => call.Split('/')[^1]));
+        Assert.Equal(
+            ["-n appName-value app.zip", "-n webAppName-value web.zip"], azure.Calls
+            .Where(call => call.Contains("config-zip", StringComparison.Ordinal)).Select(call => call.Split(' '))
+            .Select(words => $"-n {words[Array.IndexOf(words, "-n") + 1]} {Path.GetFileName(words[Array.IndexOf(words, "--src") + 1])}"));
+        Assert.Contains("The API, for whoever has a key (hibp keys create NAME): webUrl-value\n", output, StringComparison.Ordinal);
         Assert.Contains(
             "az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output,
             StringComparison.Ordinal);
         // The webhook's key is for Event Grid alone, and the mail server's password for the app.
         Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
         Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Without_a_web_app_only_the_pipeline_is_uploaded()
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        azure.Environment["DEPLOY_WEB"] = "false";
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Contains("-n appName-value ", Assert.Single(
+            azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal)), StringComparison.Ordinal);
+        Assert.Contains("The API, for whoever has a key (hibp keys create NAME): not deployed", output, StringComparison.Ordinal);
     }
 
     [Theory]
@@ -217,6 +239,8 @@ public sealed class ScriptTests
               *'ad sp show --id 77777777-8888-9999-aaaa-bbbbbbbbbbbb --query appId'*) echo cccccccc-dddd-eeee-ffff-000000000000 ;;
               *'signed-in-user show --query id'*) echo 11111111-2222-3333-4444-555555555555 ;;
               *'group exists'*) echo "$GROUP_EXISTS" ;;
+              *'query properties.outputs.web'*)
+                [ "$DEPLOY_WEB" = false ] || { all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value"; } ;;
               *'query properties.outputs.'*) all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value" ;;
               *'parameters.sqlMaxVCores.value'*) echo 1 ;;
               *'parameters.sqlMinVCores.value'*) echo 0.5 ;;

@@ -21,8 +21,13 @@ public sealed partial class TemplateTests
         ["b7e6dc6d-f1e8-4753-8033-0f276bb0955b"] = "Storage Blob Data Owner",
         ["974c5e8b-45b9-4653-ba55-5f855dd0fb88"] = "Storage Queue Data Contributor",
         ["0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3"] = "Storage Table Data Contributor",
+        ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] = "Storage Blob Data Reader",
+        ["76199698-9eea-4c19-bc75-cec21354c6b6"] = "Storage Table Data Reader",
         ["3913510d-42f4-4e42-8a64-420c390055eb"] = "Monitoring Metrics Publisher",
     };
+
+    /// <summary>The two apps' modules.</summary>
+    private static readonly string[] Apps = ["infra/modules/app.bicep", "infra/modules/web.bicep"];
 
     [Fact]
     public async Task Files_parse_and_use_only_what_is_declared()
@@ -38,7 +43,8 @@ public sealed partial class TemplateTests
     [Fact]
     public void Json_files_are_json()
     {
-        string[] files = ["host.json", "local.settings.example.json", .. InfraFiles.List(".json")];
+        string[] files =
+            ["host.json", "src/HibpIngest.Functions/Web/host.json", "local.settings.example.json", .. InfraFiles.List(".json")];
         foreach (var file in files)
             using (JsonDocument.Parse(InfraFiles.Read(file)))
                 Assert.True(file.Length > 0);
@@ -69,7 +75,7 @@ public sealed partial class TemplateTests
                 Assert.True(
                     outputs[asked[0].GetString()!].Contains(asked[1].GetString()!), $"{file}: module {asked[0]} has no output {asked[1]}");
         }
-        Assert.Equal(5, seen);
+        Assert.Equal(7, seen);
     }
 
     [Fact]
@@ -122,13 +128,16 @@ public sealed partial class TemplateTests
         Assert.True(server.GetProperty("administrators").GetProperty("azureADOnlyAuthentication").GetBoolean());
         Assert.False(server.TryGetProperty("administratorLogin", out _));
         Assert.Equal("1.2", server.GetProperty("minimalTlsVersion").GetString());
-        var app = Properties(await ResourceAsync("infra/modules/app.bicep", "app"));
-        Assert.True(app.GetProperty("httpsOnly").GetBoolean());
-        Assert.Equal(
-            "UserAssignedIdentity", app.GetProperty("functionAppConfig")
-            .GetProperty("deployment").GetProperty("storage").GetProperty("authentication").GetProperty("type").GetString());
-        foreach (var policy in new[] { "ftp", "scm" })
-            Assert.False(Properties(await ResourceAsync("infra/modules/app.bicep", policy)).GetProperty("allow").GetBoolean());
+        foreach (var file in Apps)
+        {
+            var app = Properties(await ResourceAsync(file, "app"));
+            Assert.True(app.GetProperty("httpsOnly").GetBoolean());
+            Assert.Equal(
+                "UserAssignedIdentity", app.GetProperty("functionAppConfig")
+                .GetProperty("deployment").GetProperty("storage").GetProperty("authentication").GetProperty("type").GetString());
+            foreach (var policy in new[] { "ftp", "scm" })
+                Assert.False(Properties(await ResourceAsync(file, policy)).GetProperty("allow").GetBoolean());
+        }
         foreach (var file in InfraFiles.List(".bicep"))
             Assert.DoesNotMatch("AccountKey|SharedAccessSignature|Password=", InfraFiles.Read(file));
         // The table's request lines hold addresses: nothing may log them.
@@ -164,6 +173,12 @@ public sealed partial class TemplateTests
             "operatorObjectId: Storage Blob Data Contributor on storage/account",
             "operatorObjectId: Storage Queue Data Contributor on storage/account",
             "operatorObjectId: Storage Table Data Contributor on storage/account",
+            "webPrincipalId: Monitoring Metrics Publisher on monitoring/appInsights",
+            "webPrincipalId: Storage Blob Data Reader on storage/account::blobs::catalogue",
+            "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
         ], given.Order(StringComparer.Ordinal));
 
         // What they are called beside their ids.
@@ -178,22 +193,97 @@ public sealed partial class TemplateTests
     {
         var modules = (await InfraFiles.DigestAsync("infra/main.bicep")).GetProperty("modules").EnumerateArray()
             .ToDictionary(module => module.GetProperty("symbol").GetString()!);
-        var given = modules["app"].GetProperty("params");
-        var settings = (await InfraFiles.DigestAsync("infra/modules/app.bicep")).GetProperty("vars").GetProperty("settings");
-        var host = Module(given.GetProperty("packageContainerUrl"));
-        Assert.Equal(host, OfSetting("AzureWebJobsStorage__accountName"));
-        var roles = await RoleAssignmentsAsync($"infra/{modules[host].GetProperty("path").GetString()}");
-        Assert.NotEmpty(roles);
-        Assert.All(roles, resource => Assert.Equal("appPrincipalId", Source(Properties(resource).GetProperty("principalId"))));
+        var hosts = new HashSet<string>();
+        foreach (var (symbol, identity) in new[] { ("app", "identity"), ("webApp", "webIdentity") })
+        {
+            var host = Module(Given(symbol).GetProperty("packageContainerUrl"));
+            Assert.Equal(host, await OfSettingAsync(symbol, "AzureWebJobsStorage__accountName"));
+            Assert.Equal($"{identity}.id", Source(Given(symbol).GetProperty("identityId")));
+            Assert.Equal($"{identity}.properties.principalId", Source(Given(host).GetProperty("appPrincipalId")));
+            var roles = await RoleAssignmentsAsync($"infra/{modules[host].GetProperty("path").GetString()}");
+            Assert.NotEmpty(roles);
+            Assert.All(roles, resource => Assert.Equal("appPrincipalId", Source(Properties(resource).GetProperty("principalId"))));
+            Assert.True(hosts.Add(AccountName(host)!), "the apps share an account, where each could replace the other's package");
+        }
 
         // The breaches are elsewhere, in one place, and so is whoever may drop them.
         foreach (var setting in new[] { "HIBP_STORAGE", "BreachStorage__blobServiceUri", "BreachStorage__queueServiceUri" })
-            Assert.Equal((setting, "storage"), (setting, OfSetting(setting)));
-        Assert.NotEqual(AccountName("storage"), AccountName(host));
+            Assert.Equal((setting, "storage"), (setting, await OfSettingAsync("app", setting)));
+        Assert.Equal("storage", await OfSettingAsync("webApp", "HIBP_STORAGE"));
+        Assert.True(hosts.Add(AccountName("storage")!));
 
+        JsonElement Given(string symbol) => modules[symbol].GetProperty("params");
         string Module(JsonElement value) => Source(value).Split('.')[0];
-        string OfSetting(string name) => Module(given.GetProperty(Source(settings.GetProperty(name))));
-        string? AccountName(string module) => modules[module].GetProperty("params").GetProperty("accountName").GetString();
+        async Task<string> OfSettingAsync(string symbol, string name)
+        {
+            var settings = (await InfraFiles.DigestAsync($"infra/{modules[symbol].GetProperty("path").GetString()}"))
+                .GetProperty("vars").GetProperty("settings");
+            return Module(Given(symbol).GetProperty(Source(settings.GetProperty(name))));
+        }
+        string? AccountName(string module) => Given(module).GetProperty("accountName").GetString();
+    }
+
+    /// <summary>
+    /// An account asked about is in the path: nothing of the host's that holds paths may be collected. And what browsers of other
+    /// sites may read is the API's to say.
+    /// </summary>
+    [Fact]
+    public async Task The_web_app_has_no_telemetry_of_its_hosts_no_cors_of_the_platforms_and_nothing_of_the_pipelines()
+    {
+        var web = await InfraFiles.DigestAsync("infra/modules/web.bicep");
+        var settings = web.GetProperty("vars").GetProperty("settings");
+        Assert.Equal(
+        [
+            "APPLICATIONINSIGHTS_AUTHENTICATION_STRING", "AZURE_CLIENT_ID",
+            "AzureFunctionsJobHost__logging__applicationInsights__enableDependencyTracking",
+            "AzureFunctionsJobHost__logging__logLevel__Function.Web", "AzureFunctionsJobHost__logging__logLevel__Host.Results",
+            "AzureFunctionsJobHost__logging__logLevel__Yarp", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__clientId",
+            "AzureWebJobsStorage__credential", "HIBP_APP", "HIBP_APPINSIGHTS", "HIBP_PROXIES", "HIBP_STORAGE", "HIBP_WEB_URL",
+        ], settings.EnumerateObject().Select(setting => setting.Name).Order(StringComparer.Ordinal));
+        foreach (var (name, value) in new[]
+        {
+            ("logLevel__Host.Results", "None"), ("logLevel__Function.Web", "Warning"), ("logLevel__Yarp", "None"),
+            ("applicationInsights__enableDependencyTracking", "false"),
+        })
+            Assert.Equal((name, value), (name, settings.GetProperty($"AzureFunctionsJobHost__logging__{name}").GetString()));
+        // These and no others: nothing is merged into them, and no other resource has settings.
+        Assert.Equal(settings.GetRawText(), Properties(await ResourceAsync("infra/modules/web.bicep", "appSettings")).GetRawText());
+        var siteConfig = Properties(await ResourceAsync("infra/modules/web.bicep", "app")).GetProperty("siteConfig");
+        Assert.Equal(["minTlsVersion"], siteConfig.EnumerateObject().Select(property => property.Name));
+
+        foreach (var file in InfraFiles.List(".bicep", ".bicepparam", ".sh", ".ps1"))
+        {
+            var code = InfraFiles.Read(file).Split('\n').Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal));
+            Assert.DoesNotMatch(Cors(), string.Join('\n', code));
+        }
+        var app = await InfraFiles.DigestAsync("infra/modules/app.bicep");
+        Assert.Equal("ingest", app.GetProperty("vars").GetProperty("settings").GetProperty("HIBP_APP").GetString());
+        Assert.Equal("web", settings.GetProperty("HIBP_APP").GetString());
+    }
+
+    [Fact]
+    public async Task The_web_app_is_left_out_as_a_whole_or_not_at_all()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        Assert.True(main.GetProperty("params").GetProperty("web").GetProperty("default").GetBoolean());
+        var text = InfraFiles.Read("infra/main.bicep");
+        foreach (var declared in new[] { "resource webIdentity ", "module webHost ", "module webApp " })
+            Assert.EndsWith(
+                " = if (web) {", Assert.Single(text.Split('\n'), line => line.StartsWith(declared, StringComparison.Ordinal)),
+                StringComparison.Ordinal);
+        // What others are told of it is nothing then, and there is no role for nobody.
+        foreach (var module in main.GetProperty("modules").EnumerateArray())
+        {
+            if (module.GetProperty("params").TryGetProperty("webPrincipalId", out var principal))
+                Assert.Equal("web ? webIdentity.properties.principalId : ''", Source(principal));
+        }
+        foreach (var file in new[] { "infra/modules/storage.bicep", "infra/modules/monitoring.bicep" })
+        {
+            var lines = InfraFiles.Read(file).Split('\n');
+            var resources = lines.Where(line => line.StartsWith("resource web", StringComparison.Ordinal)).ToList();
+            Assert.NotEmpty(resources);
+            Assert.All(resources, line => Assert.Contains("if (!empty(webPrincipalId)) {", line, StringComparison.Ordinal));
+        }
     }
 
     [Fact]
@@ -272,6 +362,9 @@ public sealed partial class TemplateTests
     private static JsonElement Properties(JsonElement resource) => resource.GetProperty("body").GetProperty("properties");
 
     private static string Source(JsonElement value) => value.GetProperty("$expression").GetString()!;
+
+    [GeneratedRegex(@"\bcors\b", RegexOptions.IgnoreCase, 1000)]
+    private static partial Regex Cors();
 
     [GeneratedRegex(@"\bago\((?<count>\d+)(?<unit>[mhd])\)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Ago();

@@ -42,7 +42,7 @@ public sealed partial class QueryTests
     /// <summary>What is in quotes and is no name: columns' texts, and the words of commands and messages.</summary>
     private static readonly string[] Texts =
         ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ",
-            "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}"];
+            "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}", "/api/v3/breacheddomain/{domain?}"];
 
     private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();
 
@@ -105,7 +105,7 @@ public sealed partial class QueryTests
             .ToDictionary(
                 file => Path.GetFileName(file), file => string.Join(
                     '\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
-        Assert.Equal(3, queries.Count);
+        Assert.Equal(5, queries.Count);
         using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
         foreach (var item in
             workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))

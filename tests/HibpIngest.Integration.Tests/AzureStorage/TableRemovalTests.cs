@@ -250,7 +250,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     private TableService Tables(Around around) =>
-        new(StorageConnection.Parse(_connection), null, Quick, new HttpClientTransport(Client(around)));
+        new(StorageConnection.Parse(_connection), null, Quick, Client(around));
 
     private HttpClient Client(Around around)
     {

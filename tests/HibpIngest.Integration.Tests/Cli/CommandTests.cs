@@ -125,6 +125,27 @@ public sealed class CommandTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task Ranges_of_a_store_that_was_made_without_them_are_filled_beside_a_host()
+    {
+        _variables["HIBP_RANGES"] = "off";
+        Assert.Contains("not there", (await RunAsync("ranges", "fill")).FailedWithOneLine(), StringComparison.Ordinal);
+        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
+        (await RunAsync("drop", zip, "--wait")).Succeeded();
+        Assert.Equal("off", Text(await JsonAsync("ranges", "status", "--json"), "ranges"));
+
+        var filled = await JsonAsync("ranges", "fill", "--json");
+        Assert.Equal(("on", 300), (Text(filled, "ranges"), Number(filled, "accounts")));
+        Assert.True(filled.GetProperty("seconds").GetDouble() > 0);
+        var storage = _variables["HIBP_STORAGE"];
+        Assert.Equal(
+            RawTable.RangesOf(await RawTable.ReadAccountsAsync(storage, "accounts")), await RawTable.ReadRangesAsync(storage, "ranges"));
+        Assert.StartsWith("Ranges are on", (await RunAsync("ranges", "status")).Succeeded().Output, StringComparison.Ordinal);
+        var again = (await RunAsync("ranges", "fill")).Succeeded();
+        Assert.Contains("nothing to write", again.Output, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Status_of_stores_without_a_load_is_empty_lists_of_the_agreed_shape()
     {
         await HibpProcess.SetUpAsync(_folder.Path, _variables);

@@ -31,7 +31,8 @@ public sealed partial class LayoutTests
         ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
         // Hosts.
         ["HibpIngest.Hosting"] =
-            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql", "HibpIngest.Web"],
+            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql",
+                "HibpIngest.Web"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
     };

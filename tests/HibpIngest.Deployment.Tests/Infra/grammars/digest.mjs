@@ -56,7 +56,7 @@ function bicep(root, errors) {
     if (/^(parameter|variable|resource|module)_declaration$/.test(node.type))
       declared.set(name(node), node);
     if (node.type === 'for_statement')
-      declared.set(node.namedChildren[0].text, node);
+      loopNames(node).forEach(one => declared.set(one, node));
   });
 
   const names = new Map();
@@ -84,7 +84,9 @@ function bicep(root, errors) {
         resource(node, null, names);
         break;
       case 'module_declaration':
-        result.modules.push({ symbol: name(node), path: evaluate(node.namedChildren[1], names), ...evaluate(node.namedChildren[2], names) });
+        // One that is deployed on a condition is what it is when it is.
+        for (const [content, scope] of unroll(node.namedChildren[2], names))
+          result.modules.push({ symbol: name(node), path: evaluate(node.namedChildren[1], names), ...evaluate(content, scope) });
         break;
       case 'output_declaration':
         result.outputs[name(node)] = evaluate(node.namedChildren.at(-1), names);
@@ -115,11 +117,12 @@ function bicep(root, errors) {
       return [[body.namedChildren[1], names]];
     if (body.type !== 'for_statement')
       return [[body, names]];
-    const [item, list, content] = body.namedChildren;
+    const [, list, content] = body.namedChildren;
+    const [item, index] = loopNames(body);
     const values = evaluate(list, names);
     if (!Array.isArray(values))
       throw new Error(`line ${body.startPosition.row + 1}: the list '${list.text}' can't be worked out`);
-    return values.flatMap(value => unroll(content, new Map(names).set(item.text, value)));
+    return values.flatMap((value, i) => unroll(content, new Map(names).set(item, value).set(index, i)));
   }
 
   function evaluate(node, names) {
@@ -175,6 +178,8 @@ function bicep(root, errors) {
     const report = (node, what) => errors.push(`line ${node.startPosition.row + 1}: ${what}`);
     visit(root, node => {
       const parent = node.parent;
+      if (node.type === 'object' || node.type === 'infrastructure')
+        twice(node).forEach(child => report(child, `'${child.namedChildren[0].text}' is there twice`));
       if (node.type === 'decorator') {
         if (!decorators.has(node.text.slice(1).split('(')[0]))
           report(node, `decorator ${node.text} is not known`);
@@ -194,6 +199,19 @@ function bicep(root, errors) {
       return true;
     });
   }
+}
+
+// Bicep takes a name once: of what a file declares, and in an object.
+function twice(node) {
+  const known = new Set();
+  return node.namedChildren.filter(child => /_declaration$|^object_property$/.test(child.type) && child.namedChildCount > 1 && child.type !== 'output_declaration')
+    .filter(child => known.size === known.add(child.namedChildren[0].text).size);
+}
+
+// The item's, and the index's where there is one.
+function loopNames(node) {
+  const [first] = node.namedChildren;
+  return first.type === 'for_loop_parameters' ? first.namedChildren.map(child => child.text) : [first.text];
 }
 
 function name(node) {

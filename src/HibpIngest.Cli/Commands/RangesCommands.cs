@@ -1,0 +1,89 @@
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class RangesCommands() : CommandGroup(
+    "ranges", "Fill the table that is asked for accounts by the beginning of their hash.", new RangesFillCommand(),
+    new RangesStatusCommand())
+{
+    /// <summary>"off", "filling", "on".</summary>
+    public static string Show(RangesState state) => state.ToString().ToLowerInvariant();
+}
+
+internal sealed class RangesFillCommand : HibpCommand
+{
+    public RangesFillCommand()
+        : base(
+            "fill",
+            "Write the hashes of all accounts that are there, beside running hosts, and turn ranges on. Broken off, it is run again and "
+            + "goes on where it was; until it is done, readers are told to come again later.")
+    {
+        Examples =
+        [
+            ("hibp ranges fill", "once, for a store from before there were ranges, or one made with HIBP_RANGES=off"),
+            ("hibp ranges fill --json", "the same in a script: what it did as one document"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var began = session.Time.GetTimestamp();
+        var accounts = await FillAsync(session, pipeline.Context.NewFillRanges(), cancellationToken);
+        var took = session.Time.GetElapsedTime(began);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new RangesDocument(RangesCommands.Show(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
+                Documents.Default.RangesDocument);
+        }
+        else
+        {
+            session.Screen.Show(
+                accounts == 0 ? "Ranges are on; there was nothing to write."
+                : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
+                + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
+        }
+        return 0;
+    }
+
+    /// <summary>Whatever breaks it off, it says how to go on.</summary>
+    private static async Task<long> FillAsync(CommandSession session, FillRanges fill, CancellationToken cancellationToken)
+    {
+        var begun = false;
+        try
+        {
+            return await FillView.ShowAsync(
+                session.Screen, session.Time, progress => fill.RunAsync(progress, cancellationToken), () => begun = true);
+        }
+        catch (Exception) when (begun)
+        {
+            session.Screen.Say("The fill was broken off: loads write ranges from now on, and 'hibp ranges fill' goes on where it was.");
+            throw;
+        }
+    }
+}
+
+internal sealed class RangesStatusCommand : HibpCommand
+{
+    public RangesStatusCommand()
+        : base("status", "Say whether ranges are off, filling or on.")
+    {
+        Examples = [("hibp ranges status", "on: ranges are answered; off, filling: see hibp ranges fill")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        // What readers go by.
+        var layout = await pipeline.Context.Register.GetReadLayoutAsync(cancellationToken);
+        var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new RangesDocument(state), Documents.Default.RangesDocument);
+        else
+            session.Screen.Show($"Ranges are {state}{(state == "on" ? "." : "; hibp ranges fill turns them on.")}");
+        return 0;
+    }
+}

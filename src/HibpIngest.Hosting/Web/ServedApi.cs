@@ -1,0 +1,43 @@
+using HibpIngest.Web;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting.Web;
+
+/// <summary>The API as every host serves it: its breaches are kept fresh until it is disposed of.</summary>
+public sealed class ServedApi : IAsyncDisposable
+{
+    private readonly WebApi _api;
+    private readonly string _address;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Task _refreshing;
+
+    /// <param name="stores">What it reads.</param>
+    /// <param name="options">How it answers.</param>
+    /// <param name="isOpen">Nobody needs a key.</param>
+    /// <param name="address">Where people reach it (HIBP_WEB_URL).</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="logs">Where everything is logged.</param>
+    public ServedApi(WebStores stores, WebOptions options, bool isOpen, string address, TimeProvider time, ILoggerFactory logs)
+    {
+        _address = address;
+        _api = new WebApi(stores, options, isOpen, address.StartsWith("https:", StringComparison.OrdinalIgnoreCase), time, logs);
+        _refreshing = Task.Run(() => _api.Catalogue.RunAsync(_stop.Token));
+    }
+
+    /// <summary>What it needs of a server, before that is built.</summary>
+    public void AddServices(IServiceCollection services) => _api.AddServices(services, _address);
+
+    /// <summary>Maps every address.</summary>
+    public void Map(WebApplication app) => _api.Map(app);
+
+    /// <summary>To be called when nothing is answered any more.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _refreshing;
+        _api.Dispose();
+        _stop.Dispose();
+    }
+}

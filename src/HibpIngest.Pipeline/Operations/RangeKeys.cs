@@ -1,0 +1,15 @@
+using System.Text;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>The keys of an account's hash as text, for what goes over a table at its leisure.</summary>
+internal static class RangeKeys
+{
+    public static (string Partition, string Row) Of(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    {
+        Span<byte> row = stackalloc byte[AccountHash.RowDigits];
+        var partition = AccountHash.Write(alias, domain, row);
+        return ($"{partition:X2}", Encoding.ASCII.GetString(row));
+    }
+}

@@ -1,0 +1,260 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Data.Sqlite;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// Ranges of a store with accounts are filled from the account table, whatever else happens meanwhile: at the end
+/// they hold each account with the marks it has, by a SHA-1 of the test's own.
+/// </summary>
+public sealed class FillTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private static void Off(PipelineOptions options) =>
+        (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.Ranges) = (40, 20, 4, RangesMode.Off);
+
+    [Fact]
+    public async Task A_store_from_before_is_filled_and_read()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Old", 0, 100);
+        await LoadAsync(rig, "Other", 50, 100);
+        Assert.Empty(await rig.RangesAsync());
+        var progress = new Reports();
+        Assert.Equal(150, await rig.OpenContext().NewFillRanges().RunAsync(progress, None));
+        await AssertFilledAsync(rig, 150);
+        Assert.Equal((150L, IAccountTable.Parts), (progress.Seen[^1].Accounts, progress.Seen[^1].PartsDone));
+
+        var hash = (await rig.RangesAsync()).First(one => one.Value == "b1 b2").Key;
+        var entry = Assert.Single(await rig.Context.Ranges.ReadRangeAsync(hash[..6], None), entry => entry.Suffix == hash[6..]);
+        Assert.Equal([1, 2], entry.Marks);
+
+        // Again: there is nothing to do. What comes later is written by its slices.
+        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, None));
+        await LoadAsync(rig, "Later", 140, 30);
+        await AssertFilledAsync(rig, 170);
+    }
+
+    [Fact]
+    public async Task Marks_past_250_are_filled_with_their_accounts()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Old", 0, 30);
+        // As of loads long ago: their marks lie in rows beside the first.
+        await rig.Context.Database.MoveOnAsync(new StoreIds(0, 800), "", None);
+        foreach (var mark in new[] { 249, 250, 251, 500, 501, 777 })
+            await MarkLoadAsync(rig, mark, mark % 2 == 0 ? 0 : 10, 20);
+        await MarkLoadAsync(rig, 600, 100, 5); // no mark of theirs is in the first row
+        Assert.Equal(35, await rig.Context.NewFillRanges(chunkRows: 7).RunAsync(null, None));
+        await AssertFilledAsync(rig, 35);
+    }
+
+    [Fact]
+    public async Task A_crash_at_any_call_leaves_a_fill_that_is_gone_on_with()
+    {
+        for (var (at, crashed) = (1, true); crashed; at += at < 20 ? 1 : 7)
+        {
+            await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
+            await LoadAsync(rig, "Old", 0, 60);
+            var point = new CrashPoint(at, afterwards: at % 2 == 0);
+            var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 5).RunAsync(null, None));
+            crashed = point.Crashed;
+            Assert.Equal(crashed, died is not null);
+            output.WriteLine($"died at call {at}: {point.Where}");
+
+            // Readers are never told of ranges that lack an account.
+            if ((await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges == RangesState.On)
+                Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
+            ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // the lock of the dead
+            await LoadAsync(rig, "Between", 50, 20);
+            await rig.OpenContext().NewFillRanges(chunkRows: 5).RunAsync(null, None);
+            await AssertFilledAsync(rig, 70);
+        }
+    }
+
+    [Fact]
+    public async Task Stopped_it_goes_on_where_it_was()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Old", 0, 100);
+        using var stop = new CancellationTokenSource();
+        var recorded = 0;
+        var hooks = new HookedPorts((_, what) =>
+            what == nameof(ILayouts.SetFillAsync) && ++recorded == 20 ? stop.CancelAsync() : Task.CompletedTask);
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, stop.Token));
+        Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
+        // Its lock is gone with it, and what it has walked is not read again.
+        var pages = 0;
+        var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountPages.ReadPageAsync) ? ++pages : 0));
+        await counting.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, None);
+        Assert.InRange(pages, 1, IAccountTable.Parts - 15);
+        await AssertFilledAsync(rig, 100);
+    }
+
+    [Fact]
+    public async Task Loads_beside_it_are_in_both_tables_whatever_was_first()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Old", 0, 200);
+        for (var i = 0; i < 3; i++)
+            await rig.DropAsync($"New{i}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100 + (60 * i), 150))));
+        var loading = Task.Run(() => PipelineRig.RunToEndAsync(rig.OpenContext()));
+        await rig.OpenContext().NewFillRanges(chunkRows: 10).RunAsync(null, None);
+        await loading;
+        await rig.RunToEndAsync();
+        Assert.All(await rig.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
+        await AssertFilledAsync(rig, 370);
+    }
+
+    [Fact]
+    public async Task A_slice_that_was_begun_before_the_fill_is_in_the_ranges_after_it()
+    {
+        // Its accounts come behind the walk, under the set of layouts of before.
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Off(options);
+            options.TransactionsInFlight = 1;
+        });
+        await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 15))));
+        var filled = false;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(IAccountTable.UpsertAsync) && !filled)
+            {
+                filled = true;
+                Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, None));
+            }
+        });
+        await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
+        Assert.True(filled);
+        await AssertFilledAsync(rig, 15);
+    }
+
+    [Fact]
+    public async Task Two_fills_are_one_after_the_other_and_one_beside_the_other_does_no_harm()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Old", 0, 100);
+        var first = true;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what != nameof(IRangeTable.FillAsync) || !first)
+                return;
+            first = false;
+            var refused = await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().NewFillRanges().RunAsync(null, None));
+            Assert.Contains("another 'hibp ranges fill' is at work", refused.Message, StringComparison.Ordinal);
+            // As where the lock has run out under a process that stood still.
+            await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => Unlocked(rig).NewFillRanges(chunkRows: 9).RunAsync(null, None)));
+        });
+        await hooks.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 9).RunAsync(null, None);
+        await AssertFilledAsync(rig, 100);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_breach_that_is_removed_beside_it_leaves_nothing_in_ranges(bool purged)
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Gone", 0, 60);
+        await LoadAsync(rig, "Old", 30, 60);
+        if (purged)
+            await rig.Context.NewLoadOperations().PurgeAsync(1, null, None);
+        // The removal runs whole behind a page that was read and before it is written.
+        var removed = false;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(IRangeTable.FillAsync) && !removed)
+            {
+                removed = true;
+                await rig.OpenContext().NewRemoveBreach().RunAsync("Gone", null, None);
+            }
+        });
+        await hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, None);
+        Assert.True(removed);
+        await AssertFilledAsync(rig, 60);
+        Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
+    }
+
+    [Fact]
+    public async Task What_is_being_removed_is_not_filled()
+    {
+        await using var rig = await PipelineRig.StartAsync(Off);
+        await LoadAsync(rig, "Gone", 0, 20);
+        await LoadAsync(rig, "Old", 10, 20);
+        await rig.Context.Database.BeginRemovalAsync("Gone", None); // and broken off
+        Assert.Equal(20, await rig.Context.NewFillRanges().RunAsync(null, None));
+        Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
+        await rig.Context.NewRemoveBreach().RunAsync("Gone", null, None);
+        await AssertFilledAsync(rig, 20);
+    }
+
+    /// <summary>Another process, to which every lock is free.</summary>
+    private static PipelineContext Unlocked(PipelineRig rig)
+    {
+        var context = rig.OpenContext();
+        return context with
+        {
+            Database = PortProxy<IBreachDatabase>.Create(context.Database, what =>
+                what == nameof(INamedLocks.TryLockAsync) ? ExecuteAsync(rig, "DELETE FROM locks") : Task.CompletedTask),
+        };
+    }
+
+    private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count)
+    {
+        await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))));
+        await rig.RunToEndAsync();
+    }
+
+    /// <summary>A load of a mark of one's choice, as far as the tables and the fill see it.</summary>
+    private static async Task MarkLoadAsync(PipelineRig rig, int mark, int first, int count)
+    {
+        var id = 1_000 + mark;
+        await rig.Context.Database.StartLoadAsync(
+            new NewLoad(id, $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options)), None);
+        await ExecuteAsync(rig, $"UPDATE loads SET mark = {mark} WHERE id = {id}");
+        foreach (var account in PipelineRig.Expected(first, count))
+        {
+            var (alias, domain) = (account.Split('@')[0], account.Split('@')[1]);
+            await rig.Context.Table.UpsertAsync(domain, mark, alias);
+        }
+    }
+
+    private static async Task ExecuteAsync(PipelineRig rig, string sql)
+    {
+        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = sql;
+        await command.ExecuteNonQueryAsync();
+    }
+
+    private static async Task AssertFilledAsync(PipelineRig rig, int accounts)
+    {
+        var ranges = await rig.RangesAsync();
+        Assert.Equal(await rig.ExpectedRangesAsync(), ranges);
+        Assert.Equal(accounts, ranges.Count);
+        Assert.Equal(RangesState.On, Assert.Single((await rig.Context.Database.GetLayoutsAsync(None)).Layouts).Ranges);
+        Assert.Equal(RangesState.On, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
+    }
+
+    private sealed class Reports : IProgress<FillProgress>
+    {
+        private readonly Lock _lock = new();
+
+        public List<FillProgress> Seen { get; } = [];
+
+        public void Report(FillProgress value)
+        {
+            lock (_lock)
+                Seen.Add(value);
+        }
+    }
+}

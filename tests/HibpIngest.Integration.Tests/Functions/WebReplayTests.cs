@@ -1,0 +1,168 @@
+using Azure.Storage.Blobs;
+using Azure.Storage.Queues;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>
+/// What a Functions host has sent to a handler, sent to the one that is the API: to the byte, in both ways a host has. Nothing of
+/// the pipeline answers, nothing fails, and who asks without a name, a key, or with two, is told so.
+/// </summary>
+public sealed class WebReplayTests : IClassFixture<WebHandlerFixture>
+{
+    private const string TestAccount = "/api/v3/breachedaccount/account-exists@hibp-integration-tests.com";
+
+    // Of the right form, which is enough for accounts for tests.
+    private const string AnyKey = "00000000000000000000000000000000";
+
+    /// <summary>
+    /// What there is no route for is 404 (docs/api.md lists what there is), and whatever is below /api/v3 wants a user agent,
+    /// which none of these has but the host's own: 403. Below it, what is something else:
+    /// </summary>
+    private static readonly Dictionary<(string Mode, string Name), int> Others = new()
+    {
+        // No route of that many segments, or of that name.
+        [(RecordedRequest.Forwarding, "list-account-slash")] = 404,
+        [(RecordedRequest.Proxying, "list-account-slash")] = 404,
+        [(RecordedRequest.Forwarding, "list-dots-slash-double-encoded")] = 404,
+        [(RecordedRequest.Proxying, "list-dots-slash-double-encoded")] = 404,
+        [(RecordedRequest.Forwarding, "list-dots-slash-encoded")] = 404,
+        [(RecordedRequest.Proxying, "list-dots-slash-encoded")] = 404,
+        [(RecordedRequest.Proxying, "list-dots-double-encoded")] = 404,
+        [(RecordedRequest.Proxying, "list-backslash")] = 404,
+        [(RecordedRequest.Proxying, "list-backslash-dots-encoded")] = 404,
+        [(RecordedRequest.Forwarding, "list-prefix-only")] = 404,
+        [(RecordedRequest.Proxying, "list-prefix-only")] = 404,
+        [(RecordedRequest.Forwarding, "list-prefix-slash")] = 404,
+        [(RecordedRequest.Proxying, "list-prefix-slash")] = 404,
+        [(RecordedRequest.Forwarding, "list-upsertslice-prefix")] = 404,
+        [(RecordedRequest.Proxying, "list-upsertslice-prefix")] = 404,
+        [(RecordedRequest.Forwarding, "param-dots-double-encoded")] = 404,
+        [(RecordedRequest.Forwarding, "path-backslash-encoded")] = 404,
+        [(RecordedRequest.Forwarding, "path-dot-encoded-slash")] = 404,
+        [(RecordedRequest.Proxying, "path-dot-encoded-slash")] = 404,
+        // POST ..%5C..%5C..%5CUpsertSlice as the account: nothing there answers POST.
+        [(RecordedRequest.Proxying, "list-account-backslash")] = 405,
+    };
+
+    private readonly WebHandlerFixture _fixture;
+
+    public WebReplayTests(WebHandlerFixture fixture) => _fixture = fixture;
+
+    [Fact]
+    public async Task Every_recorded_request_is_answered_as_the_api_answers_and_by_nothing_else()
+    {
+        Assert.Equal((150, 139), (Recorded(RecordedRequest.Forwarding).Count(), Recorded(RecordedRequest.Proxying).Count()));
+        var unexpected = new List<string>();
+        foreach (var request in RecordedRequest.All)
+        {
+            var expected = Others.TryGetValue((request.Mode, request.Name), out var other) ? other
+                : request.Target.StartsWith("/api/v3/", StringComparison.OrdinalIgnoreCase) ? 403 : 404;
+            var answer = await RawHttp.SendAsync(_fixture.Address, request);
+            // Unread bodies end a connection: a host keeps its connections for everybody, and has to be told.
+            var isLast = request.BodyLength > 0 || request.Header("Transfer-Encoding") == "chunked"
+                || request.Header("Connection") == "close";
+            if ((answer.Status, answer.IsLast) != (expected, isLast))
+                unexpected.Add($"{request.Mode}/{request.Name}, {request.Method} {request.Target}: {answer}, not {expected}, {isLast}");
+        }
+        Assert.Empty(unexpected);
+        Assert.DoesNotContain("UpsertSlice", _fixture.Handler.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("example.com", _fixture.Handler.Said, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_invocation_is_not_found_and_reaches_no_stage()
+    {
+        string[] names = ["IngestBreach", "ResumeIngest", "UpsertSlice", "MatchSubscribers", "SendNotifications", "Sweep", "Health", "Web"];
+        using var http = new HttpClient();
+        foreach (var name in names)
+        {
+            HttpRequestMessage[] calls =
+            [
+                HostRequests.Message(_fixture.Address, name, """{"version":1,"load":17,"slice":42,"first":410001,"last":420000}""", "1", 1),
+                HostRequests.Blob(_fixture.Address, name, new Uri($"{_fixture.Address}devstoreaccount1/breach/A.zip"), "A"),
+                HostRequests.Timer(_fixture.Address, name),
+            ];
+            foreach (var call in calls)
+            {
+                using (call)
+                using (var answer = await http.SendAsync(call))
+                    Assert.Equal((name, 404), (name, (int)answer.StatusCode));
+            }
+        }
+        foreach (var mode in (string[])[RecordedRequest.Forwarding, RecordedRequest.Proxying])
+        {
+            var invocation = RecordedRequest.Of(mode, "queue-invocation");
+            Assert.Equal("POST /UpsertSlice", $"{invocation.Method} {invocation.Target}");
+            Assert.Equal(404, (await RawHttp.SendAsync(_fixture.Address, invocation)).Status);
+        }
+        // The first call of any stage makes them all.
+        Assert.Empty(new BlobServiceClient(_fixture.Storage).GetBlobContainers());
+        Assert.Empty(new QueueServiceClient(_fixture.Storage).GetQueues());
+    }
+
+    [Fact]
+    public async Task Two_keys_are_none()
+    {
+        foreach (var mode in (string[])[RecordedRequest.Forwarding, RecordedRequest.Proxying])
+        {
+            var joined = RecordedRequest.Of(mode, "headers-many");
+            Assert.Equal($"{AnyKey}, 11111111111111111111111111111111", joined.Header("hibp-api-key"));
+            await AssertMalformedAsync(joined with { Target = TestAccount });
+            await AssertMalformedAsync(joined with { Target = "/api/v3/subscription/status" });
+            var odd = RecordedRequest.Of(mode, "headers-key-odd");
+            await AssertMalformedAsync(odd with
+            {
+                Target = TestAccount,
+                Headers = [.. odd.Headers.Where(one => one.Name != "User-Agent"), ("User-Agent", "x")],
+            });
+            // In two lines, which no host sends.
+            await AssertMalformedAsync(joined with
+            {
+                Target = TestAccount,
+                Headers = [.. joined.Headers.Where(one => one.Name != "hibp-api-key"), ("hibp-api-key", AnyKey), ("Hibp-Api-Key", AnyKey)],
+            });
+        }
+
+        async Task AssertMalformedAsync(RecordedRequest request) => Assert.Equal(
+            new RawAnswer(401, """{"statusCode":401,"message":"Access denied due to improperly formed hibp-api-key."}""", IsLast: false),
+            await RawHttp.SendAsync(_fixture.Address, request));
+    }
+
+    [Theory]
+    [InlineData("headers-no-user-agent", 403, 403)]
+    [InlineData("headers-user-agent-empty", 403, 403)]
+    [InlineData("headers-user-agent-odd", 200, 200)]
+    [InlineData("headers-user-agent-two", 200, 200)]
+    [InlineData("headers-http10", 403, 403)]
+    [InlineData("headers-host-port", 403, 403)]
+    // A client that calls itself as the host does: told apart from the host's only where that appends its own.
+    [InlineData("headers-spoofed", 200, 403)]
+    public async Task The_hosts_own_agent_is_not_the_clients(string recording, int forwarding, int proxying)
+    {
+        foreach (var (mode, expected) in new[] { (RecordedRequest.Forwarding, forwarding), (RecordedRequest.Proxying, proxying) })
+        {
+            var request = RecordedRequest.Of(mode, recording);
+            var answer = await RawHttp.SendAsync(
+                _fixture.Address, request with { Target = TestAccount, Headers = [.. request.Headers, ("hibp-api-key", AnyKey)] });
+            Assert.Equal((mode, expected), (mode, answer.Status));
+            Assert.Equal(
+                expected == 200 ? """[{"Name":"Adobe"}]""" : """{"statusCode":403,"message":"API request must include a user agent"}""",
+                answer.Body);
+        }
+    }
+
+    /// <summary>What these ask for is not in the recordings' paths: the host passes them on as any other.</summary>
+    [Theory]
+    [InlineData("/healthz", 200)]
+    [InlineData("/readyz", 503)] // nothing is published yet
+    [InlineData("/openapi/v3.json", 200)]
+    [InlineData("/", 404)]
+    public async Task A_host_that_proxies_gets_the_web_to_answer(string target, int expected) =>
+        Assert.Equal(
+            expected, (await RawHttp.SendAsync(_fixture.Address, RecordedRequest.Of(RecordedRequest.Proxying, "path-root") with
+            {
+                Target = target,
+            })).Status);
+
+    private static IEnumerable<RecordedRequest> Recorded(string mode) => RecordedRequest.All.Where(one => one.Mode == mode);
+}

@@ -1,0 +1,62 @@
+using System.Globalization;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// What a handler got of a Functions host for one request of a client's, or for an invocation: as it was on the wire
+/// (Host/Http/forwarding.jsonl and proxying.jsonl, a line each, of a function on every path with an empty prefix).
+/// </summary>
+/// <param name="Name">What the recording is about; the same in both modes.</param>
+/// <param name="Mode">forwarding or proxying, as host.json has it.</param>
+/// <param name="Method">Of the request line.</param>
+/// <param name="Target">Of the request line, verbatim.</param>
+/// <param name="Headers">In their order.</param>
+/// <param name="BodyLength">In bytes.</param>
+/// <param name="Body">Null where it is too long, or binary, to have been written down.</param>
+internal sealed partial record RecordedRequest(
+    string Name, string Mode, string Method, string Target, IReadOnlyList<(string Name, string Value)> Headers, int BodyLength,
+    string? Body)
+{
+    public const string Forwarding = "forwarding";
+
+    public const string Proxying = "proxying";
+
+    /// <summary>All of both modes.</summary>
+    public static IReadOnlyList<RecordedRequest> All { get; } = [.. ReadAll(Forwarding), .. ReadAll(Proxying)];
+
+    /// <summary>One of them.</summary>
+    public static RecordedRequest Of(string mode, string name) => All.Single(one => one.Mode == mode && one.Name == name);
+
+    /// <summary>A header's value; null where it was not sent.</summary>
+    public string? Header(string name) =>
+        Headers.Where(header => header.Name.Equals(name, StringComparison.OrdinalIgnoreCase))
+        .Select(header => header.Value).SingleOrDefault();
+
+    private static IEnumerable<RecordedRequest> ReadAll(string mode)
+    {
+        foreach (var line in File.ReadLines(RepositoryFile.Path($"tests/HibpIngest.Testing/Functions/Host/Http/{mode}.jsonl")))
+        {
+            var recording = JsonElement.Parse(line);
+            var handler = recording.GetProperty("handler");
+            yield return new RecordedRequest(
+                recording.GetProperty("name").GetString()!, mode, handler.GetProperty("method").GetString()!,
+                Restore(handler.GetProperty("url").GetString()!),
+                [.. handler.GetProperty("headers").EnumerateArray().Select(header => (header[0].GetString()!, header[1].GetString()!))],
+                handler.GetProperty("bodyLength").GetInt32(),
+                handler.TryGetProperty("body", out var body) ? body.GetString() : null);
+        }
+    }
+
+    /// <summary>Targets of thousands of the same letter were written down as "/aaa... (4097 characters)".</summary>
+    private static string Restore(string target)
+    {
+        var match = Shortened().Match(target);
+        return !match.Success ? target : match.Groups["begin"].Value.PadRight(
+            int.Parse(match.Groups["length"].Value, CultureInfo.InvariantCulture), match.Groups["begin"].Value[^1]);
+    }
+
+    [GeneratedRegex(@"^(?<begin>.*)\.\.\. \((?<length>\d+) characters\)$", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Shortened();
+}

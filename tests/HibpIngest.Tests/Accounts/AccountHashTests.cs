@@ -1,0 +1,56 @@
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.RegularExpressions;
+using HibpIngest.Accounts;
+
+namespace HibpIngest.Tests.Accounts;
+
+public sealed partial class AccountHashTests
+{
+    [Fact]
+    public void The_hashes_are_those_that_the_documents_name()
+    {
+        var vectors = Vector().Matches(File.ReadAllText(RepositoryFile.Path("docs/tables.md")));
+        Assert.Equal(4, vectors.Count);
+        Assert.All(vectors, vector =>
+            Assert.Equal(vector.Groups["hash"].Value + vector.Groups["row"].Value, Hash(vector.Groups["account"].Value)));
+    }
+
+    [Fact]
+    public void Every_account_has_the_SHA_1_of_its_address()
+    {
+        const string Characters = "abcdefghijklmnopqrstuvwxyz0123456789.+-_";
+        var random = new Random(20251122);
+        for (var i = 0; i < 1_000; i++)
+        {
+            var account = $"{Text(random.Next(1, 65))}@{Text(random.Next(4, 256))}";
+            Assert.Equal(Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account))), Hash(account));
+        }
+
+        string Text(int length) => new(random.GetItems<char>(Characters, length));
+    }
+
+    [Fact]
+    public void Nothing_is_allocated_for_it()
+    {
+        var row = new byte[AccountHash.RowDigits];
+        AccountHash.Write("anna"u8, "example.com"u8, row);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 100; i++)
+            AccountHash.Write("anna"u8, "example.com"u8, row);
+        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+    }
+
+    private static string Hash(string account)
+    {
+        var (alias, domain) = (account.Split('@')[0], account.Split('@')[1]);
+        var row = new byte[AccountHash.RowDigits];
+        var partition = AccountHash.Write(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain), row);
+        return $"{partition:X2}{Encoding.ASCII.GetString(row)}";
+    }
+
+    [GeneratedRegex(
+        @"^\| `(?<account>[^`]+@[^`]+)` \| `(?<hash>[0-9A-F]{2})` \| `(?<row>[0-9A-F]{38})` \|",
+        RegexOptions.Multiline | RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Vector();
+}

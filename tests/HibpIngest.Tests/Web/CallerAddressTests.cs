@@ -1,0 +1,54 @@
+using System.Net;
+using HibpIngest.Web;
+using Microsoft.AspNetCore.Http;
+
+namespace HibpIngest.Tests.Web;
+
+/// <summary>Whose a request is, by the connection and by as many proxies as are our own.</summary>
+public sealed class CallerAddressTests
+{
+    // Nobody's in the recordings, where everything was on one machine.
+    private const string Peer = "203.0.113.200";
+
+    [Theory]
+    // What the client sends is gone: the host says whom it sees, and nothing else.
+    [InlineData(RecordedRequest.Proxying, "headers-many", 0, Peer)]
+    [InlineData(RecordedRequest.Proxying, "headers-many", 1, "127.0.0.1")]
+    [InlineData(RecordedRequest.Proxying, "headers-many", 2, Peer)]
+    [InlineData(RecordedRequest.Proxying, "headers-spoofed", 0, Peer)]
+    [InlineData(RecordedRequest.Proxying, "headers-spoofed", 1, "127.0.0.1")]
+    [InlineData(RecordedRequest.Proxying, "headers-no-user-agent", 2, Peer)]
+    // As the client sent it: so nothing that stands for a proxy of our own is there to count.
+    [InlineData(RecordedRequest.Forwarding, "headers-many", 0, Peer)]
+    [InlineData(RecordedRequest.Forwarding, "headers-many", 1, "192.0.2.1")]
+    [InlineData(RecordedRequest.Forwarding, "headers-many", 2, Peer)]
+    [InlineData(RecordedRequest.Forwarding, "headers-no-user-agent", 1, Peer)]
+    public void Recorded_requests_are_of(string mode, string recording, int proxies, string expected)
+    {
+        var recorded = RecordedRequest.Of(mode, recording);
+        Assert.Equal(expected, Of(proxies, [.. recorded.Headers.Where(one => one.Name == "X-Forwarded-For").Select(one => one.Value)]));
+    }
+
+    [Theory]
+    [InlineData(0, Peer, "198.51.100.7, 203.0.113.4:51234")]
+    [InlineData(1, "203.0.113.4", "198.51.100.7, 203.0.113.4:51234")]
+    [InlineData(2, "198.51.100.7", "198.51.100.7, 203.0.113.4:51234")]
+    [InlineData(3, Peer, "198.51.100.7, 203.0.113.4:51234")]
+    [InlineData(1, "203.0.113.4", "198.51.100.7", "203.0.113.4")] // in two lines
+    [InlineData(1, "2001:db8::1", "[2001:db8::1]:443")]
+    [InlineData(1, "2001:db8::1", "2001:db8::1")]
+    [InlineData(1, Peer, "unknown")]
+    [InlineData(1, Peer, "198.51.100.7, ")]
+    [InlineData(1, Peer)]
+    public void The_entry_counts_that_the_outermost_of_our_proxies_wrote(int proxies, string expected, params string[] forwarded) =>
+        Assert.Equal(expected, Of(proxies, forwarded));
+
+    private static string? Of(int proxies, string[] forwarded)
+    {
+        var context = new DefaultHttpContext();
+        context.Connection.RemoteIpAddress = IPAddress.Parse(Peer);
+        if (forwarded.Length > 0)
+            context.Request.Headers["X-Forwarded-For"] = forwarded;
+        return CallerAddress.Of(context, proxies)?.ToString();
+    }
+}
