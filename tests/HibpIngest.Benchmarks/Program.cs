@@ -41,6 +41,10 @@ const string Usage = """
           (default 20,000 requests, 5 rounds), then 2,000 lookups a second for SECONDS (default 60)
           by h2load; exit code 1 where a p99 is above 1.3 times the bare one, a throughput below 0.8
           of it, or any of the 2,000 fails
+      lookups [ACCOUNTS] [DRAWN] [PREFIXES] [LOADING]
+          two breaches of ACCOUNTS (default 250,000; one is sensitive), small ones of which one is hidden
+          and one removed, and DRAWN accounts (5,000) and PREFIXES (2,000) asked for while a breach of
+          LOADING accounts (250,000) is loading; exit code 1 where an answer is not what a script expects
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -113,6 +117,10 @@ try
         case ["web", ..]:
             await using (var web = new WebBenchmark(rounds: (int)Number(2, 5), requests: (int)Number(1, 20_000)))
                 return await web.RunAsync(seconds: (int)Number(3, 60)) ? 0 : 1;
+        case ["lookups", ..]:
+            return await new LookupCampaign(folder, Console.WriteLine).RunAsync(
+                (int)Number(1, 250_000), (int)Number(2, 5_000), (int)Number(3, 2_000), (int)Number(4, 250_000),
+                seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:

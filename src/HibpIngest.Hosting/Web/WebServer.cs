@@ -49,7 +49,7 @@ public sealed class WebServer : IAsyncDisposable
     {
         var ends = options.Urls.Select(url => EndOf(url, options.IsOpen)).ToList();
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.Services.AddSingleton(logs);
+        builder.Services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs));
         builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
         {
             foreach (var end in ends)

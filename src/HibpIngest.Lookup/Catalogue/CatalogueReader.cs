@@ -16,6 +16,9 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
     /// <summary>A hidden breach is out of every answer within 10 seconds: three of these, and a moment to read.</summary>
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
 
+    // A store that is down may take minutes of tries to say so. With a look every three seconds it is still out in time.
+    private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(5);
+
     private readonly SemaphoreSlim _reading = new(1, 1);
     private volatile CatalogueSnapshot? _snapshot;
     private string? _etag;
@@ -69,24 +72,48 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
         {
             if (_lookedAt != before)
                 return; // somebody else has just looked
-            await ReadAsync(cancellationToken);
+            await LookAsync(cancellationToken);
+        }
+        finally
+        {
+            _reading.Release();
+        }
+    }
+
+    private async Task LookAsync(CancellationToken cancellationToken)
+    {
+        using var timeout = new CancellationTokenSource(_snapshot is null ? Timeout.InfiniteTimeSpan : ReadTimeout, time);
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, timeout.Token);
+        try
+        {
+            await ReadAsync(either.Token);
             if (_down)
                 LogUp(_snapshot!.Version);
             _down = false;
         }
+        catch (OperationCanceledException) when (timeout.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
+        {
+            NoteDown("the store doesn't answer");
+        }
         catch (HibpException e)
         {
-            if (!_down)
-                LogDown(e.Message);
-            _down = true;
+            NoteDown(e.Message);
             if (_snapshot is null)
                 throw;
         }
         finally
         {
-            Volatile.Write(ref _lookedAt, time.GetTimestamp());
-            _reading.Release();
+            // Who has left has found nothing out for the others.
+            if (!cancellationToken.IsCancellationRequested)
+                Volatile.Write(ref _lookedAt, time.GetTimestamp());
         }
+    }
+
+    private void NoteDown(string reason)
+    {
+        if (!_down)
+            LogDown(reason);
+        _down = true;
     }
 
     private async Task ReadAsync(CancellationToken cancellationToken)

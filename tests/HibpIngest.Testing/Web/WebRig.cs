@@ -34,7 +34,7 @@ internal sealed class WebRig : IAsyncDisposable
     {
         var web = new WebOptions();
         configure?.Invoke(web);
-        var account = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
+        var account = StorageAccount.Open(connection, logs ?? NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
         var stores = WebFactory.StoresOf(account);
         var server = await WebServer.StartAsync(
             stand?.Invoke(stores) ?? stores,

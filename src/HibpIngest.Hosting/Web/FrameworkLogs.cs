@@ -1,0 +1,35 @@
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting.Web;
+
+/// <summary>
+/// What the web framework may log: warnings and worse. Below them it writes down paths, queries and headers, and so who was
+/// asked for, as soon as somebody wants to see more of our own lines.
+/// </summary>
+internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
+{
+    public ILogger CreateLogger(string categoryName) => new WarningsOnly(logs.CreateLogger(categoryName));
+
+    public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
+
+    /// <summary>The logs are whoever's who made them.</summary>
+    public void Dispose()
+    {
+    }
+
+    private sealed class WarningsOnly(ILogger log) : ILogger
+    {
+        /// <summary>Scopes hold the path of the request that they are of.</summary>
+        public IDisposable? BeginScope<TState>(TState state)
+            where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => logLevel >= LogLevel.Warning && log.IsEnabled(logLevel);
+
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+            if (IsEnabled(logLevel))
+                log.Log(logLevel, eventId, state, exception, formatter);
+        }
+    }
+}

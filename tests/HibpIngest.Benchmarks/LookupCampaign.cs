@@ -1,0 +1,282 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using System.IO.Compression;
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Samples;
+using HibpIngest.Sql.Sqlite;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// Breaches through <c>hibp run</c> on the emulator, one of them sensitive, one hidden and one removed, and answers of
+/// <c>hibp serve</c> beside what a script of its own expects (expected-answers.mjs), while a further breach is loading.
+/// </summary>
+internal sealed class LookupCampaign(string folder, Action<string> say)
+{
+    private const string Loading = "Loading";
+    private const int LoadingSlices = 100;
+    private const int AtOnce = 8;
+    private const int DifferencesShown = 5;
+
+    private static readonly (string Name, bool IsShown)[] Breaches =
+        [("First", true), ("Second", false), ("Small", true), ("Hidden", false), ("Removed", false), (Loading, false)];
+
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
+
+    /// <summary>A hidden breach is to be out of every answer so soon.</summary>
+    private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
+
+    private readonly Dictionary<string, string> _variables = [];
+    private readonly List<Process> _processes = [];
+
+    /// <summary>Prints the figures; false where an answer is not what is expected.</summary>
+    /// <param name="accounts">Of each of the two large breaches.</param>
+    /// <param name="drawn">Accounts asked for.</param>
+    /// <param name="prefixes">Prefixes asked for.</param>
+    /// <param name="loading">Of the breach that is loading meanwhile; a third of the first breach comes on top.</param>
+    /// <param name="seed">Of everything that is random.</param>
+    public async Task<bool> RunAsync(int accounts, int drawn, int prefixes, int loading, int seed)
+    {
+        say($"seed {seed}");
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        (_variables["HIBP_STORAGE"], _variables["HIBP_DATABASE"], _variables["HIBP_MAIL"]) =
+            (emulator.ConnectionString, File("hibp.db"), $"pickup:{File("mail")}");
+        // Of the breach that is loading meanwhile some slices are in, and most aren't.
+        _variables["HIBP_SLICEROWS"] = Math.Clamp(loading / LoadingSlices, 100, 10_000).ToString(CultureInfo.InvariantCulture);
+        try
+        {
+            // Whoever is in the small ones is in the first, the second, or the small one before as well, or in none of them.
+            var small = Math.Max(accounts / 20, 1);
+            await WriteSampleAsync("First", accounts, seed);
+            await WriteSampleAsync("Second", accounts, seed + 1, overlap: 20, with: seed);
+            await WriteSampleAsync("Small", small, seed + 2, overlap: 30, with: seed);
+            await WriteSampleAsync("Hidden", small, seed + 3, overlap: 60, with: seed + 1);
+            await WriteSampleAsync("Removed", small, seed + 4, overlap: 60, with: seed + 2);
+            await WriteLoadingAsync(loading, seed + 5);
+            var expecting = ExpectAsync(drawn, prefixes, seed);
+
+            var host = Start("run");
+            await SaysAsync(host, "ready");
+            var serve = Start("serve", "--urls", "http://127.0.0.1:0");
+            var address = (await SaysAsync(serve, "API:"))["API:".Length..].Trim();
+            // The emulator looks through all of a table for each range.
+            using var client = new HttpClient { BaseAddress = new Uri(address), Timeout = TestTimeout };
+            client.DefaultRequestHeaders.Add("user-agent", "campaign");
+            var key = await HibpAsync("keys", "create", "campaign", "--rpm", "1000000", "--scope", "search,range", "--json");
+            client.DefaultRequestHeaders.Add("hibp-api-key", JsonElement.Parse(key).GetProperty("key").GetString());
+
+            await using var database = SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
+            var began = Stopwatch.GetTimestamp();
+            await HibpAsync("drop", "First.zip", "--verified", "true");
+            await HibpAsync("drop", "Second.zip", "--verified", "true", "--sensitive", "true");
+            foreach (var name in (string[])["Small", "Hidden", "Removed"])
+                await HibpAsync("drop", $"{name}.zip");
+            await WaitAsync(host, database, loads => loads.Count == 5 && loads.All(load => load.State == LoadState.Done));
+            var loaded = Stopwatch.GetElapsedTime(began);
+            await HibpAsync("breach", "hide", "Hidden");
+            var hidden = await OutAfterAsync(client, "Hidden");
+            await HibpAsync("breach", "remove", "Removed", "--yes");
+            var removed = await OutAfterAsync(client, "Removed");
+
+            await HibpAsync("drop", $"{Loading}.zip", "--verified", "true");
+            await WaitAsync(host, database, loads => Open(loads) is { Slices.Done: > 0 });
+            var expected = await expecting;
+            var askedAt = Stopwatch.GetTimestamp();
+            var differences = await AskAsync(client, expected.Take(drawn));
+            var accountsAsked = Stopwatch.GetElapsedTime(askedAt);
+            differences = [.. differences, .. await AskAsync(client, expected.Skip(drawn))];
+            var rangesAsked = Stopwatch.GetElapsedTime(askedAt) - accountsAsked;
+            var open = Open(await database.ListLoadsAsync(null, CancellationToken.None));
+
+            say("| accounts of each | loaded in s | hidden, removed: out after s | accounts | in s | prefixes | in s | answered 200 "
+                + "| differences |");
+            say("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+            say(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {accounts:N0} | {loaded.TotalSeconds:F0} | {hidden.TotalSeconds:F1}, {removed.TotalSeconds:F1} | {drawn:N0} | "
+                + $"{accountsAsked.TotalSeconds:F0} | {expected.Count - drawn:N0} | {rangesAsked.TotalSeconds:F0} | "
+                + $"{expected.Count(one => one.Status == 200):N0} | {differences.Count} |"));
+            foreach (var difference in differences.Take(DifferencesShown))
+                say(difference);
+            if (open is null)
+                say("the breach that was to be loading meanwhile was in before the last answer: make it larger");
+            else
+                say($"{Loading} is {open.State} still: {open.Slices.Done} slices of {open.Slices.Total} are in");
+            return differences.Count == 0 && open is not null && expected.Count == drawn + prefixes && hidden < OutWithin
+                && removed < OutWithin;
+        }
+        finally
+        {
+            foreach (var process in _processes)
+            {
+                if (!process.HasExited)
+                    process.Kill(entireProcessTree: true);
+                await process.WaitForExitAsync();
+                process.Dispose();
+            }
+        }
+    }
+
+    /// <summary>The load that is to be going on; null: it has ended.</summary>
+    private static Load? Open(IReadOnlyList<Load> loads) =>
+        loads.SingleOrDefault(load => load is { Breach: Loading, State: LoadState.Ingesting or LoadState.Upserting });
+
+    private async Task WriteSampleAsync(string name, int accounts, int seed, int overlap = 0, int with = 0)
+    {
+        await using var file = System.IO.File.Create(File($"{name}.zip"));
+        SampleBreach.Write(
+            file, new SampleOptions { Accounts = accounts, Seed = seed, OverlapPercent = overlap, OverlapSeed = with },
+            CancellationToken.None);
+    }
+
+    /// <summary>A third of the first breach's accounts, then others.</summary>
+    private async Task WriteLoadingAsync(int accounts, int seed)
+    {
+        await WriteSampleAsync("Others", accounts, seed);
+        await using var zip = new ZipArchive(System.IO.File.Create(File($"{Loading}.zip")), ZipArchiveMode.Create);
+        await using var first = await ZipFile.OpenReadAsync(File("First.zip"));
+        await using var others = await ZipFile.OpenReadAsync(File("Others.zip"));
+        var entries = others.Entries.Select((entry, i) => ($"{i}.txt", entry)).Prepend(("first.txt", first.GetEntry("combo.txt")!));
+        foreach (var (name, entry) in entries)
+        {
+            await using var from = await entry.OpenAsync();
+            await using var to = await zip.CreateEntry(name, CompressionLevel.Fastest).OpenAsync();
+            await from.CopyToAsync(to);
+        }
+    }
+
+    /// <summary>What the script expects.</summary>
+    private async Task<IReadOnlyList<Answer>> ExpectAsync(int drawn, int prefixes, int seed)
+    {
+        var plan = JsonSerializer.Serialize(new
+        {
+            seed,
+            accounts = drawn,
+            prefixes,
+            extract = RepositoryFolder.Find("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"),
+            breaches = Breaches.Select(breach => new { name = breach.Name, zip = File($"{breach.Name}.zip"), shown = breach.IsShown }),
+        });
+        await System.IO.File.WriteAllTextAsync(File("plan.json"), plan);
+        var script = RepositoryFolder.Find("tests/HibpIngest.Benchmarks/expected-answers.mjs")!;
+        var start = new ProcessStartInfo("node", ["--max-old-space-size=4096", script, File("plan.json")])
+        {
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        using var process = Process.Start(start)!;
+        var said = process.StandardError.ReadToEndAsync();
+        var expected = new List<Answer>();
+        while (await process.StandardOutput.ReadLineAsync() is { } line)
+            expected.Add(JsonSerializer.Deserialize<Answer>(line, JsonSerializerOptions.Web)!);
+        await process.WaitForExitAsync();
+        if (process.ExitCode != 0)
+            throw new InvalidOperationException($"the script that expects ended with {process.ExitCode}: {await said}");
+        say((await said).Trim());
+        return expected;
+    }
+
+    private static async Task<IReadOnlyCollection<string>> AskAsync(HttpClient client, IEnumerable<Answer> expected)
+    {
+        var differences = new ConcurrentQueue<string>();
+        await Parallel.ForEachAsync(expected, new ParallelOptions { MaxDegreeOfParallelism = AtOnce }, async (one, cancellationToken) =>
+        {
+            // The path goes out as it is written.
+            var address = new Uri(client.BaseAddress!.AbsoluteUri.TrimEnd('/') + one.Path, Verbatim);
+            using var response = await client.GetAsync(address, cancellationToken);
+            var body = await response.Content.ReadAsStringAsync(cancellationToken);
+            if ((int)response.StatusCode != one.Status || body != one.Body)
+                differences.Enqueue($"{one.Path}: expected {one.Status} {one.Body}, found {(int)response.StatusCode} {body}");
+        });
+        return differences;
+    }
+
+    private static readonly UriCreationOptions Verbatim = new() { DangerousDisablePathAndQueryCanonicalization = true };
+
+    /// <summary>How long the server still tells of a breach.</summary>
+    private static async Task<TimeSpan> OutAfterAsync(HttpClient client, string breach)
+    {
+        var began = Stopwatch.GetTimestamp();
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(100));
+        while (Stopwatch.GetElapsedTime(began) < OutWithin && await timer.WaitForNextTickAsync())
+        {
+            var breaches = await client.GetStringAsync(new Uri("/api/v3/breaches", UriKind.Relative));
+            if (!breaches.Contains($"\"Name\":\"{breach}\"", StringComparison.Ordinal))
+                break;
+        }
+        return Stopwatch.GetElapsedTime(began);
+    }
+
+    private static async Task WaitAsync(Process host, SqliteBreachDatabase database, Func<IReadOnlyList<Load>, bool> until)
+    {
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(250));
+        var began = Stopwatch.GetTimestamp();
+        while (await timer.WaitForNextTickAsync())
+        {
+            if (host.HasExited)
+                throw new InvalidOperationException($"hibp run ended with {host.ExitCode}");
+            if (Stopwatch.GetElapsedTime(began) > TestTimeout)
+                throw new TimeoutException($"it was not loaded after {TestTimeout}");
+            var loads = await database.ListLoadsAsync(null, CancellationToken.None);
+            if (loads.FirstOrDefault(load => load.State == LoadState.Failed) is { } failed)
+                throw new InvalidOperationException($"load {failed.Id} of {failed.Breach} failed: {failed.Error}");
+            if (until(loads))
+                return;
+        }
+    }
+
+    /// <summary>Runs a command to its end, and returns what it shows.</summary>
+    private async Task<string> HibpAsync(params string[] arguments)
+    {
+        var process = Start(arguments);
+        var error = process.StandardError.ReadToEndAsync();
+        var output = await process.StandardOutput.ReadToEndAsync();
+        await process.WaitForExitAsync();
+        return process.ExitCode == 0
+            ? output : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {process.ExitCode}: {await error}");
+    }
+
+    /// <summary>The first line on standard error that begins so; what comes behind it is read too, and dropped.</summary>
+    private static async Task<string> SaysAsync(Process process, string beginning)
+    {
+        var said = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var all = new ConcurrentQueue<string>();
+        process.ErrorDataReceived += (_, line) =>
+        {
+            if (line.Data is null)
+                said.TrySetException(new InvalidOperationException($"it never said '{beginning}', but: {string.Join('\n', all)}"));
+            else if (line.Data.StartsWith(beginning, StringComparison.Ordinal))
+                said.TrySetResult(line.Data);
+            else if (!said.Task.IsCompleted)
+                all.Enqueue(line.Data);
+        };
+        process.BeginErrorReadLine();
+        process.OutputDataReceived += (_, _) => { };
+        process.BeginOutputReadLine();
+        return await said.Task;
+    }
+
+    private Process Start(params string[] arguments)
+    {
+        var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), .. arguments])
+        {
+            WorkingDirectory = folder,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (var (name, value) in _variables)
+            start.Environment[name] = value;
+        var process = Process.Start(start)!;
+        _processes.Add(process);
+        return process;
+    }
+
+    private string File(string name) => Path.Combine(folder, name);
+
+    /// <summary>What is asked, and what is to be answered.</summary>
+    private sealed record Answer(string Path, int Status, string Body);
+}

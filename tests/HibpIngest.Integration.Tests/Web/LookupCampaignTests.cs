@@ -1,0 +1,16 @@
+using HibpIngest.Benchmarks;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Web;
+
+/// <summary>The short form of the benchmark <c>-- lookups</c>: every answer is what a script of its own expects.</summary>
+public sealed class LookupCampaignTests(ITestOutputHelper output)
+{
+    [Fact]
+    public async Task Accounts_and_ranges_are_answered_as_a_script_expects_while_another_breach_is_loading()
+    {
+        using var folder = new TemporaryFolder();
+        Assert.True(await new LookupCampaign(folder.Path, output.WriteLine).RunAsync(
+            accounts: 5_000, drawn: 300, prefixes: 150, loading: 100_000, seed: Environment.TickCount & 0xFFFFFF));
+    }
+}
