@@ -312,13 +312,13 @@ public sealed class TableFaultTests
         { Content = new StringContent("""{"odata.error":{"code":"ResourceNotFound"}}""") }));
         var connection = StorageConnection.Parse("https://someaccount.blob.core.windows.net");
         var credential = new Token();
-        var tables = new TableService(connection, credential, Quick, new HttpClientTransport(client));
+        var tables = new TableService(connection, credential, Quick, client);
         Assert.Null(await tables.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
         Assert.Equal("Bearer a-token", authorization);
         Assert.Equal("https://storage.azure.com/.default", Assert.Single(credential.Scopes));
 
         credential.Fails = true;
-        var without = new TableService(connection, credential, Quick, new HttpClientTransport(client));
+        var without = new TableService(connection, credential, Quick, client);
         await Assert.ThrowsAsync<StoreRefusedException>(
             () => without.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
     }
