@@ -28,7 +28,8 @@ public sealed class StorageAccount : IDisposable
         _connection = connection;
         var token = connection.Key is null && connection.Sas is null
             ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
-        _http = new HttpClient(token?.Watch(network) ?? network) { Timeout = Timeout.InfiniteTimeSpan };
+        var handler = token?.Watch(network) ?? network;
+        _http = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
         var transport = new HttpClientTransport(_http);
 
         var blobs = Configure(new BlobClientOptions(), options, transport);
@@ -53,7 +54,7 @@ public sealed class StorageAccount : IDisposable
             queueService = new QueueServiceClient(connection.Queues, token, queues);
         }
 
-        var tables = new TableService(connection, token, options, _http);
+        var tables = new TableService(connection, token, options, _http, new HttpMessageInvoker(handler, disposeHandler: false));
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);

@@ -1,5 +1,4 @@
 using HibpIngest.Errors;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -112,6 +111,4 @@ public sealed record PipelineContext
     public FillRanges NewFillRanges(int chunkRows = FillRanges.ChunkRows) => new(
         NewStoreSetup(), Database, Register, Database, Database, Database, AccountPages, Ranges, Options, Time,
         Logs.CreateLogger<FillRanges>(), chunkRows);
-
-    public AccountLookup NewLookup() => new(Database, Table);
 }

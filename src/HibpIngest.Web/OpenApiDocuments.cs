@@ -50,9 +50,11 @@ internal static class OpenApiDocuments
         ["/api/v3/latestbreach"] = new("The breach that was added last", typeof(PublicBreach), [404]),
         ["/api/v3/dataclasses"] = new("All data classes", typeof(IReadOnlyList<string>), []),
         ["/api/v3/subscription/status"] = new("What the key is good for", typeof(SubscriptionStatus), [404]),
-        ["/api/v3/pasteaccount/{account}"] = new("Pastes an account is in: none are kept here", typeof(IReadOnlyList<PasteDocument>), [400, 404]),
+        ["/api/v3/pasteaccount/{account}"] = new(
+            "Pastes an account is in: none are kept here", typeof(IReadOnlyList<PasteDocument>), [400, 404]),
         ["/enterprise/range/search/{prefix}"] = new(
-            "The accounts whose SHA-1 begins with six hex digits, for Enterprise clients", typeof(IReadOnlyList<RangeDocument>), [400, 404]),
+            "The accounts whose SHA-1 begins with six hex digits, for Enterprise clients", typeof(IReadOnlyList<RangeDocument>),
+            [400, 404]),
     };
 
     /// <summary>What it needs of a host.</summary>
@@ -190,7 +192,8 @@ internal static class OpenApiDocuments
         [property: JsonPropertyName("statusCode")] int StatusCode, [property: JsonPropertyName("message")] string Message);
 
     private sealed record RangeDocument(
-        [property: JsonPropertyName("hashSuffix")] string HashSuffix, [property: JsonPropertyName("websites")] IReadOnlyList<string> Websites);
+        [property: JsonPropertyName("hashSuffix")] string HashSuffix,
+        [property: JsonPropertyName("websites")] IReadOnlyList<string> Websites);
 
     private sealed record SubscribedDomain(
         string DomainName, int? PwnCount, int? PwnCountExcludingSpamLists, int? PwnCountExcludingSpamListsAtLastSubscriptionRenewal,

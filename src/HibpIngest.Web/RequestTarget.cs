@@ -8,7 +8,7 @@ namespace HibpIngest.Web;
 /// The path of a request as it was sent, in segments, each decoded exactly once. What a server makes of a path (dots resolved,
 /// some characters decoded and others not) is not what the client asked for.
 /// </summary>
-public sealed class RequestTarget
+public readonly struct RequestTarget
 {
     private readonly string _path;
 
@@ -37,8 +37,7 @@ public sealed class RequestTarget
     }
 
     /// <summary>Of this request.</summary>
-    public static RequestTarget Of(HttpContext context) =>
-        context.Features.Get<RequestTarget>() ?? Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
+    public static RequestTarget Of(HttpContext context) => Parse(context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget);
 
     /// <summary>Of a request line's target: <c>/path?query</c>, or with scheme and host before it.</summary>
     public static RequestTarget Parse(string target)
@@ -72,7 +71,8 @@ public sealed class RequestTarget
             var written = 0;
             for (var i = 0; i < length; i++)
             {
-                if (bytes[i] == '%' && i + 2 < length && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
+                if (bytes[i] == '%' && i + 2 < length
+                    && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
                 {
                     bytes[written++] = (byte)((Digit(bytes[i + 1]) << 4) | Digit(bytes[i + 2]));
                     i += 2;

@@ -39,9 +39,7 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
                 await NotOpenTo.WriteAsync(context.Response);
                 return;
             }
-            var target = RequestTarget.Of(context);
-            context.Features.Set(target);
-            if (target.Path is { } path)
+            if (RequestTarget.Of(context).Path is { } path)
                 context.Request.Path = path;
             await next(context);
             if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null } && !IsRoute(context))

@@ -9,7 +9,8 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 internal static class AccountRows
 {
-    private static readonly int[] None = [];
+    /// <summary>Of an entity that is not there.</summary>
+    public static readonly IReadOnlyList<int> None = [];
 
     /// <summary>The marks of one entity, ascending.</summary>
     /// <exception cref="JsonException">It is none.</exception>

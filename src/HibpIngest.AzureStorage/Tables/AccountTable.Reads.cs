@@ -8,15 +8,9 @@ internal sealed partial class AccountTable : IAccountReads
 {
     private const string LookupOperation = "look-up of an account";
 
-    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
-    {
-        if (highestMark <= IAccountTable.MarksPerRow)
-            return await ReadRowAsync(domain, alias, cancellationToken);
-        var rows = new Task<IReadOnlyList<int>>[RowOf(highestMark) + 1];
-        for (var row = 0; row < rows.Length; row++)
-            rows[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
-        return [.. (await Task.WhenAll(rows)).SelectMany(marks => marks).Order()];
-    }
+    public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
+        highestMark <= IAccountTable.MarksPerRow
+        ? ReadRowAsync(domain, alias, cancellationToken) : ReadRowsAsync(domain, alias, RowOf(highestMark) + 1, cancellationToken);
 
     public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
@@ -63,17 +57,16 @@ internal sealed partial class AccountTable : IAccountReads
         return false;
     }
 
-    private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<int>> ReadRowsAsync(string domain, string alias, int rows, CancellationToken cancellationToken)
     {
-        try
-        {
-            return await Tables.FindAsync(Table, domain, key, AccountRows.ReadMarks, LookupOperation, cancellationToken) ?? [];
-        }
-        catch (JsonException)
-        {
-            throw TableAnswer.Malformed(LookupOperation);
-        }
+        var reads = new Task<IReadOnlyList<int>>[rows];
+        for (var row = 0; row < rows; row++)
+            reads[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
+        return [.. (await Task.WhenAll(reads)).SelectMany(marks => marks).Order()];
     }
+
+    private Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
+        Tables.FindAsync(Table, domain, key, AccountRows.ReadMarks, AccountRows.None, LookupOperation, cancellationToken);
 
     private static List<(string Key, IReadOnlyList<int> Marks)> Rows(ReadOnlyMemory<byte> page)
     {

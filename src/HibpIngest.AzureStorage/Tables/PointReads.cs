@@ -9,11 +9,11 @@ namespace HibpIngest.AzureStorage.Tables;
 /// Reads of one entity, which is all that a lookup does, as a request of their own: the client libraries' pipeline makes five
 /// times as many objects as the read. Whatever is not simply an answer is left to that pipeline, with its tries and errors.
 /// </summary>
-/// <param name="http">Shared with the pipeline.</param>
+/// <param name="http">The connections are the pipeline's.</param>
 /// <param name="connection">The account.</param>
 /// <param name="credential">Where it is named without a key.</param>
 /// <param name="options">How patiently it is asked.</param>
-internal sealed class PointReads(HttpClient http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
+internal sealed class PointReads(HttpMessageInvoker http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
     private const int MissingBytes = 1_024;
 
@@ -36,13 +36,14 @@ internal sealed class PointReads(HttpClient http, StorageConnection connection, 
         Uri address, ReadOnlySpanFunc<T> parse, CancellationToken cancellationToken)
         where T : class
     {
-        using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        using var timeout = cancellationToken.CanBeCanceled
+            ? CancellationTokenSource.CreateLinkedTokenSource(cancellationToken) : new CancellationTokenSource();
         timeout.CancelAfter(options.NetworkTimeout);
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Get, address);
             await AuthorizeAsync(request, timeout.Token);
-            using var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, timeout.Token);
+            using var response = await http.SendAsync(request, timeout.Token);
             if (response.StatusCode is not (HttpStatusCode.OK or HttpStatusCode.NotFound))
             {
                 _token = default; // a 401 may be of a token that was taken back

@@ -35,10 +35,17 @@ internal sealed partial class TableService
     private readonly Uri _batch;
     private readonly PointReads _reads;
 
-    public TableService(StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http)
+    /// <param name="connection">The account.</param>
+    /// <param name="credential">Where it is named without a key.</param>
+    /// <param name="options">How patiently it is asked.</param>
+    /// <param name="http">The way to it.</param>
+    /// <param name="reads">The same way without what a client adds to each request; null: there is none but that.</param>
+    public TableService(
+        StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http,
+        HttpMessageInvoker? reads = null)
     {
         var transport = new HttpClientTransport(http);
-        _reads = new PointReads(http, connection, credential, options);
+        _reads = new PointReads(reads ?? http, connection, credential, options);
         _options = options;
         _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
         _sas = connection.Sas;
@@ -79,22 +86,36 @@ internal sealed partial class TableService
         return answer.Json(operation);
     }
 
-    /// <summary>What is made of one entity's JSON; null where there is none.</summary>
-    /// <exception cref="JsonException">It can't be made of that.</exception>
-    public async Task<T?> FindAsync<T>(
-        string table, string partitionKey, string rowKey, PointReads.ReadOnlySpanFunc<T> parse, string operation,
+    /// <summary>What is made of one entity's JSON.</summary>
+    /// <param name="table">Its table.</param>
+    /// <param name="partitionKey">Its partition.</param>
+    /// <param name="rowKey">Its row.</param>
+    /// <param name="parse">Makes it.</param>
+    /// <param name="missing">Given where there is no such entity.</param>
+    /// <param name="operation">For messages.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="StoreUnavailableException">Among others: it can't be made of that.</exception>
+    public async Task<T> FindAsync<T>(
+        string table, string partitionKey, string rowKey, PointReads.ReadOnlySpanFunc<T> parse, T missing, string operation,
         CancellationToken cancellationToken)
         where T : class
     {
         var address = EntityAddress(table, partitionKey, rowKey);
         var (answered, value) = await _reads.TryReadAsync(address, parse, cancellationToken);
         if (answered)
-            return value;
+            return value ?? missing;
         using var answer = await SendAsync(RequestMethod.Get, address, null, null, NoMetadata, operation, cancellationToken);
         if (answer.Status == (int)HttpStatusCode.NotFound && answer.Code is "ResourceNotFound" or "EntityNotFound")
-            return null;
+            return missing;
         answer.ThrowUnlessSuccess(operation);
-        return parse(answer.Bytes.Span);
+        try
+        {
+            return parse(answer.Bytes.Span);
+        }
+        catch (JsonException)
+        {
+            throw TableAnswer.Malformed(operation);
+        }
     }
 
     /// <summary>Inserts an entity; false when there is one of that key.</summary>

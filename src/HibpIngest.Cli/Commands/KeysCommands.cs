@@ -58,7 +58,8 @@ internal sealed class KeysCreateCommand : HibpCommand
         using var account = await session.OpenAccountAsync(cancellationToken);
         await account.Keys.CreateAsync(cancellationToken);
         if ((await account.Keys.ListAsync(cancellationToken)).Any(one => one.Name.Equals(key.Name, StringComparison.OrdinalIgnoreCase)))
-            throw new NotPossibleException($"there is a key '{key.Name}' already: take another name, or 'hibp keys revoke {key.Name}' first");
+            throw new NotPossibleException(
+                $"there is a key '{key.Name}' already: take another name, or 'hibp keys revoke {key.Name}' first");
         if (!await account.Keys.AddAsync(key, cancellationToken))
             throw new NotPossibleException("the key was not added: try again");
         if (session.Screen.Json)
@@ -101,7 +102,8 @@ internal sealed class KeysCreateCommand : HibpCommand
         foreach (var name in text.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
         {
             scopes |= Enum.GetValues<KeyScopes>().FirstOrDefault(
-                one => one != KeyScopes.None && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
+                one => one != KeyScopes.None
+                && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
                 ? scope : throw new BadInputException($"'{name}' is no scope: search, range, domains, append");
         }
         return scopes == KeyScopes.None ? throw new BadInputException("--scope names none: search, range, domains, append") : scopes;

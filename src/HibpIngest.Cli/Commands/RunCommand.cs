@@ -23,8 +23,8 @@ internal sealed class RunCommand : HibpCommand
     private readonly Option<bool> _open = ServeCommand.OpenOption();
     private readonly Option<string?> _listen = new("--listen")
     {
-        Description = "Answer /healthz (this process) and /readyz (its stores) at this address of loopback, for whoever watches it. Default: "
-            + "nowhere.",
+        Description = "Answer /healthz (this process) and /readyz (its stores) at this address of loopback, for whoever watches it. "
+            + "Default: nowhere.",
         HelpName = "URL",
     };
 
@@ -37,7 +37,8 @@ internal sealed class RunCommand : HibpCommand
         Add(_listen);
         Validators.Add(result =>
         {
-            if (result.GetValue(_roles).HasFlag(HostRoles.Web))
+            // A role that is none has its own error, and no value.
+            if (result.GetResult(_roles)?.Tokens.Any(token => token.Value.Contains("web", StringComparison.OrdinalIgnoreCase)) == true)
                 return;
             foreach (var option in (Option[])[_urls, _open])
             {
@@ -67,7 +68,8 @@ internal sealed class RunCommand : HibpCommand
         await using var server = account is null ? null : await ServeCommand.StartAsync(
             session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open), cancellationToken);
         await using var operators = session.Parsed.GetValue(_listen) is { } url
-            ? await OperatorListener.StartAsync(url, pipeline?.Context.Register ?? account!.Register, session.Time, cancellationToken) : null;
+            ? await OperatorListener.StartAsync(url, pipeline?.Context.Register ?? account!.Register, session.Time, cancellationToken)
+            : null;
         if (pipeline is not null)
         {
             session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");

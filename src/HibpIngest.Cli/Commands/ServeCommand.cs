@@ -19,7 +19,7 @@ internal sealed class ServeCommand : HibpCommand
         Examples =
         [
             ("hibp serve --open", "without keys, for this machine alone: try http://127.0.0.1:8080/api/v3/breaches"),
-            ("hibp keys create reports && hibp serve", "for who has a key"),
+            ("hibp serve", "for who has a key; 'hibp keys create NAME' makes one"),
             ("hibp serve --urls http://0.0.0.0:80", "to other machines; put something that speaks https before it"),
         ];
     }

@@ -3,7 +3,14 @@ namespace HibpIngest.Stores;
 /// <summary>The account table as readers need it. Errors as for <see cref="IBreachDatabase"/>; messages never hold a key.</summary>
 public interface IAccountReads
 {
-    /// <inheritdoc cref="IAccountTable.GetMarksAsync"/>
+    /// <summary>
+    /// Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the
+    /// highest mark asked for, in parallel. Empty: not found.
+    /// </summary>
+    /// <param name="domain">Lower-case.</param>
+    /// <param name="alias">As well.</param>
+    /// <param name="highestMark">Highest mark that counts.</param>
+    /// <param name="cancellationToken">Stops it.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
     /// <summary>The accounts of a domain with all marks they have, in key order, as they come page by page.</summary>

@@ -26,13 +26,6 @@ public interface IAccountTable
         ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Marks of one account, ascending: a point read, and one for each further <c>alias!n</c> row up to the
-    /// highest mark asked for, in parallel. Empty: not found.
-    /// </summary>
-    /// <param name="highestMark">Highest mark that counts.</param>
-    Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
-
     /// <summary>Aliases of a domain that have one of these marks, each once, in key order, page by page.</summary>
     IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 

@@ -57,7 +57,8 @@ public sealed class OperatorListener : IAsyncDisposable
         {
             await app.DisposeAsync();
             if (e is IOException or AddressInUseException)
-                throw new NotPossibleException($"{url} can't be listened on: another program does already; name a free address by --listen");
+                throw new NotPossibleException(
+                    $"{url} can't be listened on: another program does already; name a free address by --listen");
             throw;
         }
     }

@@ -109,8 +109,8 @@ public sealed class WebServer : IAsyncDisposable
                 + "0.0.0.0 for all"),
         };
         if (isOpen && !IPAddress.IsLoopback(ip))
-            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and make a "
-                + "key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
+            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and "
+                + "make a key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
         return new IPEndPoint(ip, address.Port);
     }
 }

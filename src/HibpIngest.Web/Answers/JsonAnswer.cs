@@ -10,7 +10,8 @@ internal static class JsonAnswer
     public const string ContentType = "application/json; charset=utf-8";
 
     // Everything that a JSON text may hold as it is; it is never put into HTML.
-    public static readonly JsonWriterOptions Options = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true };
+    public static readonly JsonWriterOptions Options =
+        new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true };
 
     /// <summary>Small: written whole, then sent with its length.</summary>
     public static async Task WriteAsync(HttpResponse response, Action<Utf8JsonWriter> write)

@@ -16,7 +16,7 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
     /// before the limit, so that what is refused anyway costs nothing of it.
     /// </summary>
     public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(
-        HttpContext context, string header, KeyScopes scope, CancellationToken cancellationToken)
+        HttpContext context, string header, KeyScopes scope)
     {
         var given = context.Request.Headers[header];
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
@@ -27,7 +27,7 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
         if (isOpen)
             return (Caller.Anybody, null);
 
-        var (key, refusal) = await FindAsync(context, ApiKey.HashOf(given[0]), cancellationToken);
+        var (key, refusal) = await FindAsync(context, ApiKey.HashOf(given[0]));
         if (key is null)
             return (Caller.Anybody, refusal);
         if (!key.Scopes.HasFlag(scope))
@@ -35,19 +35,19 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
         return (new Caller(key), limits.Take(key) is { } wait ? ErrorAnswer.TooMany(wait) : null);
     }
 
-    private async ValueTask<(ApiKey? Key, ErrorAnswer? Refusal)> FindAsync(
-        HttpContext context, string hash, CancellationToken cancellationToken)
+    private ValueTask<(ApiKey? Key, ErrorAnswer? Refusal)> FindAsync(HttpContext context, string hash) =>
+        keys.TryGet(hash, out var key) && key is not null ? new((key, null)) : ReadAsync(context, hash);
+
+    private async ValueTask<(ApiKey? Key, ErrorAnswer? Refusal)> ReadAsync(HttpContext context, string hash)
     {
-        if (keys.TryGet(hash, out var key) && key is not null)
-            return (key, null);
         var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Proxies));
-        using var turn = await limits.LookUpAsync(network, cancellationToken);
+        using var turn = await limits.LookUpAsync(network, context.RequestAborted);
         if (!turn.IsAcquired)
             return (null, ErrorAnswer.TooMany(TimeSpan.FromSeconds(1)));
         if (limits.MayGuess(network) is { } wait)
             return (null, ErrorAnswer.TooMany(wait));
-        if (!keys.TryGet(hash, out key))
-            key = await keys.ReadAsync(hash, cancellationToken);
+        if (!keys.TryGet(hash, out var key))
+            key = await keys.ReadAsync(hash, context.RequestAborted);
         if (key is not null)
             return (key, null);
         limits.CountWrong(network);

@@ -29,10 +29,11 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         }
         var parameter = RequestTarget.Of(context)[route.ParameterAt];
         var caller = Caller.Anybody;
-        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise && tests?.IsAsked(context, parameter) != true)
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise
+            && tests?.IsAsked(context, parameter) != true)
         {
             var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
-            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope, context.RequestAborted);
+            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope);
             if (refusal is not null)
             {
                 await (refusal.StatusCode == 403 && route.Access == RouteAccess.KeyWithText ? refusal with { AsText = true } : refusal)

@@ -13,11 +13,11 @@ internal static class AzuriteStorage
 
 public sealed class AzureAccountTableTests : AccountTableContract
 {
-    protected override async Task<IAccountTable> NewTableAsync()
+    protected override async Task<(IAccountTable Table, IAccountReads Reads)> NewTableAsync()
     {
-        var table = (await AzuriteStorage.OpenAsync()).Table;
-        await table.CreateAsync(CancellationToken.None);
-        return table;
+        var account = await AzuriteStorage.OpenAsync();
+        await account.Table.CreateAsync(CancellationToken.None);
+        return (account.Table, account.Accounts);
     }
 }
 

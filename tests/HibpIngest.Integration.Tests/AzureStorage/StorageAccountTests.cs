@@ -202,7 +202,7 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret", "bob.secret"),
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret"),
-            () => store.Table.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
             () =>
                 store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
@@ -233,7 +233,7 @@ public sealed class StorageAccountTests
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("hidden.example", 1, "alice.hidden", "bob.hidden");
         await store.Table.UpsertAsync("hidden.example", 2, "alice.hidden");
-        await store.Table.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
+        await store.Accounts.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
         await store.Table.RemoveMarkAsync("hidden.example", ["alice.hidden", "bob.hidden"], 1, CancellationToken.None);
         await store.Table.WalkAsync(2);
         await store.Blobs.CreateAsync(CancellationToken.None);
@@ -263,7 +263,7 @@ public sealed class StorageAccountTests
 
             await using var again = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None);
             using var kept = StorageAccount.Open(again.ConnectionString, NullLoggerFactory.Instance);
-            Assert.Equal([1], await kept.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+            Assert.Equal([1], await kept.Accounts.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
             Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
             Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
         }
@@ -283,7 +283,7 @@ public sealed class StorageAccountTests
     {
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
-        Assert.Equal([1], await store.Table.GetMarksAsync("example.com", "b+rt", 1, CancellationToken.None));
+        Assert.Equal([1], await store.Accounts.GetMarksAsync("example.com", "b+rt", 1, CancellationToken.None));
         var listed = new List<string>();
         await foreach (var alias in store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None))
             listed.Add(alias);
@@ -306,7 +306,7 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
             () => store.Table.UpsertAsync("example.com", 1, "anna"),
-            () => store.Table.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
             () => store.Table.RemoveMarkAsync(1, 0, null, CancellationToken.None),
             () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None),
             () => store.Register.GetIdentityAsync(CancellationToken.None),

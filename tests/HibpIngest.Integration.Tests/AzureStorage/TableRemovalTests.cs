@@ -231,7 +231,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     private async Task HasAsync(Func<string, int[]> marks)
     {
         foreach (var alias in (string[])["anna", "bert", "carl"])
-            Assert.Equal(marks(alias), await _other.Table.GetMarksAsync("example.com", alias, 20, CancellationToken.None));
+            Assert.Equal(marks(alias), await _other.Accounts.GetMarksAsync("example.com", alias, 20, CancellationToken.None));
     }
 
     private static async Task<SortedDictionary<string, string>> ReadAsync(TableService tables, string alias)

@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -257,10 +256,8 @@ public sealed class OwnershipTests
         await Assert.ThrowsAsync<NotPossibleException>(
             () => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
-        Assert.Empty(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
-        Assert.Single(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user1002@example.com", CancellationToken.None));
+        Assert.Empty(await rig.FindAsync("user0@example.com"));
+        Assert.Single(await rig.FindAsync("user1002@example.com"));
     }
 
     private static Action<PipelineOptions> SmallBut(Action<PipelineOptions> other) => Small + other;

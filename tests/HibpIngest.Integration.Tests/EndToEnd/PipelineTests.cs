@@ -4,7 +4,6 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using ICSharpCode.SharpZipLib.Zip;
@@ -38,12 +37,8 @@ public sealed class PipelineTests
         Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
         Assert.Equal(["owner@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         Assert.Contains(rig.Mails(), mail => mail.Text.Contains("Adobe Systems", StringComparison.Ordinal));
-        Assert.Equal(
-            "Adobe",
-            Assert.Single(await new AccountLookup(rig.Context.Database, rig.Context.Table)
-                .FindAsync(" User3@Example.com ", CancellationToken.None)).Name);
-        Assert.Empty(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("nobody@example.com", CancellationToken.None));
+        Assert.Equal("Adobe", Assert.Single(await rig.FindAsync(" User3@Example.com ")).Name);
+        Assert.Empty(await rig.FindAsync("nobody@example.com"));
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
     }
 
@@ -118,10 +113,7 @@ public sealed class PipelineTests
         await rig.RunToEndAsync();
 
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
-        Assert.Equal(
-            found,
-            (await new AccountLookup(rig.Context.Database, rig.Context.Table)
-                .FindAsync("user0@example.com", CancellationToken.None)).Count == 1);
+        Assert.Equal(found, (await rig.FindAsync("user0@example.com")).Count == 1);
         Assert.Equal(mailed ? 1 : 0, rig.Mails().Count);
         Assert.Equal(10, (await rig.TableAsync()).Count);
     }
@@ -132,12 +124,11 @@ public sealed class PipelineTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.RunToEndAsync();
-        var lookup = new AccountLookup(rig.Context.Database, rig.Context.Table);
 
-        Assert.True(await rig.Context.Database.SetHiddenAsync("x", hidden: true, CancellationToken.None));
-        Assert.Empty(await lookup.FindAsync("user0@example.com", CancellationToken.None));
-        Assert.True(await rig.Context.Database.SetHiddenAsync("x", hidden: false, CancellationToken.None));
-        Assert.Single(await lookup.FindAsync("user0@example.com", CancellationToken.None));
+        await rig.Context.NewBreachOperations().SetHiddenAsync("x", hidden: true, CancellationToken.None);
+        Assert.Empty(await rig.FindAsync("user0@example.com"));
+        await rig.Context.NewBreachOperations().SetHiddenAsync("x", hidden: false, CancellationToken.None);
+        Assert.Single(await rig.FindAsync("user0@example.com"));
     }
 
     [Fact]
@@ -151,8 +142,7 @@ public sealed class PipelineTests
         var held = await rig.LoadAsync(1);
         Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
         Assert.Empty(rig.Mails());
-        Assert.Single(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await rig.FindAsync("user0@example.com"));
         var operations = rig.Context.NewMailOperations();
         var preview = new List<Notification>();
         await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
@@ -207,8 +197,7 @@ public sealed class PipelineTests
         Assert.Equal(
             ("Adobe Systems", BreachFlags.Sensitive | BreachFlags.Verified, NotifyMode.Hold),
             (metadata.Title, metadata.Flags, metadata.Notify));
-        Assert.Empty(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user6@example.com", CancellationToken.None));
+        Assert.Empty(await rig.FindAsync("user6@example.com"));
     }
 
     [Theory]
@@ -247,8 +236,7 @@ public sealed class PipelineTests
         Assert.InRange(load.LastPosition, 1_000, 1_999);
         Assert.Equal(0, load.LastPosition % 200);
         Assert.Equal(load.LastPosition, (await rig.TableAsync()).Count);
-        Assert.Empty(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Empty(await rig.FindAsync("user0@example.com"));
 
         await rig.DropAsync("X.zip", zip);
         await rig.RunToEndAsync();

@@ -2,7 +2,6 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -102,10 +101,9 @@ public sealed class PublishingTests
         await rig.DropAsync("ShoeShop.zip", Zip(1_000, 100));
         await PipelineRig.RunToEndAsync(restored);
 
-        var lookup = new AccountLookup(restored.Database, restored.Table);
-        Assert.Equal(["First"], await FindAsync(lookup, 0));
-        Assert.Equal(["ClinicPatients"], await FindAsync(lookup, 501));
-        Assert.Equal(["ShoeShop"], await FindAsync(lookup, 1_002));
+        Assert.Equal(["First"], await FindAsync(rig, 0));
+        Assert.Equal(["ClinicPatients"], await FindAsync(rig, 501));
+        Assert.Equal(["ShoeShop"], await FindAsync(rig, 1_002));
         var loads = await restored.Database.ListLoadsAsync(null, None);
         Assert.Equal(
             [("First", LoadState.Done), ("ClinicPatients", LoadState.Held), ("ShoeShop", LoadState.Done)],
@@ -192,7 +190,7 @@ public sealed class PublishingTests
         Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None)).Loads);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal(["First", "Since"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
-        Assert.Empty(await FindAsync(new AccountLookup(restored.Database, restored.Table), 0));
+        Assert.Empty(await FindAsync(rig, 0));
     }
 
     [Fact]
@@ -329,11 +327,8 @@ public sealed class PublishingTests
 
     private static byte[] Zip(int first, int count) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count)));
 
-    private static Task<string[]> FindAsync(PipelineRig rig, int account) =>
-        FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), account);
-
-    private static async Task<string[]> FindAsync(AccountLookup lookup, int account) =>
-        [.. (await lookup.FindAsync(Assert.Single(PipelineRig.Expected(account, 1)), None)).Select(breach => breach.Name)];
+    private static async Task<string[]> FindAsync(PipelineRig rig, int account) =>
+        [.. (await rig.FindAsync(Assert.Single(PipelineRig.Expected(account, 1)))).Select(breach => breach.Name)];
 
     /// <summary>By SQLite's own backup, as an operator would.</summary>
     private static async Task BackUpAsync(string file, string backup)

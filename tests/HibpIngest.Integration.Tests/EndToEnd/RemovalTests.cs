@@ -2,7 +2,6 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Data.Sqlite;
@@ -84,9 +83,8 @@ public sealed class RemovalTests(ITestOutputHelper output)
             Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
             Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
             Assert.Equal(mails + 2, rig.Mails().Count);
-            var found = Assert.Single(
-                await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(InBoth, None), one => one.Name == breach);
-            Assert.Equal(("Adobe Systems", BreachFlags.Verified), (found.Metadata.Title, found.Metadata.Flags));
+            var found = Assert.Single(await rig.FindAsync(InBoth), one => one.Name == breach);
+            Assert.Equal(("Adobe Systems", true), (found.Title, found.IsVerified));
         }
         Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
         Assert.Equal(0, await CountAsync(rig, "loads WHERE removing"));
@@ -394,8 +392,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
     {
         var found = 0;
         foreach (var account in PipelineRig.Expected(first, count))
-            found += (await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync(account, None)).Count(
-                one => one.Name == breach);
+            found += (await rig.FindAsync(account)).Count(one => one.Name == breach);
         return found;
     }
 

@@ -380,9 +380,6 @@ public sealed class SliceTests
             ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
             TransactionsInFlight inFlight, CancellationToken cancellationToken);
 
-        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
         public IAsyncEnumerable<string> ListAliasesAsync(
             string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
 

@@ -1,7 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -227,8 +226,7 @@ public sealed class SweepTests
             () => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
         await rig.Context.NewDispatcher().DispatchAsync(
             QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
-        Assert.Single(
-            await new AccountLookup(rig.Context.Database, rig.Context.Table).FindAsync("user0@example.com", CancellationToken.None));
+        Assert.Single(await rig.FindAsync("user0@example.com"));
     }
 
     [Fact]
@@ -298,9 +296,6 @@ public sealed class SweepTests
         public Task UpsertAsync(
             ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
             TransactionsInFlight inFlight, CancellationToken cancellationToken) =>
-            throw Fault();
-
-        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
             throw Fault();
 
         public IAsyncEnumerable<string> ListAliasesAsync(

@@ -3,7 +3,6 @@ using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
-using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Data.Sqlite;
@@ -38,12 +37,11 @@ public sealed class UpgradeTests
         Assert.Equal(RangesMode.On, rig.Options.Ranges);
         Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
 
-        var lookup = new AccountLookup(context.Database, context.Table);
-        Assert.Equal(["Adobe", "Waiting"], await FindAsync(lookup, "user0@example.com"));
-        Assert.Equal(["Adobe"], await FindAsync(lookup, "user59@d8.example.org"));
-        Assert.Equal(["Purged"], await FindAsync(lookup, "user102@example.com"));
-        await context.Database.SetHiddenAsync("Hidden", hidden: false, None);
-        Assert.Equal(["Adobe", "Hidden", "Waiting"], await FindAsync(lookup, "user12@example.com"));
+        Assert.Equal(["Adobe", "Waiting"], await FindAsync(rig, "user0@example.com"));
+        Assert.Equal(["Adobe"], await FindAsync(rig, "user59@d8.example.org"));
+        Assert.Equal(["Purged"], await FindAsync(rig, "user102@example.com"));
+        await context.NewBreachOperations().SetHiddenAsync("Hidden", hidden: false, None);
+        Assert.Equal(["Adobe", "Hidden", "Waiting"], await FindAsync(rig, "user12@example.com"));
         Assert.Equal([2, 2, 3, 4, 5, 0, 6], (await rig.LoadsAsync()).Select(load => load.Mark));
         Assert.Equal([2], (await context.Database.GetBreachAsync("Adobe", None))!.Marks);
 
@@ -74,12 +72,12 @@ public sealed class UpgradeTests
 
         Assert.Equal(60, (await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
-        Assert.Equal(["Waiting"], await FindAsync(new AccountLookup(rig.Context.Database, rig.Context.Table), "user0@example.com"));
+        Assert.Equal(["Waiting"], await FindAsync(rig, "user0@example.com"));
         Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));
     }
 
-    private static async Task<string[]> FindAsync(AccountLookup lookup, string account) =>
-        [.. (await lookup.FindAsync(account, None)).Select(breach => breach.Name)];
+    private static async Task<string[]> FindAsync(PipelineRig rig, string account) =>
+        [.. (await rig.FindAsync(account)).Select(breach => breach.Name)];
 
     private static async Task<PipelineRig> OpenStore1Async()
     {

@@ -148,7 +148,8 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
         Assert.Equal(
             (404, "There are no hashes beginning with that prefix", "text/plain; charset=utf-8"),
             (reply.Status, reply.Text, reply.Header("Content-Type")));
-        var enterprise = await Web.GetAsync($"/enterprise/range/search/{prefix}", headers: [("hibp-enterprise-api-key", fixture.AllScopes)]);
+        var enterprise = await Web.GetAsync(
+            $"/enterprise/range/search/{prefix}", headers: [("hibp-enterprise-api-key", fixture.AllScopes)]);
         Assert.Equal((404, 404), (enterprise.Status, enterprise.Json.GetProperty("statusCode").GetInt32()));
     }
 
@@ -161,7 +162,8 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
                 continue;
             var reply = await Web.GetAsync($"/api/v3/breachedaccount/range/{prefix}", fixture.AllScopes);
             Assert.Equal((400, "Invalid hex prefix"), (reply.Status, reply.Text));
-            var enterprise = await Web.GetAsync($"/enterprise/range/search/{prefix}", headers: [("Hibp-Enterprise-Api-Key", fixture.AllScopes)]);
+            var enterprise = await Web.GetAsync(
+                $"/enterprise/range/search/{prefix}", headers: [("Hibp-Enterprise-Api-Key", fixture.AllScopes)]);
             Assert.Equal((400, "Invalid hex prefix"), (enterprise.Status, enterprise.Json.GetProperty("message").GetString()));
         }
         var agent = await Web.GetAsync("/api/v3/breachedaccount/range/123456", fixture.AllScopes, agent: null);

@@ -36,7 +36,8 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
             var command = example.Groups["command"].Value
                 .Replace("http://127.0.0.1:8080", web.Address.AbsoluteUri.TrimEnd('/'), StringComparison.Ordinal)
                 .Replace("ALLSHA", sha[..6], StringComparison.Ordinal);
-            var start = new ProcessStartInfo("bash") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
+            var start =
+                new ProcessStartInfo("bash") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
             start.ArgumentList.Add("-c");
             start.ArgumentList.Add(command);
             start.Environment["KEY"] = fixture.AllScopes;
@@ -88,7 +89,8 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         {
             case JsonValueKind.Object:
                 Assert.Equal(
-                    expected.EnumerateObject().Select(property => property.Name), found.EnumerateObject().Select(property => property.Name));
+                    expected.EnumerateObject()
+                    .Select(property => property.Name), found.EnumerateObject().Select(property => property.Name));
                 foreach (var property in expected.EnumerateObject())
                     AssertLike(property.Value, found.GetProperty(property.Name), where);
                 break;
@@ -107,6 +109,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     private static partial Regex Section();
 
     [GeneratedRegex(
-        "```bash\n(?<command>curl [^`]*)```\n\n```json\n(?<answer>[^`]*)```", RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 10_000)]
+        "```bash\n(?<command>curl [^`]*)```\n\n```json\n(?<answer>[^`]*)```", RegexOptions.ExplicitCapture,
+        matchTimeoutMilliseconds: 10_000)]
     private static partial Regex Example();
 }

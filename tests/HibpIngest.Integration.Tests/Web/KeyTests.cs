@@ -108,10 +108,13 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         Assert.InRange(statuses.Count(status => status == 401), 60, 60 + 8);
         Assert.Equal(300, statuses.Count(status => status is 401 or 429));
         Assert.InRange(Volatile.Read(ref reads), 60, 60 + 8);
-        // The same network, another one, and one that says it is another.
-        Assert.Equal(429, await StatusAsync(1_000, "203.0.113.200"));
-        Assert.Equal(401, await StatusAsync(1_001, "203.0.114.7"));
-        Assert.Equal(429, await StatusAsync(1_002, "198.51.100.1, 203.0.113.7"));
+        // The same network, one that says it is another, and another one; a permit a second comes back meanwhile.
+        Assert.InRange(await GuessAsync("203.0.113.200"), 0, 10);
+        Assert.InRange(await GuessAsync("198.51.100.1, 203.0.113.7"), 0, 10);
+        Assert.Equal(40, await GuessAsync("203.0.114.7"));
+
+        async Task<int> GuessAsync(string from) =>
+            (await Task.WhenAll(Enumerable.Range(1_000, 40).Select(i => StatusAsync(i, from)))).Count(status => status == 401);
 
         async Task<int> StatusAsync(int i, string from) =>
             (await web.GetAsync(Path, $"{i:x32}", headers: [("X-Forwarded-For", from)])).Status;

@@ -1,9 +1,11 @@
 using System.IO.Compression;
 using System.Text;
+using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -115,6 +117,16 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) =>
         await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
+
+    /// <summary>The breaches of an account that anybody is told of, as a reader finds them who has just started.</summary>
+    public async Task<IReadOnlyList<PublicBreach>> FindAsync(string account)
+    {
+        Assert.True(AccountRules.TryParse(account, out var alias, out var domain, out var broken), $"no account by rule {broken}");
+        using var stores = StorageAccount.Open(Connection, NullLoggerFactory.Instance);
+        var catalogue = new Lookup.CatalogueReader(stores.Catalogue, Time, NullLogger<Lookup.CatalogueReader>.Instance);
+        var found = await new BreachedAccounts(catalogue, stores.Accounts).FindAsync(alias, domain, CancellationToken.None);
+        return [.. found.Select(breach => breach.Model)];
+    }
 
     /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
     public Task<Dictionary<string, string[]>> TableAsync() => RawTable.ReadAccountsAsync(Connection, "accounts");

@@ -31,7 +31,8 @@ public sealed partial class LayoutTests
         ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
         // Hosts.
         ["HibpIngest.Hosting"] =
-            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql", "HibpIngest.Web"],
+            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql",
+                "HibpIngest.Web"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
     };
@@ -115,7 +116,7 @@ public sealed partial class LayoutTests
     {
         // What the compiler makes of lambdas keeps what they use; nobody hands it over.
         var takers =
-            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.AccountLookup),
+            from type in new[] { typeof(PipelineDispatcher), typeof(HibpIngest.Lookup.BreachedAccounts),
                 typeof(HibpIngest.Cli.CommandSession), typeof(PipelineContext) }
                 .SelectMany(one => one.Assembly.GetTypes())
             where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false) && type != typeof(PipelineContext)

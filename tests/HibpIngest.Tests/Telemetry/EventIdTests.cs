@@ -4,9 +4,11 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
 using HibpIngest.Functions;
 using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Telemetry;
+using HibpIngest.Web;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
@@ -18,7 +20,7 @@ public sealed class EventIdTests
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
-                typeof(Screen), typeof(HandlerPipeline)];
+                typeof(Screen), typeof(HandlerPipeline), typeof(CatalogueReader), typeof(WebApi)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(
