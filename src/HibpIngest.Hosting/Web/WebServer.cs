@@ -114,8 +114,8 @@ public sealed class WebServer : IAsyncDisposable
             throw new BadInputException($"'{url}' is no address to listen on: expected http://HOST:PORT or https://HOST:PORT");
         var isHttps = address.Scheme == Uri.UriSchemeHttps;
         if (isHttps && options.CertificateFile is null)
-            throw new BadInputException($"'{url}' needs a certificate: name its PEM file, with the key in it, by --certificate, or listen on "
-                + "http:// behind a proxy that speaks https");
+            throw new BadInputException($"'{url}' needs a certificate: name its PEM file, with the key in it, by --certificate, or listen "
+                + "on http:// behind a proxy that speaks https");
         var ip = address.Host switch
         {
             "localhost" => IPAddress.Loopback,
@@ -125,8 +125,8 @@ public sealed class WebServer : IAsyncDisposable
                 + "0.0.0.0 for all"),
         };
         if (options.IsOpen && !IPAddress.IsLoopback(ip))
-            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and make a "
-                + "key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
+            throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and "
+                + "make a key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
         return (new IPEndPoint(ip, address.Port), isHttps);
     }
 
@@ -140,7 +140,8 @@ public sealed class WebServer : IAsyncDisposable
         }
         catch (Exception e) when (e is CryptographicException or IOException or UnauthorizedAccessException)
         {
-            throw new BadInputException($"{file} is expected to be a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
+            throw new BadInputException(
+                $"{file} is expected to be a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
         }
     }
 }

@@ -164,7 +164,8 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
         using var client = new HttpClient(new SocketsHttpHandler
         {
-            SslOptions = { RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == certificate.Thumbprint },
+            SslOptions =
+                { RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == certificate.Thumbprint },
         });
         foreach (var version in (Version[])[HttpVersion.Version11, HttpVersion.Version20])
         {
