@@ -52,8 +52,9 @@ public sealed class WebServer : IAsyncDisposable
         builder.Services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs));
         builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
         {
+            // Without https there is no HTTP/2 to be agreed on: asked for, it is warned of at each start.
             foreach (var end in ends)
-                server.Listen(end, listen => listen.Protocols = HttpProtocols.Http1AndHttp2);
+                server.Listen(end, listen => listen.Protocols = HttpProtocols.Http1);
             Limit(server);
         });
         var api = new ServedApi(stores, options.Web, options.IsOpen, options.Address, time, logs);
