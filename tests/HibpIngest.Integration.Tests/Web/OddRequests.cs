@@ -70,7 +70,7 @@ internal sealed class OddRequests(int seed, string key)
         yield return Get(
             "a site by junk", $"{Account}{WebFixture.InAlpha}?domain={Pick("*", "'%20or%20''='", "%25", "%C0%AF", "%00", "..")}", 404);
         yield return Get("many parameters", $"{Catalogue}?{string.Concat(Enumerable.Repeat("a=1&", _random.Next(100, 1_900)))}", 200);
-        yield return Get("fragment", $"{Catalogue}#{Word()}", 200);
+        yield return Get("fragment", $"{Catalogue}#{Word()}", 404);
 
         // Headers.
         yield return Get("any Host", Catalogue, 200, host: Pick("evil.example", "127.0.0.1.evil.example", "localhost:1", "[::1]", Word()));

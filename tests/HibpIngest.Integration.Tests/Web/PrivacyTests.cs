@@ -7,6 +7,7 @@ using System.Text.RegularExpressions;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Integration.Tests.Telemetry;
 using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.Extensions.Logging;
@@ -15,6 +16,7 @@ using static HibpIngest.Telemetry.TelemetryNames;
 namespace HibpIngest.Integration.Tests.Web;
 
 /// <summary>Nothing that is written down says who was asked for, by whom, or with which key.</summary>
+[Collection(ListeningAlone.Name)]
 public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private const string Nobody = "nobody.private@hidden-domain.com";
