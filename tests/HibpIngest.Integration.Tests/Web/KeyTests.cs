@@ -99,12 +99,15 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
             configure: options => options.Proxies = 1,
-            stand: stores => stores with { Keys = PortProxy<IApiKeys>.Create(stores.Keys, method =>
+            stand: stores => stores with
+            {
+                Keys = PortProxy<IApiKeys>.Create(stores.Keys, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);
                 return Task.CompletedTask;
-            }) });
+            })
+            });
         var statuses = await Task.WhenAll(Enumerable.Range(0, 300).Select(i => StatusAsync(i, "203.0.113.7")));
         // Those looked up at once may pass beside the limit.
         Assert.InRange(statuses.Count(status => status == 401), 60, 60 + 8);

@@ -17,7 +17,7 @@ public abstract class RangeTableContract
     {
         var table = await NewTableAsync();
         string[] prefixes = ["000000", "00FFFF", "09FFFF", "AB0000", "ABCDEE", "ABCDEF", "ABCDF0", "ABFFFE", "ABFFFF", "AC0000"];
-        string[] hashes = [.. prefixes.SelectMany(prefix => 
+        string[] hashes = [.. prefixes.SelectMany(prefix =>
             new[] { prefix + new string('0', 34), prefix + "7" + new string('A', 33), prefix + new string('F', 34) })];
         await table.SetAsync(3, hashes);
         foreach (var prefix in prefixes)

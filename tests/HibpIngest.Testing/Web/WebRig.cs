@@ -50,8 +50,15 @@ internal sealed class WebRig : IAsyncDisposable
         var key = RandomNumberGenerator.GetHexString(32, lowercase: true);
         await _account.Keys.CreateAsync(CancellationToken.None);
         await _account.Keys.AddAsync(
-            new ApiKey { Hash = HashOf(key), Name = name, Rpm = rpm, Scopes = scopes, Domains = domains,
-                CreatedAt = DateTimeOffset.UnixEpoch },
+            new ApiKey
+            {
+                Hash = HashOf(key),
+                Name = name,
+                Rpm = rpm,
+                Scopes = scopes,
+                Domains = domains,
+                CreatedAt = DateTimeOffset.UnixEpoch
+            },
             CancellationToken.None);
         return key;
     }
