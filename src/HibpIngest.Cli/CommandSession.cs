@@ -63,10 +63,12 @@ internal sealed class CommandSession : IDisposable
         OpenAsync(pipeline => pipeline.Context.NewStoreSetup().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the storage account alone, for what needs no database.</summary>
-    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>
+    public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken, StorageOptions? options = null)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return StorageAccount.Open(Settings.Storage, Logs);
+        return StorageAccount.Open(Settings.Storage, Logs, options);
     }
 
     /// <summary>Opens the stores without touching the database.</summary>

@@ -48,7 +48,7 @@ internal sealed partial class HandlerWeb : IAsyncDisposable
 
     private static Parts OpenParts(PipelineSettings settings, TimeProvider time, HandlerLogs logs)
     {
-        var account = StorageAccount.Open(settings.Storage, logs.Factory);
+        var account = StorageAccount.Open(settings.Storage, logs.Factory, WebFactory.Storage);
         LogSettings(
             logs.Factory.CreateLogger<HandlerWeb>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
             settings.Web.Proxies, settings.Web.TestAccounts ?? false);

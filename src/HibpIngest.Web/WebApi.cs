@@ -36,7 +36,11 @@ public sealed class WebApi : IDisposable
         var health = new HealthEndpoints(Catalogue, stores.Accounts, time);
         Routes =
         [
-            new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync) { Scope = KeyScopes.Search },
+            new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync)
+            {
+                Scope = KeyScopes.Search,
+                TakesTestAccounts = true,
+            },
             new("/api/v3/breachedaccount/range/{prefix?}", RouteAccess.KeyWithText, range.BreachedAccountRangeAsync)
             {
                 Scope = KeyScopes.Range,
@@ -48,7 +52,11 @@ public sealed class WebApi : IDisposable
             new("/api/v3/latestbreach", RouteAccess.Catalogue, catalogue.LatestBreachAsync),
             new("/api/v3/dataclasses", RouteAccess.Catalogue, catalogue.DataClassesAsync),
             new("/api/v3/subscription/status", RouteAccess.Key, subscription.StatusAsync),
-            new("/api/v3/pasteaccount/{account?}", RouteAccess.Key, account.PasteAccountAsync) { Scope = KeyScopes.Search },
+            new("/api/v3/pasteaccount/{account?}", RouteAccess.Key, account.PasteAccountAsync)
+            {
+                Scope = KeyScopes.Search,
+                TakesTestAccounts = true,
+            },
             new("/api/v3/stealerlogsbyemail/{account?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/api/v3/stealerlogsbywebsitedomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/api/v3/stealerlogsbyemaildomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),

@@ -5,7 +5,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Lookup;
-using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -44,7 +44,7 @@ internal sealed class LookupCommand : HibpCommand
     {
         if (!AccountRules.TryParse(email, out var alias, out var domain, out var broken))
             throw new BadInputException($"that is no email address that could be an account (rule {broken})");
-        var catalogue = new CatalogueReader(account.Catalogue, session.Time, session.Logs.CreateLogger<CatalogueReader>());
+        var catalogue = new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance);
         var found = await new BreachedAccounts(catalogue, account.Accounts).FindAsync(alias, domain, cancellationToken);
         return [.. found.Select(breach => breach.Model)];
     }

@@ -2,6 +2,7 @@ using System.CommandLine;
 using System.CommandLine.Parsing;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting.Web;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
@@ -65,7 +66,7 @@ internal sealed class RunCommand : HibpCommand
         var roles = session.Parsed.GetValue(_roles);
         await using var emulator = await StartEmulatorAsync(session, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
-        using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken) : null;
+        using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;
         await using var pipeline = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
         await using var server = account is null ? null : await ServeCommand.StartAsync(
             session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open),

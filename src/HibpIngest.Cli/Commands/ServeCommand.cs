@@ -52,7 +52,7 @@ internal sealed class ServeCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var emulator = await RunCommand.StartEmulatorAsync(session, cancellationToken);
-        using var account = await session.OpenAccountAsync(cancellationToken);
+        using var account = await session.OpenAccountAsync(cancellationToken, WebFactory.Storage);
         await using var server = await StartAsync(
             session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open),
             session.Parsed.GetValue(_certificate), cancellationToken);

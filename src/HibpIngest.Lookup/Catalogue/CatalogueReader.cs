@@ -21,7 +21,8 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
 
     private readonly SemaphoreSlim _reading = new(1, 1);
     private volatile CatalogueSnapshot? _snapshot;
-    private string? _etag;
+    private CatalogueBlob? _ids;
+    private CatalogueBlob? _breaches;
     private long _lookedAt;
     private bool _down;
 
@@ -118,19 +119,21 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
 
     private async Task ReadAsync(CancellationToken cancellationToken)
     {
-        var ids = await blobs.ReadAsync(CatalogueDocuments.Ids, _etag, cancellationToken)
+        var ids = await ReadAsync(CatalogueDocuments.Ids, _ids, cancellationToken)
             ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: 'hibp catalogue publish' does that");
-        if (ids.IsUnchanged)
+        // Read behind ids.json, which is written last: of its version, or of a newer one whose ids.json comes next. It may also
+        // change alone, as where links to logos lead.
+        var breaches = await RequireAsync(CatalogueDocuments.Breaches, _breaches, cancellationToken);
+        if (ReferenceEquals(ids, _ids) && ReferenceEquals(breaches, _breaches))
             return;
-        // Read behind ids.json, which is written last: they are of its version, or of a newer one whose ids.json comes next.
-        var breaches = await RequireAsync(CatalogueDocuments.Breaches, cancellationToken);
-        var latest = await RequireAsync(CatalogueDocuments.Latest, cancellationToken);
-        var dataClasses = await RequireAsync(CatalogueDocuments.DataClasses, cancellationToken);
+        var latest = await RequireAsync(CatalogueDocuments.Latest, null, cancellationToken);
+        var dataClasses = await RequireAsync(CatalogueDocuments.DataClasses, null, cancellationToken);
         try
         {
             var marks = JsonSerializer.Deserialize(ReadyContent.OfGzip(ids.Bytes).Identity.Span, CatalogueJson.Default.CatalogueIds)!;
-            _snapshot = new CatalogueSnapshot(marks, breaches, latest, dataClasses);
-            _etag = ids.ETag;
+            _snapshot = new CatalogueSnapshot(
+                marks, ReadyContent.OfGzip(breaches.Bytes), ReadyContent.OfGzip(latest.Bytes), ReadyContent.OfGzip(dataClasses.Bytes));
+            (_ids, _breaches) = (ids, breaches);
             LogRead(_snapshot.Version, _snapshot.ByTitle.Count);
         }
         catch (Exception e) when (e is JsonException or InvalidDataException)
@@ -139,19 +142,13 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
         }
     }
 
-    private async Task<ReadyContent> RequireAsync(string name, CancellationToken cancellationToken)
-    {
-        var blob = await blobs.ReadAsync(name, null, cancellationToken)
-            ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it anew");
-        try
-        {
-            return ReadyContent.OfGzip(blob.Bytes);
-        }
-        catch (InvalidDataException)
-        {
-            throw new StoreMismatchException($"{name} in the catalogue can't be read: its container was written by something else");
-        }
-    }
+    /// <summary>The blob as it is; the very one that is known where it is that still.</summary>
+    private async Task<CatalogueBlob?> ReadAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
+        await blobs.ReadAsync(name, known?.ETag, cancellationToken) is not { } blob ? null : blob.IsUnchanged ? known : blob;
+
+    private async Task<CatalogueBlob> RequireAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
+        await ReadAsync(name, known, cancellationToken)
+        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it anew");
 
     [LoggerMessage(
         EventIds.CatalogueReaderRead, LogLevel.Information, "the catalogue of breaches, version {Version}: {Breaches} breaches")]

@@ -29,8 +29,8 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         }
         var parameter = RequestTarget.Of(context)[route.ParameterAt];
         var caller = Caller.Anybody;
-        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise
-            && tests?.IsAsked(context, parameter) != true)
+        var isTest = route.TakesTestAccounts && tests?.IsAsked(context, parameter) == true;
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise && !isTest)
         {
             var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
             (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope);

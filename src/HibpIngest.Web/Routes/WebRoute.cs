@@ -11,6 +11,9 @@ internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCal
     /// <summary>What its key must be good for.</summary>
     public KeyScopes Scope { get; init; }
 
+    /// <summary>Its parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
+    public bool TakesTestAccounts { get; init; }
+
     /// <summary>Place of the template's parameter among the path's segments.</summary>
     public int ParameterAt { get; } = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;
 }

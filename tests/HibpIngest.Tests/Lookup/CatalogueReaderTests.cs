@@ -49,6 +49,17 @@ public sealed class CatalogueReaderTests
     }
 
     [Fact]
+    public async Task What_is_told_may_change_while_marks_and_version_stay()
+    {
+        _blobs.Publish("Alpha");
+        await _reader.GetAsync(None);
+        _blobs.Retell([MemoryCatalogue.Breach("Alpha") with { LogoPath = "https://elsewhere.example/logos/Alpha.png" }]);
+        _clock.Advance(OutWithin);
+        Assert.Equal(
+            "https://elsewhere.example/logos/Alpha.png", (await _reader.GetAsync(None)).Find("Alpha")!.Model.LogoPath);
+    }
+
+    [Fact]
     public async Task It_is_not_read_again_while_it_is_fresh()
     {
         _blobs.Publish("Alpha");

@@ -9,7 +9,8 @@ namespace HibpIngest.Tests.Lookup;
 /// <summary>The catalogue's container in memory; counts who reads ids.json, and can be down, or slow.</summary>
 internal sealed class MemoryCatalogue : ICatalogueBlobs
 {
-    private readonly Dictionary<string, byte[]> _blobs = [];
+    private readonly Dictionary<string, (byte[] Bytes, int Writes)> _blobs = [];
+    private int _writes;
     private int _version;
     private int _reads;
 
@@ -37,6 +38,10 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
             new CatalogueIds(_version, [.. marks]), CatalogueJson.Default.CatalogueIds));
     }
 
+    /// <summary>Writes what is shown alone, as where links to logos lead elsewhere: marks and version stay.</summary>
+    public void Retell(IReadOnlyList<PublicBreach> shown) =>
+        Write(CatalogueDocuments.Breaches, JsonSerializer.SerializeToUtf8Bytes(shown, CatalogueJson.Default.IReadOnlyListPublicBreach));
+
     /// <summary>Breaches with one mark each: the first has 1.</summary>
     public void Publish(params string[] names) =>
         Publish(names.Select(Breach), names.Select((name, i) => new CatalogueMarks(name, BreachFlags.None, [i + 1])));
@@ -53,9 +58,10 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
         }
         if (IsDown)
             throw new StoreUnavailableException("blobs are down");
-        var etag = $"\"{_version}\"";
-        return !_blobs.TryGetValue(name, out var bytes) ? null
-            : knownETag == etag ? new CatalogueBlob(etag, _version, default, IsUnchanged: true)
+        if (!_blobs.TryGetValue(name, out var blob))
+            return null;
+        var (bytes, etag) = (blob.Bytes, $"\"{blob.Writes}\"");
+        return knownETag == etag ? new CatalogueBlob(etag, _version, default, IsUnchanged: true)
             : new CatalogueBlob(etag, _version, bytes, IsUnchanged: false);
     }
 
@@ -74,6 +80,6 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
         using var bytes = new MemoryStream();
         using (var gzip = new GZipStream(bytes, CompressionLevel.Fastest))
             gzip.Write(json);
-        _blobs[name] = bytes.ToArray();
+        _blobs[name] = (bytes.ToArray(), ++_writes);
     }
 }
