@@ -1,11 +1,15 @@
 using System.CommandLine;
+using System.Net;
+using System.Net.Http.Json;
 using System.Text;
 using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
@@ -128,15 +132,20 @@ internal sealed class DemoCommand : HibpCommand
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
         var total = time.GetElapsedTime(started);
 
+        var account = await FirstAccountAsync(context.Database, load, cancellationToken);
+        var found = account is null ? [] : await AskAsync(session, pipeline.Account, account, cancellationToken);
         if (screen.Json)
         {
-            screen.ShowJson(Document(load, total), Documents.Default.DemoDocument);
+            screen.ShowJson(
+                Document(load, total) with { Found = [.. found.Select(breach => breach.Name)] }, Documents.Default.DemoDocument);
             return 0;
         }
         screen.Show(Summary(load, total));
-        if (await FirstAccountAsync(context.Database, load, cancellationToken) is { } account)
-            LookupCommand.Show(
-                screen, account, await LookupCommand.FindAsync(session, pipeline.Account, account, cancellationToken));
+        if (account is not null)
+        {
+            screen.Show("Its own API, asked for the first account (GET /api/v3/breachedaccount/...):");
+            LookupCommand.Show(screen, account, found);
+        }
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 
@@ -145,6 +154,24 @@ internal sealed class DemoCommand : HibpCommand
             if (e is StoreFullException or StoreRefusedException or StoreMismatchException)
                 hopeless.TrySetResult(e);
         }
+    }
+
+    /// <summary>What the API answers, over HTTP as anybody would ask it.</summary>
+    private static async Task<IReadOnlyList<PublicBreach>> AskAsync(
+        CommandSession session, StorageAccount storage, string account, CancellationToken cancellationToken)
+    {
+        await using var server = await WebServer.StartAsync(
+            WebFactory.StoresOf(storage), new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true }, session.Time, session.Logs,
+            cancellationToken);
+        using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
+        client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");
+        using var answer = await client.GetAsync(
+            $"{server.Addresses[0]}/api/v3/breachedaccount/{Uri.EscapeDataString(account)}?truncateResponse=false", cancellationToken);
+        if (answer.StatusCode == HttpStatusCode.NotFound)
+            return [];
+        if (!answer.IsSuccessStatusCode)
+            throw new CommandFailedException($"its own API answered {(int)answer.StatusCode}");
+        return await answer.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
     }
 
     private static FileInfo Sample() => RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip")) is { } path

@@ -21,6 +21,7 @@ internal sealed class RunCommand : HibpCommand
 
     private readonly Option<string[]> _urls = ServeCommand.UrlsOption();
     private readonly Option<bool> _open = ServeCommand.OpenOption();
+    private readonly Option<FileInfo?> _certificate = ServeCommand.CertificateOption();
     private readonly Option<string?> _listen = new("--listen")
     {
         Description = "Answer /healthz (this process) and /readyz (its stores) at this address of loopback, for whoever watches it. "
@@ -34,13 +35,14 @@ internal sealed class RunCommand : HibpCommand
         Add(_roles);
         Add(_urls);
         Add(_open);
+        Add(_certificate);
         Add(_listen);
         Validators.Add(result =>
         {
             // A role that is none has its own error, and no value.
             if (result.GetResult(_roles)?.Tokens.Any(token => token.Value.Contains("web", StringComparison.OrdinalIgnoreCase)) == true)
                 return;
-            foreach (var option in (Option[])[_urls, _open])
+            foreach (var option in (Option[])[_urls, _open, _certificate])
             {
                 if (IsGiven(result, option))
                     result.AddError($"{option.Name} says something only with --roles web, or with 'hibp serve'");
@@ -66,7 +68,8 @@ internal sealed class RunCommand : HibpCommand
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken) : null;
         await using var pipeline = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
         await using var server = account is null ? null : await ServeCommand.StartAsync(
-            session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open), cancellationToken);
+            session, account, session.Parsed.GetRequiredValue(_urls), session.Parsed.GetValue(_open),
+            session.Parsed.GetValue(_certificate), cancellationToken);
         await using var operators = session.Parsed.GetValue(_listen) is { } url
             ? await OperatorListener.StartAsync(url, pipeline?.Context.Register ?? account!.Register, session.Time, cancellationToken)
             : null;

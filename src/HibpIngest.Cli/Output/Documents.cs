@@ -28,7 +28,11 @@ internal sealed record QueueDocument(string Name, int Messages, int Poison);
 /// beside each other); notify from there to the last mail.
 /// </summary>
 internal sealed record DemoDocument(
-    string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds);
+    string Breach, long Load, long Accounts, long Rejected, int Batches, int Slices, long Entities, int Notifications, DemoSeconds Seconds)
+{
+    /// <summary>Breaches that its own API names for the load's first account.</summary>
+    public IReadOnlyList<string> Found { get; init; } = [];
+}
 
 /// <summary>Durations, in seconds; total is from the drop to the end.</summary>
 internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);

@@ -81,7 +81,6 @@ public static class EventIds
 
     // WebServer
     public const int WebServerFailed = 5100;
-    public const int WebServerOpen = 5101;
 
     // QueueListener
     public const int QueueListenerFailed = 9001;

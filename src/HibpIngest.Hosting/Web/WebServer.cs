@@ -1,4 +1,6 @@
 using System.Net;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Errors;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
@@ -47,14 +49,22 @@ public sealed class WebServer : IAsyncDisposable
     public static async Task<WebServer> StartAsync(
         WebStores stores, WebServerOptions options, TimeProvider time, ILoggerFactory logs, CancellationToken cancellationToken)
     {
-        var ends = options.Urls.Select(url => EndOf(url, options.IsOpen)).ToList();
+        var certificate = Certificate(options);
+        var ends = options.Urls.Select(url => EndOf(url, options)).ToList();
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Services.AddSingleton<ILoggerFactory>(new FrameworkLogs(logs));
-        builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(server =>
         {
-            // Without https there is no HTTP/2 to be agreed on: asked for, it is warned of at each start.
-            foreach (var end in ends)
-                server.Listen(end, listen => listen.Protocols = HttpProtocols.Http1);
+            foreach (var (end, isHttps) in ends)
+            {
+                server.Listen(end, listen =>
+                {
+                    // HTTP/2 is agreed on within TLS; without it the two can't be told apart.
+                    listen.Protocols = isHttps ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http1;
+                    if (isHttps)
+                        listen.UseHttps(certificate!);
+                });
+            }
             Limit(server);
         });
         var api = new ServedApi(stores, options.Web, options.IsOpen, options.Address, time, logs);
@@ -97,10 +107,15 @@ public sealed class WebServer : IAsyncDisposable
         await _api.DisposeAsync();
     }
 
-    private static IPEndPoint EndOf(string url, bool isOpen)
+    private static (IPEndPoint End, bool IsHttps) EndOf(string url, WebServerOptions options)
     {
-        if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttp || address.PathAndQuery != "/")
-            throw new BadInputException($"'{url}' is no address to listen on: expected http://HOST:PORT (for https put a proxy before it)");
+        if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.PathAndQuery != "/"
+            || (address.Scheme != Uri.UriSchemeHttp && address.Scheme != Uri.UriSchemeHttps))
+            throw new BadInputException($"'{url}' is no address to listen on: expected http://HOST:PORT or https://HOST:PORT");
+        var isHttps = address.Scheme == Uri.UriSchemeHttps;
+        if (isHttps && options.CertificateFile is null)
+            throw new BadInputException($"'{url}' needs a certificate: name its PEM file, with the key in it, by --certificate, or listen "
+                + "on http:// behind a proxy that speaks https");
         var ip = address.Host switch
         {
             "localhost" => IPAddress.Loopback,
@@ -109,9 +124,24 @@ public sealed class WebServer : IAsyncDisposable
             _ => throw new BadInputException($"'{url}' is no address to listen on: its host is expected to be localhost or an IP address, "
                 + "0.0.0.0 for all"),
         };
-        if (isOpen && !IPAddress.IsLoopback(ip))
+        if (options.IsOpen && !IPAddress.IsLoopback(ip))
             throw new BadInputException($"'{url}' is reached by other machines, and --open answers whoever asks: leave --open out and "
                 + "make a key by 'hibp keys create NAME', or listen on http://127.0.0.1:PORT");
-        return new IPEndPoint(ip, address.Port);
+        return (new IPEndPoint(ip, address.Port), isHttps);
+    }
+
+    private static X509Certificate2? Certificate(WebServerOptions options)
+    {
+        if (options.CertificateFile is not { } file)
+            return null;
+        try
+        {
+            return X509Certificate2.CreateFromPemFile(file);
+        }
+        catch (Exception e) when (e is CryptographicException or IOException or UnauthorizedAccessException)
+        {
+            throw new BadInputException(
+                $"{file} is expected to be a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
+        }
     }
 }

@@ -11,6 +11,9 @@ public sealed record WebServerOptions
     /// <summary>Addresses to listen on.</summary>
     public IReadOnlyList<string> Urls { get; init; } = [DefaultUrl];
 
+    /// <summary>PEM file of the certificate and its key, for addresses that begin with https; HTTP/2 is spoken there too.</summary>
+    public string? CertificateFile { get; init; }
+
     /// <summary>Nobody needs a key; then only loopback is listened on.</summary>
     public bool IsOpen { get; init; }
 

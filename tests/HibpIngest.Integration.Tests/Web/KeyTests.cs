@@ -1,5 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
@@ -145,6 +147,40 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         }
         foreach (var url in (string[])["http://0.0.0.0:0", "http://192.0.2.1:0", "http://*:0", "https://127.0.0.1:0", "ftp://x", "x"])
             await Assert.ThrowsAsync<BadInputException>(() => StartAsync(url));
+    }
+
+    [Fact]
+    public async Task With_a_certificate_it_speaks_https_and_HTTP_2()
+    {
+        using var folder = new TemporaryFolder();
+        var file = System.IO.Path.Combine(folder.Path, "api.pem");
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        using var certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256)
+            .CreateSelfSigned(TimeProvider.System.GetUtcNow().AddDays(-1), TimeProvider.System.GetUtcNow().AddDays(1));
+        await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
+        await using var server = await WebServer.StartAsync(
+            WebFactory.StoresOf(account), new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+        using var client = new HttpClient(new SocketsHttpHandler
+        {
+            SslOptions =
+                { RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == certificate.Thumbprint },
+        });
+        foreach (var version in (Version[])[HttpVersion.Version11, HttpVersion.Version20])
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, server.Addresses[0] + Path)
+            {
+                Version = version,
+                VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            };
+            request.Headers.TryAddWithoutValidation("User-Agent", "test");
+            request.Headers.TryAddWithoutValidation("hibp-api-key", fixture.Key);
+            using var response = await client.SendAsync(request);
+            Assert.Equal((200, version), ((int)response.StatusCode, response.Version));
+            Assert.NotNull(response.Headers.GetValues("Strict-Transport-Security"));
+        }
+        await Assert.ThrowsAsync<BadInputException>(() => StartAsync("https://127.0.0.1:0"));
     }
 
     [Fact]

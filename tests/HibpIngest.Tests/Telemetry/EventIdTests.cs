@@ -20,7 +20,7 @@ public sealed class EventIdTests
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
-                typeof(Screen), typeof(HandlerPipeline), typeof(CatalogueReader), typeof(WebApi)];
+                typeof(Screen), typeof(HandlerPipeline), typeof(BreachedAccounts), typeof(WebApi)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(
