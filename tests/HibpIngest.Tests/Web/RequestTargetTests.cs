@@ -57,14 +57,12 @@ public sealed class RequestTargetTests
     }
 
     [Theory]
-    // As the server has it: it can be read in one way only.
-    [InlineData("/api/v3/x", null)]
-    [InlineData("/a/?b%20c", null)]
-    [InlineData("/a/b@c", null)]
+    [InlineData("/api/v3/x", "/api/v3/x")]
     [InlineData("/%61pi/v3/x", "/api/v3/x")]
     [InlineData("/api%2Fv3/x", "/api%2Fv3/x")]
     [InlineData("/a/../b", "/a/../b")]
     [InlineData("//a", "//a")]
+    [InlineData("/a/?b", "/a/")]
     public void Routes_are_matched_with_decoded_segments_and_a_slash_within_one_is_none(string target, string path) =>
         Assert.Equal(path, RequestTarget.Parse(target).Path is { } own ? own.Value : target.Split('?')[0]);
 }
