@@ -21,7 +21,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     /// <summary>What the collector may not have given back yet.</summary>
     private const long FlatBytes = 64 * Megabyte;
 
-    /// <summary>A connection's buffers and objects: some 20 KB were measured.</summary>
+    /// <summary>A connection's buffers and objects: 9 to 13 KB were measured.</summary>
     private const long MostPerIdleConnection = 40 * 1024;
 
     /// <summary>10 seconds, as the server looks once a second, on a machine that may be busy.</summary>
