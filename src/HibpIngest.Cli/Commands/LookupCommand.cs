@@ -45,8 +45,16 @@ internal sealed class LookupCommand : HibpCommand
         if (!AccountRules.TryParse(email, out var alias, out var domain, out var broken))
             throw new BadInputException($"that is no email address that could be an account (rule {broken})");
         var catalogue = new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance);
-        var found = await new BreachedAccounts(catalogue, account.Accounts).FindAsync(alias, domain, cancellationToken);
-        return [.. found.Select(breach => breach.Model)];
+        try
+        {
+            var found = await new BreachedAccounts(catalogue, account.Accounts).FindAsync(alias, domain, cancellationToken);
+            return [.. found.Select(breach => breach.Model)];
+        }
+        catch (StoreMissingException)
+        {
+            throw new NotPossibleException(
+                $"storage {account.DisplayName} is not set up yet: 'hibp run' does that, or name the one that is meant by HIBP_STORAGE");
+        }
     }
 
     /// <summary>The answer as a table, as the demo shows it too.</summary>

@@ -136,7 +136,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
             (_ids, _breaches) = (ids, breaches);
             LogRead(_snapshot.Version, _snapshot.ByTitle.Count);
         }
-        catch (Exception e) when (e is JsonException or InvalidDataException)
+        catch (Exception)
         {
             throw new StoreMismatchException("the catalogue of breaches can't be read: its container was written by something else");
         }

@@ -37,10 +37,19 @@ internal sealed class RequestLimits : IDisposable
         return Wait(lease);
     }
 
-    /// <summary>Whether a network may still try keys that nobody knows. Null: it may; else in how long again.</summary>
-    /// <remarks>Not by acquiring none: that succeeds on the part of a permit that has been refilled already.</remarks>
-    public TimeSpan? MayGuess(string network) =>
-        _wrong.GetStatistics(network) is { CurrentAvailablePermits: > 0 } ? null : Minute / WrongKeys;
+    /// <summary>
+    /// Whether a network may still try keys that nobody knows, asked by one that has its turn. Null: it may; else in how long
+    /// again.
+    /// </summary>
+    /// <remarks>
+    /// Each that is being looked up may turn out wrong: there have to be permits for all of them. Not by acquiring none, which
+    /// succeeds on the part of a permit that has been refilled already.
+    /// </remarks>
+    public TimeSpan? MayGuess(string network)
+    {
+        var beingLookedUp = LookUpsAtOnce - (_lookUps.GetStatistics(network)?.CurrentAvailablePermits ?? LookUpsAtOnce);
+        return _wrong.GetStatistics(network)?.CurrentAvailablePermits >= Math.Max(1, beingLookedUp) ? null : Minute / WrongKeys;
+    }
 
     /// <summary>Counts a wrong key.</summary>
     public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();

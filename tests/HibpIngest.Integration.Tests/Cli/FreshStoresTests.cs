@@ -24,7 +24,6 @@ public sealed class FreshStoresTests : IAsyncLifetime
     [InlineData("status")]
     [InlineData("status --watch")]
     [InlineData("status X")]
-    [InlineData("lookup user1@example.com")]
     [InlineData("breaches")]
     [InlineData("slices X")]
     [InlineData("subscribers list")]
@@ -50,6 +49,17 @@ public sealed class FreshStoresTests : IAsyncLifetime
         Assert.StartsWith($"error: database {Missing} is not there, or is empty", line, StringComparison.Ordinal);
         Assert.DoesNotContain('@', line);
         await AssertNothingMadeAsync();
+    }
+
+    [Fact]
+    public async Task A_lookup_wants_the_storage_account_and_no_database()
+    {
+        var line = (await RunAsync(_storage, Missing, "lookup", "user1@example.com")).FailedWithOneLine();
+        Assert.Contains("is not set up yet", line, StringComparison.Ordinal);
+        Assert.DoesNotContain('@', line);
+        await AssertNothingMadeAsync();
+        await SetUpAsync(_storage, "own.db");
+        (await RunAsync(_storage, Missing, "lookup", "user1@example.com")).Succeeded();
     }
 
     [Fact]

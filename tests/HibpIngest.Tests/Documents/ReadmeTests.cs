@@ -32,7 +32,9 @@ public sealed partial class ReadmeTests
         {
             // Files that a command names are there for whoever follows the document.
             var line = command.Split('#')[0].Trim()["hibp ".Length..];
-            foreach (var file in line.Split(' ').Where(word => Path.HasExtension(word) && !word.Contains('@', StringComparison.Ordinal)))
+            foreach (var file in line.Split(' ').Where(
+                word => Path.HasExtension(word) && !word.Contains('@', StringComparison.Ordinal)
+                && !word.Contains("://", StringComparison.Ordinal)))
                 line = line.Replace(file, folder.Write(file, ""), StringComparison.Ordinal);
             var errors = CommandTree.Create().Parse(line).Errors;
             Assert.True(errors.Count == 0, $"{document}: {command}: {string.Join("; ", errors.Select(error => error.Message))}");
