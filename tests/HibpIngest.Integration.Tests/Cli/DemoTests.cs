@@ -15,11 +15,12 @@ public sealed class DemoTests : IDisposable
         var demo = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", "--json")).Succeeded();
         var document = demo.Json;
         Assert.Equal(
-            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds"],
+            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds", "found"],
             document.EnumerateObject().Select(property => property.Name));
         Assert.Equal(
             ["ingest", "upsert", "notify", "total"], document.GetProperty("seconds").EnumerateObject().Select(property => property.Name));
         Assert.Equal("Contoso", document.GetProperty("breach").GetString());
+        Assert.Equal(["Contoso"], document.GetProperty("found").EnumerateArray().Select(breach => breach.GetString()!));
         var accounts = document.GetProperty("accounts").GetInt64();
         Assert.True(accounts > 0);
         Assert.Equal(accounts, document.GetProperty("entities").GetInt64());
