@@ -180,7 +180,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         var rate = times.Length / Stopwatch.GetElapsedTime(began).TotalSeconds;
         Console.Error.WriteLine(string.Create(
             CultureInfo.InvariantCulture,
-            $"{address}: {rate:N0}/s, {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of processors each"));
+            $"{address}: {rate:N0}/s, each {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of processors"));
         return (rate, Percentile(times));
     }
 
