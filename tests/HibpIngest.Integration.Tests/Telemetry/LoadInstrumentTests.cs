@@ -62,7 +62,10 @@ public sealed class LoadInstrumentTests
         Assert.All(progress, one => Assert.Equal(100, one.Value));
         Assert.Equal(Enumerable.Repeat($"{Tags.Load}=1 {Tags.Breach}=Counted", 4), progress.Select(one => one.Tags));
         Assert.Equal(4 * 5, Sum(Instruments.LoadSlices, $"{Tags.State}=done"));
-        Assert.Equal(Constants.Of(typeof(Instruments)).Order(), seen.Select(one => one.Name).Distinct().Order());
+        // All but the API's, which no load asks.
+        Assert.Equal(
+            Constants.Of(typeof(Instruments)).Where(name => name != Instruments.WebDuration).Order(),
+            seen.Select(one => one.Name).Where(name => name != Instruments.WebDuration).Distinct().Order());
 
         double Sum(string name, string tag = "") =>
             seen.Where(one => one.Name == name && one.Tags.Contains(tag, StringComparison.Ordinal)).Sum(one => one.Value);
