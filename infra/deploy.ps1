@@ -7,12 +7,14 @@ Deploys HibpIngest to Azure, from nothing but a subscription; may be run again a
 Read from the environment:
 HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
 in base64, for encrypted archives), HIBP_WEB_URL (where people reach the API, https://HOST; by default the web app's own address), DEPLOY_WEB (false: without the web app;
-one that is there stays, to be deleted by hand), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
+one that is there stays, to be deleted by hand), DEPLOY_SECOND_LOCATION (region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first;
+by default none, and those that are there stay, to be deleted by hand), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
 deployment), DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME and DEPLOY_SQL_ADMIN_TYPE (who administers the database, as object id, name and User, Group or Application; by
 default whoever is signed in; whoever runs this has to be it, or a member of it), DEPLOY_OPERATOR_ID, DEPLOY_OPERATOR_NAME and DEPLOY_OPERATOR_TYPE (who runs hibp, as
 object id, name and User, Group or ServicePrincipal; by default whoever is signed in: gets roles on zips, queues and tables, and the app's role in the database; none where
 the app's package is), DEPLOY_DROPPER_ID and DEPLOY_DROPPER_TYPE (who only drops breaches, as object id and User, Group or ServicePrincipal; by default nobody but the
-operator: gets a role on the container breach alone).
+operator: gets a role on the container breach alone), DEPLOY_PASSWORDS_DROPPER_ID and DEPLOY_PASSWORDS_DROPPER_TYPE (who only drops files of password hashes, likewise: gets a role on
+the container passwords-import alone).
 Needs: az (signed in, with the right to make resources and to assign roles: Owner of the group or subscription), dotnet 10, sqlcmd (go-sqlcmd).
 .PARAMETER Group
 Resource group; made when it is not there.
@@ -152,6 +154,9 @@ try {
     $app = $outputs.appName.value
     $webApp = $outputs.webAppName.value
     $webUrl = $outputs.webUrl.value
+    $secondWebApp = $outputs.secondWebAppName.value
+    $secondWebUrl = $outputs.secondWebUrl.value
+    $replica = $outputs.replicaAccountName.value
     $identity = $outputs.identityName.value
     $clientId = $outputs.identityClientId.value
     $sqlServer = $outputs.sqlServerName.value
@@ -206,8 +211,8 @@ try {
     }
 
     $packages = @(, @($app, "$work/app.zip"))
-    if ($webApp) {
-        $packages += , @($webApp, "$work/web.zip")
+    foreach ($one in @($webApp, $secondWebApp) | Where-Object { $_ }) {
+        $packages += , @($one, "$work/web.zip")
     }
     foreach ($package in $packages) {
         $packageApp = $package[0]
@@ -238,6 +243,16 @@ try {
         Stop-Script "Event Grid could not reach the app's webhook (see above); run this again"
     }
 
+    $secondRegion = ''
+    if ($secondWebApp) {
+        $secondRegion = @"
+
+The same API in ${env:DEPLOY_SECOND_LOCATION}: $secondWebUrl. It reads Pwned Passwords from $replica, once hibp has copied them there:
+   `$env:HIBP_PASSWORDS_REPLICAS = '$replica'
+   hibp passwords replicate
+
+"@
+    }
     Write-Step "Done. Drop a zip into container $drop of ${storage}:"
     Write-Host @"
    az storage blob upload --auth-mode login --account-name $storage -c $drop -n NAME.zip -f NAME.zip
@@ -249,7 +264,7 @@ or, with hibp, which says how it gets on:
 (SQL lets through only Azure's addresses and those you allow: az sql server firewall-rule create -g $Group -s $sqlServer -n me --start-ip-address IP --end-ip-address IP)
 
 The API, for whoever has a key (hibp keys create NAME): $(if ($webUrl) { $webUrl } else { 'not deployed' })
-
+$secondRegion
 Before a large load: infra/scale.ps1 up -Group $Group -Name $Name; after it: down.
 "@
 }

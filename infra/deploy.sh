@@ -20,6 +20,8 @@ Read from the environment:
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives: openssl rand -base64 32
   HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
   DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
+  DEPLOY_SECOND_LOCATION   region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first (default: none);
+                           those that are there stay, to be deleted by hand
   DEPLOY_ALERT_EMAIL         where alerts go
   DEPLOY_SQL_FREE_OFFER      true: the free monthly amount of Azure SQL (smallest, at the first deployment)
   DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME, DEPLOY_SQL_ADMIN_TYPE
@@ -31,6 +33,8 @@ Read from the environment:
   DEPLOY_DROPPER_ID, DEPLOY_DROPPER_TYPE
                            who only drops breaches, as object id and User, Group or ServicePrincipal (default: nobody but the operator): gets a role on the
                            container breach alone
+  DEPLOY_PASSWORDS_DROPPER_ID, DEPLOY_PASSWORDS_DROPPER_TYPE
+                           who only drops files of password hashes, likewise: gets a role on the container passwords-import alone
 
 Needs: az (signed in, with the right to make resources and to assign roles: Owner of the group or subscription), dotnet 10, sqlcmd (go-sqlcmd).
 END
@@ -138,6 +142,9 @@ topic=$(output eventTopicName)
 app=$(output appName)
 web_app=$(output webAppName)
 web_url=$(output webUrl)
+second_web_app=$(output secondWebAppName)
+second_web_url=$(output secondWebUrl)
+replica=$(output replicaAccountName)
 identity=$(output identityName)
 client_id=$(output identityClientId)
 sql_server=$(output sqlServerName)
@@ -171,10 +178,10 @@ fi
 upload() { attempt 3 az functionapp deployment source config-zip -g "$group" -n "$1" --src "$2" -o none || fail "the package could not be deployed (see above); run this again"; }
 say "Code to $app"
 upload "$app" "$work/app.zip"
-if [ -n "$web_app" ]; then
-  say "Code to $web_app"
-  upload "$web_app" "$work/web.zip"
-fi
+for one in $web_app $second_web_app; do
+  say "Code to $one"
+  upload "$one" "$work/web.zip"
+done
 
 say "Event subscription"
 # The host makes the key of the blob extension's webhook when it first starts with a blob trigger.
@@ -186,6 +193,12 @@ subscribe() {
 }
 attempt 3 subscribe || fail "Event Grid could not reach the app's webhook (see above); run this again"
 
+second_region=''
+[ -z "$second_web_app" ] || second_region="
+The same API in $DEPLOY_SECOND_LOCATION: $second_web_url. It reads Pwned Passwords from $replica, once hibp has copied them there:
+   export HIBP_PASSWORDS_REPLICAS=$replica
+   hibp passwords replicate
+"
 say "Done. Drop a zip into container $drop of $storage:"
 cat <<END
    az storage blob upload --auth-mode login --account-name $storage -c $drop -n NAME.zip -f NAME.zip
@@ -197,6 +210,6 @@ or, with hibp, which says how it gets on:
 (SQL lets through only Azure's addresses and those you allow: az sql server firewall-rule create -g $group -s $sql_server -n me --start-ip-address IP --end-ip-address IP)
 
 The API, for whoever has a key (hibp keys create NAME): ${web_url:-not deployed}
-
+${second_region}
 Before a large load: infra/scale.sh up --group $group --name $name; after it: down.
 END

@@ -1,4 +1,4 @@
-// The event subscription. Deployed when the app's code runs: Event Grid calls the webhook at once to validate it, and the webhook's key exists only from the first start on.
+// The event subscriptions. Deployed when the app's code runs: Event Grid calls the webhook at once to validate it, and the webhook's key exists only from the first start on.
 targetScope = 'resourceGroup'
 
 param appName string
@@ -9,6 +9,10 @@ param undeliveredContainer string
 
 // The host's name of the function: Host.Functions. and its folder.
 var functionName = 'IngestBreach'
+
+// The same for files of password hashes. IPasswordDrops.Container of the program.
+var passwordsFunctionName = 'PlanPasswords'
+var passwordDropsContainer = 'passwords-import'
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
   name: storageAccountName
@@ -54,6 +58,52 @@ resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' =
       ]
     }
     // A day, which is what Event Grid offers at most. What gets lost even so is found by Sweep.
+    retryPolicy: {
+      maxDeliveryAttempts: 30
+      eventTimeToLiveInMinutes: 1440
+    }
+    deadLetterWithResourceIdentity: {
+      identity: {
+        type: 'SystemAssigned'
+      }
+      deadLetterDestination: {
+        endpointType: 'StorageBlob'
+        properties: {
+          resourceId: account.id
+          blobContainerName: undeliveredContainer
+        }
+      }
+    }
+  }
+}
+
+// Files of password hashes, whatever they are called.
+resource passwords 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
+  parent: topic
+  name: 'passwords'
+  properties: {
+    eventDeliverySchema: 'EventGridSchema'
+    destination: {
+      endpointType: 'WebHook'
+      properties: {
+        endpointUrl: 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${passwordsFunctionName}&code=${key}'
+        maxEventsPerBatch: 1
+        preferredBatchSizeInKilobytes: 64
+        minimumTlsVersionAllowed: '1.2'
+      }
+    }
+    filter: {
+      includedEventTypes: ['Microsoft.Storage.BlobCreated']
+      subjectBeginsWith: '/blobServices/default/containers/${passwordDropsContainer}/blobs/'
+      isSubjectCaseSensitive: false
+      advancedFilters: [
+        {
+          operatorType: 'StringIn'
+          key: 'data.api'
+          values: ['PutBlob', 'PutBlockList', 'FlushWithClose', 'CopyBlob']
+        }
+      ]
+    }
     retryPolicy: {
       maxDeliveryAttempts: 30
       eventTimeToLiveInMinutes: 1440

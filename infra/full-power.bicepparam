@@ -9,6 +9,8 @@ param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
 param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
 param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
 param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
+param passwordsDropperObjectId = readEnvironmentVariable('DEPLOY_PASSWORDS_DROPPER_ID', '')
+param passwordsDropperType = readEnvironmentVariable('DEPLOY_PASSWORDS_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
@@ -31,6 +33,7 @@ param webMaximumInstanceCount = 40
 param webConcurrency = 100
 // A cold start takes seconds, and a client may not wait for it: [{ name: 'http', instanceCount: 1 }] keeps one warm.
 param webAlwaysReady = []
+param secondLocation = readEnvironmentVariable('DEPLOY_SECOND_LOCATION', '')
 
 // The log, which bulk copy fills, is written at a rate that grows with the vCores and ends well before 40; matching uses the rest.
 param sqlMaxVCores = 40

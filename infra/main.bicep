@@ -26,12 +26,17 @@ param dropperObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param dropperType string = 'User'
 
+@description('Who drops files of password hashes, with any storage tool, and does nothing else: gets a role on the container passwords-import alone. Empty: nobody but the operator.')
+param passwordsDropperObjectId string = ''
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param passwordsDropperType string = 'User'
+
 @description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
 @allowed([512, 2048, 4096])
 param instanceMemoryMB int
 
 @description('Most instances, all functions together. Each function scales by itself, so fewer than one for each lets them wait for one another.')
-@minValue(10)
+@minValue(12)
 @maxValue(1000)
 param maximumInstanceCount int
 
@@ -121,9 +126,19 @@ param webConcurrency int
 @description('Instances of the web app kept warm: [{ name: \'http\', instanceCount: 1 }]. They cost while idle.')
 param webAlwaysReady array = []
 
+@description('Region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first. Empty: none. It has to offer Flex Consumption too.')
+param secondLocation string = ''
+
+@description('Of the second region\'s accounts. What they hold is copied or deployed again when it is lost.')
+@allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS'])
+param secondStorageSku string = 'Standard_LRS'
+
 var suffix = uniqueString(resourceGroup().id)
 var appName = '${name}-app-${suffix}'
 var webAppName = '${name}-web-${suffix}'
+// Readers alone are in more regions; the pipeline and what it writes are in one.
+var hasSecond = web && !empty(secondLocation)
+var secondWebAppName = '${name}-web2-${suffix}'
 // Not asked of the web app, so that the other needs not wait for it.
 var webAddress = !empty(webUrl) ? webUrl : web ? 'https://${webAppName}.azurewebsites.net' : ''
 
@@ -146,6 +161,11 @@ resource webIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-3
   location: location
 }
 
+resource secondWebIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = if (hasSecond) {
+  name: '${name}-web2'
+  location: secondLocation
+}
+
 module storage 'modules/storage.bicep' = {
   name: '${name}-storage'
   params: {
@@ -154,10 +174,13 @@ module storage 'modules/storage.bicep' = {
     sku: storageSku
     appPrincipalId: identity.properties.principalId
     webPrincipalId: web ? webIdentity.properties.principalId : ''
+    secondWebPrincipalId: hasSecond ? secondWebIdentity.properties.principalId : ''
     operatorObjectId: operatorObjectId
     operatorType: operatorType
     dropperObjectId: dropperObjectId
     dropperType: dropperType
+    passwordsDropperObjectId: passwordsDropperObjectId
+    passwordsDropperType: passwordsDropperType
   }
 }
 
@@ -182,6 +205,29 @@ module webHost 'modules/host.bicep' = if (web) {
     sku: storageSku
     appPrincipalId: webIdentity.properties.principalId
     hasTriggers: false
+  }
+}
+
+module secondWebHost 'modules/host.bicep' = if (hasSecond) {
+  name: '${name}-web2-host'
+  params: {
+    accountName: '${take(name, 7)}web2${uniqueString(resourceGroup().id, 'web2-host')}'
+    location: secondLocation
+    sku: secondStorageSku
+    appPrincipalId: secondWebIdentity.properties.principalId
+    hasTriggers: false
+  }
+}
+
+module replica 'modules/replica.bicep' = if (hasSecond) {
+  name: '${name}-replica'
+  params: {
+    accountName: '${take(name, 7)}repl${uniqueString(resourceGroup().id, 'replica')}'
+    location: secondLocation
+    sku: secondStorageSku
+    webPrincipalId: secondWebIdentity.properties.principalId
+    operatorObjectId: operatorObjectId
+    operatorType: operatorType
   }
 }
 
@@ -211,6 +257,7 @@ module monitoring 'modules/monitoring.bicep' = {
     alertEmail: alertEmail
     appPrincipalId: identity.properties.principalId
     webPrincipalId: web ? webIdentity.properties.principalId : ''
+    secondWebPrincipalId: hasSecond ? secondWebIdentity.properties.principalId : ''
   }
 }
 
@@ -254,6 +301,30 @@ module webApp 'modules/web.bicep' = if (web) {
     hostStorageAccountName: webHost.outputs.accountName
     packageContainerUrl: webHost.outputs.packageContainerUrl
     storageAccountName: storage.outputs.accountName
+    nearestAccountName: ''
+    appInsightsConnection: monitoring.outputs.connection
+    webUrl: webAddress
+    proxies: webProxies
+    instanceMemoryMB: webInstanceMemoryMB
+    maximumInstanceCount: webMaximumInstanceCount
+    concurrency: webConcurrency
+    alwaysReady: webAlwaysReady
+  }
+}
+
+// The same program, package and sizes. Links are made from the one address that people know, wherever they are answered from.
+module secondWebApp 'modules/web.bicep' = if (hasSecond) {
+  name: '${name}-web2'
+  params: {
+    appName: secondWebAppName
+    planName: '${name}-web2-plan'
+    location: secondLocation
+    identityId: secondWebIdentity.id
+    identityClientId: secondWebIdentity.properties.clientId
+    hostStorageAccountName: secondWebHost.outputs.accountName
+    packageContainerUrl: secondWebHost.outputs.packageContainerUrl
+    storageAccountName: storage.outputs.accountName
+    nearestAccountName: replica.outputs.accountName
     appInsightsConnection: monitoring.outputs.connection
     webUrl: webAddress
     proxies: webProxies
@@ -279,3 +350,6 @@ output undeliveredContainer string = storage.outputs.undeliveredContainer
 output workbookId string = monitoring.outputs.workbookId
 output webAppName string = web ? webAppName : ''
 output webUrl string = webAddress
+output secondWebAppName string = hasSecond ? secondWebAppName : ''
+output secondWebUrl string = hasSecond ? 'https://${secondWebAppName}.azurewebsites.net' : ''
+output replicaAccountName string = hasSecond ? replica.outputs.accountName : ''

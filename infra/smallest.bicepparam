@@ -9,6 +9,8 @@ param operatorObjectId = readEnvironmentVariable('DEPLOY_OPERATOR_ID', '')
 param operatorType = readEnvironmentVariable('DEPLOY_OPERATOR_TYPE', 'User')
 param dropperObjectId = readEnvironmentVariable('DEPLOY_DROPPER_ID', '')
 param dropperType = readEnvironmentVariable('DEPLOY_DROPPER_TYPE', 'User')
+param passwordsDropperObjectId = readEnvironmentVariable('DEPLOY_PASSWORDS_DROPPER_ID', '')
+param passwordsDropperType = readEnvironmentVariable('DEPLOY_PASSWORDS_DROPPER_TYPE', 'User')
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
@@ -16,7 +18,7 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 // A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.
 param instanceMemoryMB = 512
-param maximumInstanceCount = 10
+param maximumInstanceCount = 12
 param alwaysReady = []
 // 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
 param queueBatchSize = 2
@@ -30,6 +32,7 @@ param webInstanceMemoryMB = 512
 param webMaximumInstanceCount = 4
 param webConcurrency = 20
 param webAlwaysReady = []
+param secondLocation = readEnvironmentVariable('DEPLOY_SECOND_LOCATION', '')
 
 param sqlMaxVCores = 1
 param sqlMinVCores = '0.5'

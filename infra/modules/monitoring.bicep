@@ -7,6 +7,8 @@ param alertEmail string
 param appPrincipalId string
 @description('Of the web app; empty: there is none, and no alert about it.')
 param webPrincipalId string
+@description('Of the second region\'s web app; empty: there is none.')
+param secondWebPrincipalId string
 
 // learn.microsoft.com/azure/role-based-access-control/built-in-roles
 var roles = {
@@ -48,15 +50,15 @@ resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(webPrincipalId)) {
-  name: guid(appInsights.id, webPrincipalId, roles['Monitoring Metrics Publisher'])
+resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in [webPrincipalId, secondWebPrincipalId]: if (!empty(principal)) {
+  name: guid(appInsights.id, principal, roles['Monitoring Metrics Publisher'])
   scope: appInsights
   properties: {
-    principalId: webPrincipalId
+    principalId: principal
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Monitoring Metrics Publisher'])
   }
-}
+}]
 
 // Its queries are over the workspace's tables (AppRequests, AppMetrics, ...).
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {

@@ -1,4 +1,4 @@
-// The storage account of the breaches: the dropped zips, the catalogue, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
+// The storage account of the breaches: the dropped zips, the catalogue, Pwned Passwords, the queues, the tables of accounts and of their hashes, and the register. Nothing in it is run: the package and
 // what is the host's own are in another (host.bicep).
 param accountName string
 param location string
@@ -6,18 +6,32 @@ param sku string
 param appPrincipalId string
 @description('Of the web app; empty: there is none.')
 param webPrincipalId string
+@description('Of the second region\'s web app, which reads the same; empty: there is none.')
+param secondWebPrincipalId string
 param operatorObjectId string
 param operatorType string
 param dropperObjectId string
 param dropperType string
+param passwordsDropperObjectId string
+param passwordsDropperType string
 
-// QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container and StorageOptions of the program.
+// QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container, IPasswordBlobs.Container, IPasswordDrops.Container and StorageOptions of the program.
 var dropContainer = 'breach'
 // What readers have the breaches from. The app writes it, and whoever runs hibp: their roles are on the whole account.
 var catalogueContainer = 'catalogue'
-var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail']
+// The account log: what everything is made from again. The app writes it, and whoever runs hibp.
+var accountLogContainer = 'account-log'
+// Releases of Pwned Passwords: whoever runs hibp writes them.
+var passwordsContainer = 'passwords'
+// Files of password hashes are dropped here, and deleted once they are imported.
+var passwordDropsContainer = 'passwords-import'
+var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail', 'breach-log', 'passwords-import']
 var poisonSuffix = '-poison'
 var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
+// IPasswordAppends.Name and AppendMessage.Queue of the program: hashes that are handed in over HTTP. A table, a container, and the queue of what was
+// confirmed, which the web app writes.
+var appendsName = 'passwordappends'
+var appendsQueue = 'passwords-append'
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
@@ -31,10 +45,12 @@ var roles = {
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
   'Storage Blob Data Reader': '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
   'Storage Table Data Reader': '76199698-9eea-4c19-bc75-cec21354c6b6'
+  'Storage Queue Data Message Sender': 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a'
 }
 
 // A blob trigger wants Owner of blobs (learn.microsoft.com/azure/azure-functions/functions-bindings-storage-blob-trigger#grant-permission-to-the-identity).
 var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+var webPrincipalIds = [webPrincipalId, secondWebPrincipalId]
 // Whoever runs hibp: drops and looks at zips, requeues, looks up and takes away accounts.
 var operatorRoles = ['Storage Blob Data Contributor', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
 
@@ -72,6 +88,34 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
       }
     }
 
+    resource accountLog 'containers' = {
+      name: accountLogContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource passwords 'containers' = {
+      name: passwordsContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource appends 'containers' = {
+      name: appendsName
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource passwordDrops 'containers' = {
+      name: passwordDropsContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
     resource undelivered 'containers' = {
       name: undeliveredContainer
       properties: {
@@ -91,14 +135,55 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
       name: '${queue}${poisonSuffix}'
     }]
 
+    resource appends 'queues' = {
+      name: appendsQueue
+    }
+
+    resource appendsPoison 'queues' = {
+      name: '${appendsQueue}${poisonSuffix}'
+    }
+
     resource blobPoison 'queues' = {
       name: blobPoisonQueue
+    }
+  }
+
+  // Hashes whose transaction was never noted, or was deleted before they were, are nobody's: nothing else would find them. A transaction that waits for
+  // a month has been an error in the log for all but a day of it.
+  resource lifecycle 'managementPolicies' = {
+    name: 'default'
+    properties: {
+      policy: {
+        rules: [
+          {
+            name: 'forget-appends'
+            type: 'Lifecycle'
+            definition: {
+              filters: {
+                blobTypes: ['blockBlob']
+                prefixMatch: ['${appendsName}/']
+              }
+              actions: {
+                baseBlob: {
+                  delete: {
+                    daysAfterModificationGreaterThan: 30
+                  }
+                }
+              }
+            }
+          }
+        ]
+      }
     }
   }
 
   // No diagnostic settings on the table service, ever: its logs hold request lines, and those hold the keys, which are people's addresses.
   resource tableService 'tableServices' = {
     name: 'default'
+
+    resource appends 'tables' = {
+      name: appendsName
+    }
   }
 }
 
@@ -138,8 +223,19 @@ resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
   }
 }
 
-// The web app reads what a lookup needs, and writes nothing: each table and the one container for itself, so that what is added here later is not
-// its by default.
+// Who only drops password hashes: no breach, and nothing that is served.
+resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(passwordsDropperObjectId)) {
+  name: guid(account::blobs::passwordDrops.id, passwordsDropperObjectId, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::passwordDrops
+  properties: {
+    principalId: passwordsDropperObjectId
+    principalType: passwordsDropperType
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}
+
+// The web app reads what a lookup needs, and writes nothing but what is handed in: each table and each container for itself, so that what is added
+// here later is not its by default.
 resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(webPrincipalId)) {
   name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
   scope: tables[i]
@@ -150,15 +246,67 @@ resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 }]
 
-resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(webPrincipalId)) {
-  name: guid(account::blobs::catalogue.id, webPrincipalId, roles['Storage Blob Data Reader'])
+resource secondWebTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(secondWebPrincipalId)) {
+  name: guid(tables[i].id, secondWebPrincipalId, roles['Storage Table Data Reader'])
+  scope: tables[i]
+  properties: {
+    principalId: secondWebPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Reader'])
+  }
+}]
+
+resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::blobs::catalogue.id, principal, roles['Storage Blob Data Reader'])
   scope: account::blobs::catalogue
   properties: {
-    principalId: webPrincipalId
+    principalId: principal
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
   }
-}
+}]
+
+// Packs and single blobs; who serves from tables grants the web app a reader's role on those of the release (docs/passwords.md).
+resource webPasswordsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::blobs::passwords.id, principal, roles['Storage Blob Data Reader'])
+  scope: account::blobs::passwords
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
+  }
+}]
+
+// What is handed in: kept, looked up and confirmed, and its message sent. Nobody reads a message but the app.
+resource webAppendsTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::tableService::appends.id, principal, roles['Storage Table Data Contributor'])
+  scope: account::tableService::appends
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Contributor'])
+  }
+}]
+
+resource webAppendsBlobAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::blobs::appends.id, principal, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::appends
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}]
+
+resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
+  scope: account::queueService::appends
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Queue Data Message Sender'])
+  }
+}]
 
 resource eventTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   name: '${accountName}-events'
@@ -186,6 +334,9 @@ resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' =
 output accountName string = account.name
 output dropContainer string = dropContainer
 output catalogueContainer string = catalogueContainer
+output passwordsContainer string = passwordsContainer
+output accountLogContainer string = accountLogContainer
+output passwordDropsContainer string = passwordDropsContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue

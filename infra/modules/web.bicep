@@ -1,5 +1,5 @@
 // The web app on Flex Consumption: the API, by the same program, out of a package of its own. It signs in with an identity that reads what a lookup
-// needs and writes nothing, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
+// needs and writes nothing but passwords that are handed in, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
 // sites may read, and the platform's answers would take the place of its own.
 param appName string
 param planName string
@@ -9,6 +9,8 @@ param identityClientId string
 param hostStorageAccountName string
 param packageContainerUrl string
 param storageAccountName string
+@description('Account of Pwned Passwords in the app\'s own region; empty: they are read from the one of the breaches alone.')
+param nearestAccountName string
 param appInsightsConnection string
 param webUrl string
 param proxies int
@@ -37,6 +39,7 @@ var settings = {
   HIBP_WEB_URL: webUrl
   HIBP_PROXIES: string(proxies)
 }
+var nearestSettings = empty(nearestAccountName) ? {} : { HIBP_PASSWORDS_NEAREST: nearestAccountName }
 
 // Flex Consumption takes no more than one app a plan.
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
@@ -98,7 +101,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: settings
+    properties: union(settings, nearestSettings)
   }
 
   // No publishing by password.

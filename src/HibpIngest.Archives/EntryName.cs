@@ -16,7 +16,7 @@ internal sealed class EntryName
     private static readonly SearchValues<char> Separators = SearchValues.Create("/\\\"<>()[]{}|,;: ");
 
     private readonly int _ordinal;
-    private readonly int _entries;
+    private readonly int _entries; // none: a file that is no zip
 
     private EntryName(int ordinal, int entries, string path)
     {
@@ -32,9 +32,12 @@ internal sealed class EntryName
     /// <param name="name">As it is in the header, in whatever encoding.</param>
     public static EntryName TopLevel(int ordinal, int entries, ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten(Clean(name)));
 
+    /// <param name="name">Of a file that is no zip, as its owner names it.</param>
+    public static EntryName File(string name) => new(0, 0, name);
+
     public EntryName Nested(ReadOnlySpan<byte> name) => new(_ordinal, _entries, Shorten($"{Path}/{Clean(name)}"));
 
-    public override string ToString() => $"entry {_ordinal + 1} of {_entries} '{Path}'";
+    public override string ToString() => _entries == 0 ? $"'{Path}'" : $"entry {_ordinal + 1} of {_entries} '{Path}'";
 
     private static string Clean(ReadOnlySpan<byte> name)
     {

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using Azure;
 using Azure.Core;
 using Azure.Core.Pipeline;
@@ -15,17 +16,34 @@ namespace HibpIngest.AzureStorage;
 
 /// <summary>
 /// One storage account: the container breaches are dropped into, the catalogue's, the queues, the tables of accounts and of
-/// their hashes, the keys, and the store register. Thread-safe; opening it asks the service nothing.
+/// their hashes, the keys, the store register, Pwned Passwords, and the account log. Thread-safe; opening it asks the
+/// service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
 {
+    /// <summary>
+    /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite),
+    /// </summary>
+    public const string EmulatorAccount = StorageConnection.EmulatorAccount;
+
+    /// <summary>and its key: no secret.</summary>
+    public const string EmulatorKey = StorageConnection.EmulatorKey;
+
     private readonly HttpClient _http;
     private readonly StorageConnection _connection;
     private readonly WriteThrottle _throttle;
+    private readonly TableService _tables;
+    private readonly string _tablePrefix;
+    private readonly ILoggerFactory _loggers;
+    private readonly ConcurrentDictionary<string, AccountTable> _accountTables = [];
+    private readonly ConcurrentDictionary<string, RangeTable> _rangeTables = [];
+    private readonly IReadOnlyList<StorageAccount> _further;
 
-    private StorageAccount(StorageConnection connection, ILoggerFactory loggers, StorageOptions options, HttpMessageHandler network)
+    private StorageAccount(
+        StorageConnection connection, ILoggerFactory loggers, StorageOptions options, HttpMessageHandler network,
+        IReadOnlyList<StorageAccount> further)
     {
-        _connection = connection;
+        (_connection, _loggers, _further) = (connection, loggers, further);
         var token = connection.Key is null && connection.Sas is null
             ? new AccountTokens(options.Credential ?? new DefaultAzureCredential()) : null;
         var handler = token?.Watch(network) ?? network;
@@ -54,16 +72,24 @@ public sealed class StorageAccount : IDisposable
             queueService = new QueueServiceClient(connection.Queues, token, queues);
         }
 
-        var tables = new TableService(connection, token, options, _http, new HttpMessageInvoker(handler, disposeHandler: false));
+        var reads = new HttpMessageInvoker(handler, disposeHandler: false);
+        var tables = new TableService(connection, token, options, _http, reads);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _throttle = new WriteThrottle(options.TimeProvider);
-        var accounts = new AccountTable(tables, _throttle, options.AccountsTable, loggers.CreateLogger<AccountTable>());
-        (Table, Accounts, AccountPages) = (accounts, accounts, accounts);
-        Ranges = new RangeTable(tables, _throttle, options.RangesTable, loggers.CreateLogger<RangeTable>());
+        (_tables, _tablePrefix) = (tables, options.TablePrefix);
+        var all = new StorageTables([this, .. further]);
+        (Tables, TableReads, StoreAccounts) = (all, all, all);
         Keys = new ApiKeyTable(tables, options.KeysTable);
-        Register = new StoreRegister(tables, options.RegisterTable);
+        OwnRegister = new StoreRegister(tables, options.RegisterTable);
+        var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
+        PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
+        PasswordTables = new PasswordTables(tables, _throttle);
+        PasswordAppends = new PasswordAppends(
+            tables, options.PasswordAppends, blobService.GetBlobContainerClient(options.PasswordAppends));
+        PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
+        AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
     public IBreachBlobs Blobs { get; }
@@ -72,19 +98,30 @@ public sealed class StorageAccount : IDisposable
 
     public IMessageQueues Queues { get; }
 
-    public IAccountTable Table { get; }
+    /// <summary>The tables of accounts and of their hashes, here and in the store's further storage accounts.</summary>
+    public IStoreTables Tables { get; }
 
-    /// <summary>The same table, to be walked over.</summary>
-    public IAccountPages AccountPages { get; }
+    /// <summary>The same, as readers need them.</summary>
+    public ITableReads TableReads { get; }
 
-    public IRangeTable Ranges { get; }
+    /// <summary>All of the store's storage accounts, this one the first.</summary>
+    public IStoreAccounts StoreAccounts { get; }
 
-    public IStoreRegister Register { get; }
+    public IStoreRegister Register => OwnRegister;
 
-    /// <summary>The account table, as readers need it.</summary>
-    public IAccountReads Accounts { get; }
+    internal StoreRegister OwnRegister { get; }
 
     public IApiKeys Keys { get; }
+
+    public IPasswordBlobs PasswordBlobs { get; }
+
+    public IPasswordTables PasswordTables { get; }
+
+    public IPasswordAppends PasswordAppends { get; }
+
+    public IPasswordDrops PasswordDrops { get; }
+
+    public IAccountLogBlobs AccountLog { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;
@@ -104,27 +141,57 @@ public sealed class StorageAccount : IDisposable
     /// <c>UseDevelopmentStorage=true</c>, or by the account's blob endpoint or name; the last two with a token
     /// of Azure.Identity's default chain.
     /// </summary>
-    /// <exception cref="Errors.BadInputException">The connection is malformed. The message holds nothing of it.</exception>
-    public static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options = null) =>
-        Open(connection, loggers, options, network: null);
+    /// <param name="connection">Which account.</param>
+    /// <param name="loggers">Where it logs.</param>
+    /// <param name="options">Names, and how patiently it is asked; null: the defaults.</param>
+    /// <param name="further">
+    /// The store's storage accounts behind this one, in their order: tables may lie in them, and nothing else.
+    /// </param>
+    /// <exception cref="Errors.BadInputException">A connection is malformed. The message holds nothing of it.</exception>
+    public static StorageAccount Open(
+        string connection, ILoggerFactory loggers, StorageOptions? options = null, IReadOnlyList<string>? further = null) =>
+        Open(connection, loggers, options, network: null, further);
 
     /// <param name="connection">As above.</param>
     /// <param name="loggers">As above.</param>
     /// <param name="options">As above.</param>
     /// <param name="network">In place of the network; the account disposes it. For tests.</param>
-    internal static StorageAccount Open(string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network)
+    /// <param name="further">As above.</param>
+    internal static StorageAccount Open(
+        string connection, ILoggerFactory loggers, StorageOptions? options, HttpMessageHandler? network,
+        IReadOnlyList<string>? further = null)
     {
         ArgumentNullException.ThrowIfNull(connection);
-        var parsed = StorageConnection.Parse(connection);
-        return new StorageAccount(parsed, loggers, options ?? new StorageOptions(), network ?? CreateHandler(parsed));
+        // Malformed ones are found before anything is open.
+        StorageConnection[] parsed = [.. ((string[])[connection, .. further ?? []]).Select(StorageConnection.Parse)];
+        options ??= new StorageOptions();
+        return new StorageAccount(
+            parsed[0], loggers, options, network ?? CreateHandler(parsed[0]),
+            [.. parsed.Skip(1).Select(one => new StorageAccount(one, loggers, options, CreateHandler(one), []))]);
     }
 
     /// <summary>Closes its connections.</summary>
     public void Dispose()
     {
+        foreach (var account in _further)
+            account.Dispose();
         _throttle.Dispose();
         _http.Dispose();
     }
+
+    /// <summary>A table of accounts, here; made once.</summary>
+    internal AccountTable AccountTable(string name) => _accountTables.GetOrAdd(
+        name,
+        static (name, self) => new AccountTable(
+            self._tables, self._throttle, self._tablePrefix + name, self._loggers.CreateLogger<AccountTable>()),
+        this);
+
+    /// <summary>The same of hashes.</summary>
+    internal RangeTable RangeTable(string name) => _rangeTables.GetOrAdd(
+        name,
+        static (name, self) => new RangeTable(
+            self._tables, self._throttle, self._tablePrefix + name, self._loggers.CreateLogger<RangeTable>()),
+        this);
 
     private static SocketsHttpHandler CreateHandler(StorageConnection connection) => new()
     {

@@ -15,8 +15,8 @@ internal sealed partial class StorageConnection
     /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
     /// secret.
     /// </summary>
-    private const string EmulatorAccount = "devstoreaccount1";
-    private const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    public const string EmulatorAccount = "devstoreaccount1";
+    public const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     private const string PublicSuffix = "core.windows.net";
 
     private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, "

@@ -9,10 +9,8 @@ namespace HibpIngest.AzureStorage;
 /// </summary>
 public sealed class StorageOptions
 {
-    public string AccountsTable { get; init; } = "accounts";
-
-    /// <summary>Table of the accounts' hashes.</summary>
-    public string RangesTable { get; init; } = "ranges";
+    /// <summary>Put before the names of a layout's tables.</summary>
+    public string TablePrefix { get; init; } = "";
 
     public string RegisterTable { get; init; } = "hibpstore";
 
@@ -23,6 +21,18 @@ public sealed class StorageOptions
 
     /// <summary>Container that readers have the breaches from.</summary>
     public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
+
+    /// <summary>Container of Pwned Passwords.</summary>
+    public string PasswordsContainer { get; init; } = IPasswordBlobs.Container;
+
+    /// <summary>Table and container of hashes that are to be added to them.</summary>
+    public string PasswordAppends { get; init; } = IPasswordAppends.Name;
+
+    /// <summary>Container that files of password hashes are dropped into.</summary>
+    public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
+
+    /// <summary>Container of the account log.</summary>
+    public string AccountLogContainer { get; init; } = IAccountLogBlobs.Container;
 
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";

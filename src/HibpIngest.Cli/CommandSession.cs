@@ -55,8 +55,17 @@ internal sealed class CommandSession : IDisposable
     public TimeProvider Time => TimeProvider.System;
 
     /// <exception cref="BadInputException">A setting is wrong.</exception>
-    public PipelineSettings Settings => _settings ??= PipelineSettings.Read(
-        Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables());
+    /// <remarks>Beside the emulator the further storage accounts are those that <c>hibp run --accounts</c> has made.</remarks>
+    public PipelineSettings Settings
+    {
+        get
+        {
+            _settings ??= PipelineSettings.Read(
+                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables());
+            return _settings.FurtherStorage.Count == 0 && LocalEmulator.IsMeantBy(_settings.Storage)
+                ? _settings with { FurtherStorage = LocalEmulator.Further() } : _settings;
+        }
+    }
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
     public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
@@ -68,7 +77,7 @@ internal sealed class CommandSession : IDisposable
     public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken, StorageOptions? options = null)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return StorageAccount.Open(Settings.Storage, Logs, options);
+        return StorageAccount.Open(Settings.Storage, Logs, options, Settings.FurtherStorage);
     }
 
     /// <summary>Opens the stores without touching the database.</summary>

@@ -15,13 +15,13 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     private readonly Parts? _parts;
     private readonly string _error;
 
-    private HandlerPipeline(OpenPipeline? open, string error)
+    private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, string error)
     {
         (_open, _error) = (open, error);
         if (open is null)
             return;
         var setup = open.Context.NewStoreSetup();
-        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep());
+        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep(), passwords!);
     }
 
     /// <exception cref="BadInputException">The settings are wrong.</exception>
@@ -36,6 +36,9 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     /// <inheritdoc cref="Context"/>
     public Sweep Sweep => Required.Sweep;
 
+    /// <inheritdoc cref="Context"/>
+    public PasswordWork Passwords => Required.Passwords;
+
     private Parts Required => _parts ?? throw new BadInputException(_error);
 
     /// <summary>Reads the settings and opens the stores; calls none.</summary>
@@ -44,16 +47,23 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     /// <param name="logs">Where everything is logged.</param>
     public static HandlerPipeline Open(IDictionary environment, TimeProvider time, HandlerLogs logs)
     {
-        var (open, error) = HandlerOpening.Open(
-            environment, logs, HandlerSettings.Read, settings => PipelineFactory.Open(settings, time, logs.Factory));
-        return new HandlerPipeline(open, error);
+        PasswordWork? passwords = null;
+        var (open, error) = HandlerOpening.Open(environment, logs, HandlerSettings.Read, settings =>
+        {
+            var pipeline = PipelineFactory.Open(settings, time, logs.Factory);
+            passwords = PasswordWork.Open(
+                pipeline.Account, settings.Passwords, settings.Options.WebUrl, time, logs.Factory);
+            return pipeline;
+        });
+        return new HandlerPipeline(open, passwords, error);
     }
 
     public async ValueTask DisposeAsync()
     {
+        _parts?.Passwords.Dispose();
         if (_open is not null)
             await _open.DisposeAsync();
     }
 
-    private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep);
+    private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep, PasswordWork Passwords);
 }

@@ -48,14 +48,15 @@ internal sealed partial class HandlerWeb : IAsyncDisposable
 
     private static Parts OpenParts(PipelineSettings settings, TimeProvider time, HandlerLogs logs)
     {
-        var account = StorageAccount.Open(settings.Storage, logs.Factory, WebFactory.Storage);
+        var account = StorageAccount.Open(settings.Storage, logs.Factory, WebFactory.Storage, settings.FurtherStorage);
         LogSettings(
             logs.Factory.CreateLogger<HandlerWeb>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
             settings.Web.Proxies, settings.Web.TestAccounts ?? false);
         // Whoever reaches the app is anybody: never open.
         return new Parts(
             account, new ServedApi(
-                WebFactory.StoresOf(account), settings.Web, isOpen: false, settings.Options.WebUrl, time, logs.Factory));
+                WebFactory.StoresOf(account, time, logs.Factory), settings.Web, settings.Passwords, isOpen: false,
+                settings.Options.WebUrl, time, logs.Factory));
     }
 
     private sealed record Parts(StorageAccount Account, ServedApi Api);

@@ -49,7 +49,11 @@ internal static class Program
         app.MapFunction(ResumeIngestFunction.Name, pipeline, ResumeIngestFunction.RunAsync);
         app.MapFunction(UpsertSliceFunction.Name, pipeline, UpsertSliceFunction.RunAsync);
         app.MapFunction(MatchSubscribersFunction.Name, pipeline, MatchSubscribersFunction.RunAsync);
+        app.MapFunction(LogLoadFunction.Name, pipeline, LogLoadFunction.RunAsync);
         app.MapFunction(SendNotificationsFunction.Name, pipeline, SendNotificationsFunction.RunAsync);
+        app.MapFunction(PlanPasswordsFunction.Name, pipeline, PlanPasswordsFunction.RunAsync);
+        app.MapFunction(ImportPasswordsFunction.Name, pipeline, ImportPasswordsFunction.RunAsync);
+        app.MapFunction(AppendPasswordsFunction.Name, pipeline, AppendPasswordsFunction.RunAsync);
         app.MapFunction(SweepFunction.Name, pipeline, SweepFunction.RunAsync);
         app.MapGet(HealthFunction.Route, new HealthFunction(pipeline, TimeProvider.System).AnswerAsync);
         // The host asks until there is an answer, then sends calls.

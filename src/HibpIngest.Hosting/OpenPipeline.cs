@@ -4,13 +4,17 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Hosting;
 
 /// <summary>What a host or a command works with, open. Disposing it closes the stores, and calls nothing.</summary>
-public sealed record OpenPipeline(StorageAccount Account, PipelineContext Context) : IAsyncDisposable
+/// <param name="Account">The storage account.</param>
+/// <param name="LogAccount">That of the account log, where it is another one.</param>
+/// <param name="Context">All of the stores.</param>
+public sealed record OpenPipeline(StorageAccount Account, StorageAccount? LogAccount, PipelineContext Context) : IAsyncDisposable
 {
     public async ValueTask DisposeAsync()
     {
         await Context.Sender.DisposeAsync();
         Context.Passwords.Dispose();
         await Context.Database.DisposeAsync();
+        LogAccount?.Dispose();
         Account.Dispose();
     }
 }

@@ -14,18 +14,19 @@ public sealed record PipelineContext
 {
     public required IBreachDatabase Database { get; init; }
 
-    public required IAccountTable Table { get; init; }
+    /// <summary>Of accounts and of their hashes, in every storage account of the store.</summary>
+    public required IStoreTables Tables { get; init; }
 
-    /// <summary>The same table, to be walked over.</summary>
-    public required IAccountPages AccountPages { get; init; }
-
-    public required IRangeTable Ranges { get; init; }
+    public required IStoreAccounts StoreAccounts { get; init; }
 
     public required IStoreRegister Register { get; init; }
 
     public required IBreachBlobs Blobs { get; init; }
 
     public required ICatalogueBlobs Catalogue { get; init; }
+
+    /// <summary>The account log.</summary>
+    public required IAccountLogBlobs Log { get; init; }
 
     public required IMessageQueues Queues { get; init; }
 
@@ -52,7 +53,9 @@ public sealed record PipelineContext
 
     private LoadLeases Leases => new(Database, Database, Messages, Options, Time);
 
-    private UpsertCompletion UpsertEnd => new(Database, Messages, Reports);
+    private LogSchedule LogSchedule => new(Database, Database, Register, Messages, Options);
+
+    private UpsertCompletion UpsertEnd => new(Database, Messages, LogSchedule, Reports);
 
     private MailSchedule Mails => new(Database, Messages, Reports, Options);
 
@@ -67,48 +70,70 @@ public sealed record PipelineContext
         var copy = new LoadCopy(Database, Database, Database, Register, Blobs, Passwords, leases, UpsertEnd, messages, Options, Time, log);
         var ingest = new IngestBreach(NewLoadStart(), leases, copy, Database, Register, reports, messages, Time, log);
         var match = new MatchSubscribers(
-            Database, Database, Blobs, NewPublishCatalogue(), leases, mails, reports, Options, Time, Logs.CreateLogger<MatchSubscribers>());
+            Database, Database, Blobs, NewPublishCatalogue(), leases, mails, LogSchedule, reports, Options, Time,
+            Logs.CreateLogger<MatchSubscribers>());
         var send = new SendNotifications(
-            Database, Database, Database, Table, Sender, mails, reports, messages, Options, Time, Logs.CreateLogger<SendNotifications>());
-        return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLoadStart(), Blobs, setup);
+            Database, Database, Database, Register, Tables, Sender, mails, reports, messages, Options, Time,
+            Logs.CreateLogger<SendNotifications>());
+        return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLogLoad(), NewLoadStart(), Blobs, setup);
     }
 
+    public LogLoad NewLogLoad() => new(
+        Database, Database, Database, Log, new SegmentCopy(Database, Log), LogSchedule, Options, Time, Logs.CreateLogger<LogLoad>());
+
     public UpsertSlice NewUpsertSlice() => new(
-        Database, Database, Table, Ranges, Register, UpsertEnd, Reports, Messages, Options, Time, Logs.CreateLogger<UpsertSlice>());
+        Database, new LoggedRows(Database, Database, Log), Tables, Register, UpsertEnd, Reports, Messages, Options, Time,
+        Logs.CreateLogger<UpsertSlice>());
 
     public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
 
     public StoreSetup NewStoreSetup() => new(
-        Database, Database, Register, Table, Ranges, Blobs, Queues, NewPublishCatalogue(), Options);
+        Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Queues, NewPublishCatalogue(), Options);
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 
     public Sweep NewSweep() => new(
-        Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, NewPublishCatalogue(), Mails, Reports,
-        Messages, Options, Time, Logs.CreateLogger<Sweep>());
+        Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, NewPublishCatalogue(), Mails,
+        LogSchedule, Reports, Messages, Options, Time, Logs.CreateLogger<Sweep>());
 
     public LoadOperations NewLoadOperations() => new(
-        Database, Database, Database, BreachLoads, Register, Blobs, Passwords, NewPublishCatalogue(), UpsertEnd, Mails, Messages,
-        Options);
+        Database, Database, Database, BreachLoads, Register, Blobs, Passwords, NewPublishCatalogue(), UpsertEnd, Mails,
+        LogSchedule, NewVerifyLog(), Messages, Options);
+
+    public VerifyLog NewVerifyLog() => new(Database, Database, Log);
+
+    public RepairLog NewRepairLog() => new(Database, Register, Log);
 
     public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Reports);
 
-    public MoveOn NewMoveOn() => new(Database, Database, Register, Blobs, NewStoreSetup(), NewLoadStart(), NewPublishCatalogue(), Messages);
+    public MoveOn NewMoveOn() => new(
+        Database, Database, Database, Register, Blobs, Log, NewStoreSetup(), NewLoadStart(), NewRecoverLoads(), NewPublishCatalogue(),
+        Messages, Options);
+
+    private RecoverLoads NewRecoverLoads() => new(
+        Database, Database, Database, Database, Database, Register, Log, NewRemoveBreach(), Logs.CreateLogger<RecoverLoads>());
 
     public PoisonQueue NewPoisonQueue() => new(Queues);
 
     /// <param name="chunkRows">Rows worked on at once.</param>
     public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
-        Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Table, Ranges, Options, Time,
-        Logs.CreateLogger<RemoveBreach>(), chunkRows);
+        Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Database, Log, Database, Tables, Options,
+        Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
 
     public PublishCatalogue NewPublishCatalogue() => new(
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());
 
-    public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue());
+    public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue(), LogSchedule);
+
+    public LayoutOperations NewLayoutOperations() => new(
+        NewStoreSetup(), Database, Database, Register, Database, Database, Tables, Time);
+
+    public RebuildLayout NewRebuildLayout() => new(
+        NewStoreSetup(), NewLayoutOperations(), Database, Database, Register, Database, Database, Database, Database, Database, Tables,
+        Log, Time, Logs.CreateLogger<RebuildLayout>());
 
     /// <param name="chunkRows">Rows of a part written at once.</param>
     public FillRanges NewFillRanges(int chunkRows = FillRanges.ChunkRows) => new(
-        NewStoreSetup(), Database, Register, Database, Database, Database, AccountPages, Ranges, Options, Time,
+        NewStoreSetup(), Database, Register, Database, Database, Database, Tables, Options, Time,
         Logs.CreateLogger<FillRanges>(), chunkRows);
 }

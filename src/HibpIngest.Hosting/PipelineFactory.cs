@@ -2,6 +2,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
 
@@ -14,27 +15,34 @@ public static partial class PipelineFactory
     public static OpenPipeline Open(
         PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
     {
-        var account = StorageAccount.Open(settings.Storage, logs);
+        var account = StorageAccount.Open(settings.Storage, logs, further: settings.FurtherStorage);
+        var logAccount = settings.LogStorage is { } logStorage ? StorageAccount.Open(logStorage, logs) : null;
         var database = DatabaseFactory.Open(settings.Database, time, logs);
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
-        return new OpenPipeline(account, new PipelineContext
+        var sender = NotificationSenders.Create(settings.Mail, time);
+        var context = ContextOf(account, database, sender, settings.Options, logs, settings.SecretKey);
+        context = context with { Time = time, OnPutOff = onPutOff, Log = (logAccount ?? account).AccountLog };
+        return new OpenPipeline(account, logAccount, context);
+    }
+
+    /// <summary>The stores of one storage account beside a database: the one place that names each of them.</summary>
+    public static PipelineContext ContextOf(
+        StorageAccount account, IBreachDatabase database, INotificationSender sender, PipelineOptions options, ILoggerFactory logs,
+        string? secretKey = null) => new()
         {
             Database = database,
-            Table = account.Table,
-            AccountPages = account.AccountPages,
-            Ranges = account.Ranges,
+            Tables = account.Tables,
+            StoreAccounts = account.StoreAccounts,
             Register = account.Register,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
+            Log = account.AccountLog,
             Queues = account.Queues,
-            Sender = NotificationSenders.Create(settings.Mail, time),
-            Options = settings.Options,
-            Passwords = new ArchivePasswords(database, database, settings.SecretKey),
-            Time = time,
+            Sender = sender,
+            Options = options,
+            Passwords = new ArchivePasswords(database, database, secretKey),
             Logs = logs,
-            OnPutOff = onPutOff,
-        });
-    }
+        };
 
     [LoggerMessage(EventIds.PipelineFactorySettings, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]
     private static partial void LogSettings(ILogger log, string storage, string database, string options);

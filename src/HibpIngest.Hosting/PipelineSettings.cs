@@ -3,7 +3,9 @@ using System.ComponentModel.DataAnnotations;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.Extensions.Configuration;
 
@@ -17,6 +19,7 @@ public sealed record PipelineSettings
     public static readonly string DefaultDatabase = Path.Combine(".hibp", "hibp.db");
 
     private const string MailFromVariable = "MAIL_FROM";
+    private const string LogStorageVariable = "LOG_STORAGE";
     private const string WebUrlVariable = "WEB_URL";
 
     /// <summary>Options whose variables are not named as they are.</summary>
@@ -24,14 +27,31 @@ public sealed record PipelineSettings
     {
         [nameof(PipelineOptions.MailFrom)] = MailFromVariable,
         [nameof(PipelineOptions.WebUrl)] = WebUrlVariable,
+        [nameof(PasswordOptions.PasswordsMaxAge)] = "PASSWORDS_MAXAGE",
+        [nameof(PasswordOptions.PasswordsCache)] = "PASSWORDS_CACHE",
+        [nameof(PasswordOptions.PasswordsReplicas)] = "PASSWORDS_REPLICAS",
+        [nameof(PasswordOptions.PasswordsNearest)] = "PASSWORDS_NEAREST",
+        [nameof(PasswordOptions.PasswordsNearestTimeout)] = "PASSWORDS_NEAREST_TIMEOUT",
+        [nameof(PasswordOptions.PurgeUrl)] = "PURGE_URL",
+        [nameof(PasswordOptions.PurgeToken)] = "PURGE_TOKEN",
     };
 
-    /// <summary>Variables that are not properties of <see cref="PipelineOptions"/> or <see cref="WebOptions"/>.</summary>
+    /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
-        ["STORAGE", "DATABASE", "MAIL", MailFromVariable, WebUrlVariable, "SECRET_KEY", "EMULATOR_DIR", "APP", "APPINSIGHTS"];
+        ["STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "EMULATOR_DIR", "APP", "APPINSIGHTS"];
+
+    /// <summary>Of storage accounts behind the first, in their order.</summary>
+    private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
+        .Select(number => string.Create(System.Globalization.CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
 
     /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }
+
+    /// <summary>Those of the store's storage accounts behind that, in their order: tables of layouts may lie in them.</summary>
+    public IReadOnlyList<string> FurtherStorage { get; init; } = [];
+
+    /// <summary>Connection string of the storage account of the account log, where it is another one; null: it is the same.</summary>
+    public string? LogStorage { get; init; }
 
     /// <summary>File of the database, or its connection string.</summary>
     public required string Database { get; init; }
@@ -46,6 +66,9 @@ public sealed record PipelineSettings
 
     /// <summary>How the API answers.</summary>
     public required WebOptions Web { get; init; }
+
+    /// <summary>How Pwned Passwords are served.</summary>
+    public required PasswordOptions Passwords { get; init; }
 
     /// <summary>Variables that begin with HIBP_ and mean nothing here, in order: most likely misspelt.</summary>
     public required IReadOnlyList<string> UnknownVariables { get; init; }
@@ -71,33 +94,40 @@ public sealed record PipelineSettings
         }
         var options = new PipelineOptions();
         defaults?.Invoke(options);
-        var web = new WebOptions();
+        var (web, passwords) = (new WebOptions(), new PasswordOptions());
         var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
         foreach (var (key, value) in values)
         {
-            if (OptionKeys.Contains(key, StringComparer.OrdinalIgnoreCase))
-                Bind(configuration, options, OptionKeys.First(one => one.Equals(key, StringComparison.OrdinalIgnoreCase)), value!);
-            else if (WebKeys.Contains(key, StringComparer.OrdinalIgnoreCase))
-                Bind(configuration, web, WebKeys.First(one => one.Equals(key, StringComparison.OrdinalIgnoreCase)), value!);
+            if (Find(OptionKeys, key) is { } option)
+                Bind(configuration, options, option, value!);
+            else if (Find(WebKeys, key) is { } webOption)
+                Bind(configuration, web, webOption, value!);
+            else if (Find(PasswordKeys, key) is { } passwordOption)
+                Bind(configuration, passwords, passwordOption, value!);
         }
         _ = MailFrom.Parse(options.MailFrom);
         options.WebUrl = WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl);
         Check(options, "");
         Check(web, "");
+        Check(passwords, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
         return new PipelineSettings
         {
             Storage = storage ?? values.GetValueOrDefault("STORAGE") ?? DefaultStorage,
+            FurtherStorage = FurtherOf(values),
+            LogStorage = values.GetValueOrDefault(LogStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DefaultDatabase,
             Mail = values.GetValueOrDefault("MAIL"),
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
             Options = options,
             Web = web,
+            Passwords = passwords,
             UnknownVariables = [.. values.Keys
                 .Where(
-                    key => !OptionKeys.Concat(WebKeys).Contains(key, StringComparer.OrdinalIgnoreCase)
-                    && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
-                .Select(Variable).Order(StringComparer.Ordinal)],
+                    key => !OptionKeys.Concat(WebKeys).Concat(PasswordKeys).Contains(key, StringComparer.OrdinalIgnoreCase)
+                    && !OwnVariables.Contains(key, StringComparer.OrdinalIgnoreCase)
+                    && !FurtherVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
+                .Select(VariableOf).Order(StringComparer.Ordinal)],
         };
     }
 
@@ -110,8 +140,20 @@ public sealed record PipelineSettings
         object value = Options;
         foreach (var part in key.Split(':'))
             value = value.GetType().GetProperty(part)!.GetValue(value)!;
-        return string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{Variable(key)}={value}");
+        return string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
     }));
+
+    /// <summary>None may be left out: their order counts.</summary>
+    private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)
+    {
+        var given = FurtherVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();
+        var count = given.FindLastIndex(value => value is not null) + 1;
+        var missing = given.FindIndex(0, count, value => value is null);
+        return missing < 0 ? [.. given.Take(count).Select(value => value!)]
+            : throw new BadInputException(
+                $"{VariableOf(FurtherVariables[missing])} is expected where {VariableOf(FurtherVariables[count - 1])} is set: the storage "
+                + "accounts of a store have an order");
+    }
 
     /// <summary>Keys of all options, those of the limits behind <c>Limits:</c>.</summary>
     private static readonly IReadOnlyList<string> OptionKeys =
@@ -124,9 +166,16 @@ public sealed record PipelineSettings
 
     private static readonly IReadOnlyList<string> WebKeys = [.. typeof(WebOptions).GetProperties().Select(property => property.Name)];
 
-    private static string Variable(string key) =>
-        NamedApart.TryGetValue(key, out var variable) ? PipelineOptions.SectionName + variable
-        : PipelineOptions.SectionName + key.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
+    private static readonly IReadOnlyList<string> PasswordKeys =
+        [.. typeof(PasswordOptions).GetProperties().Select(property => property.Name)];
+
+    private static string? Find(IReadOnlyList<string> keys, string key) =>
+        keys.FirstOrDefault(one => one.Equals(key, StringComparison.OrdinalIgnoreCase));
+
+    /// <summary>The environment variable of an option.</summary>
+    public static string VariableOf(string option) =>
+        NamedApart.TryGetValue(option, out var variable) ? PipelineOptions.SectionName + variable
+        : PipelineOptions.SectionName + option.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
     private static void Bind(IConfiguration configuration, object options, string key, string value)
     {
@@ -139,8 +188,9 @@ public sealed record PipelineSettings
         if (property.PropertyType == typeof(TimeSpan) && !value.Contains(':'))
             throw Unexpected("a duration as hh:mm:ss");
         // "1" would be the second of them, and "7" none.
-        if (property.PropertyType.IsEnum && !Enum.GetNames(property.PropertyType).Contains(value, StringComparer.OrdinalIgnoreCase))
-            throw Unexpected(Names(property.PropertyType));
+        var type = Nullable.GetUnderlyingType(property.PropertyType) ?? property.PropertyType;
+        if (type.IsEnum && !Enum.GetNames(type).Contains(value, StringComparer.OrdinalIgnoreCase))
+            throw Unexpected(Names(type));
         if (property.PropertyType == typeof(bool?))
         {
             property.SetValue(target, value.ToLowerInvariant() switch { "on" => true, "off" => false, _ => throw Unexpected("on or off") });
@@ -157,7 +207,7 @@ public sealed record PipelineSettings
                 : property.PropertyType == typeof(double) ? "a number" : "a whole number");
         }
 
-        BadInputException Unexpected(string expected) => new($"{Variable(key)} is expected to be {expected}, found '{value}'");
+        BadInputException Unexpected(string expected) => new($"{VariableOf(key)} is expected to be {expected}, found '{value}'");
     }
 
     private static void Check(object options, string prefix)
@@ -174,7 +224,7 @@ public sealed record PipelineSettings
                     RangeAttribute range => $"from {range.Minimum} to {range.Maximum}",
                     _ => rule.FormatErrorMessage(property.Name),
                 };
-                throw new BadInputException($"{Variable(prefix + property.Name)} is expected to be {expected}, found {value}");
+                throw new BadInputException($"{VariableOf(prefix + property.Name)} is expected to be {expected}, found {value}");
             }
         }
     }

@@ -1,4 +1,3 @@
-using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Lookup;
@@ -7,16 +6,10 @@ namespace HibpIngest.Lookup;
 /// Which breaches accounts are in, asked for by the first six digits of their hash, so that whoever asks doesn't say which
 /// account is meant (k-anonymity).
 /// </summary>
-public sealed class BreachedRanges(CatalogueReader catalogue, IReadLayout layout, IRangeReads ranges, TimeProvider time)
+public sealed class BreachedRanges(CatalogueReader catalogue, IRangeReads ranges)
 {
     /// <summary>Hex digits of a prefix.</summary>
     public const int PrefixDigits = 6;
-
-    // Ranges are turned on once in the life of a store.
-    private static readonly TimeSpan AskAgainAfter = TimeSpan.FromSeconds(10);
-
-    private volatile bool _on;
-    private long _askedAt;
 
     /// <summary>The hashes of a range that are in a breach, in order, without those that nobody is told of about somebody.</summary>
     /// <param name="prefix">Six upper-case hex digits.</param>
@@ -25,7 +18,6 @@ public sealed class BreachedRanges(CatalogueReader catalogue, IReadLayout layout
     public async Task<IReadOnlyList<(string Suffix, IReadOnlyList<PublishedBreach> Breaches)>> FindAsync(
         string prefix, CancellationToken cancellationToken)
     {
-        await RequireOnAsync(cancellationToken);
         var snapshot = await catalogue.GetAsync(cancellationToken);
         var found = new List<(string, IReadOnlyList<PublishedBreach>)>();
         foreach (var (suffix, marks) in await ranges.ReadRangeAsync(prefix, cancellationToken))
@@ -34,19 +26,5 @@ public sealed class BreachedRanges(CatalogueReader catalogue, IReadLayout layout
                 found.Add((suffix, breaches));
         }
         return found;
-    }
-
-    private async ValueTask RequireOnAsync(CancellationToken cancellationToken)
-    {
-        if (_on)
-            return;
-        var asked = Volatile.Read(ref _askedAt);
-        if (asked == 0 || time.GetElapsedTime(asked) > AskAgainAfter)
-        {
-            _on = await layout.GetReadLayoutAsync(cancellationToken) is { Ranges: RangesState.On };
-            Volatile.Write(ref _askedAt, time.GetTimestamp());
-        }
-        if (!_on)
-            throw new RangesNotReadyException();
     }
 }

@@ -78,6 +78,16 @@ public sealed class PipelineOptions
     /// </summary>
     public RangesMode Ranges { get; set; } = RangesMode.On;
 
+    /// <summary>Whether loads are written into the account log.</summary>
+    public LogMode Log { get; set; } = LogMode.On;
+
+    /// <summary>
+    /// Batches of a segment of the account log, for loads that are cut into segments from now on; 400 of 20,000 rows are
+    /// some 100 MB. A segment has 8,000,000 rows at most, however many these make.
+    /// </summary>
+    [Range(1, 400)]
+    public int SegmentBatches { get; set; } = 400;
+
     /// <summary>Positions matched in one statement.</summary>
     [Range(1, 100_000_000)]
     public int MatchRows { get; set; } = 1_000_000;

@@ -38,6 +38,9 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     /// <summary>The time so long after, or before, the database's clock; at most 24 days.</summary>
     public static Parameter FromNow(string name, TimeSpan value) => new(name, SqlDbType.DateTime2, 0, value);
 
+    /// <summary>A time that was recorded, in whole milliseconds.</summary>
+    public static Parameter At(string name, DateTimeOffset? value) => new(name, SqlDbType.DateTime2, 0, value);
+
     /// <summary>nvarchar.</summary>
     public static Parameter Text(string name, string? value, int length) =>
         new(name, SqlDbType.NVarChar, Fit(name, value, length), value);

@@ -37,8 +37,23 @@ internal static class Refusals
         new($"load {load} of database {database} is still open, and what it does half-way belongs to the old schema: "
             + "end it with the version of the program that began it, then upgrade");
 
+    public static NotPossibleException NotLogged(long load) =>
+        new($"load {load} is not in the account log: a host writes it, and so does: hibp log write --load {load}");
+
     public static NotPossibleException Purged(long load, string request) =>
         new($"the rows of load {load} are purged, so it can't be {request}: drop its archive again under another name");
+
+    public static NotPossibleException OtherLoad(long load) =>
+        new($"the database has another load {load}, of another version of an archive");
+
+    public static NotPossibleException OtherMark(long load, int known, int told) =>
+        new($"load {load} has mark {known} in the database, and mark {told} there");
+
+    public static NotPossibleException MarkTaken(long load, int mark, long other) =>
+        new($"mark {mark}, which load {load} has there, is load {other}'s in the database, of another breach");
+
+    public static NotPossibleException VersionTaken(long load, long other) =>
+        new($"load {other} of the database has read the same version of the archive as load {load} there");
 
     public static NotPossibleException NoSlice(long load, int slice) => new($"load {load} has no slice {slice}");
 }

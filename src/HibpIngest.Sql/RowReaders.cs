@@ -104,8 +104,8 @@ internal static class RowReaders
     /// matched position, batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at,
     /// upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded,
     /// removing, held_because, attempts, message_sent_at, mails_queued, expiry of the lease where it has run
-    /// out; counts of slices (pending, queued, done, failed), entities, counts of notifications (waiting, sent,
-    /// failed).
+    /// out, log_version, logged_version, log_message_at, log_error; counts of slices (pending, queued, done,
+    /// failed), entities, counts of notifications (waiting, sent, failed).
     /// </summary>
     public static Load Load(IRow row) => new()
     {
@@ -138,9 +138,13 @@ internal static class RowReaders
         MessageSentAt = row.TimeOrNull(27),
         MailsQueued = row.Int32(28),
         LeaseRanOutAt = row.TimeOrNull(29),
-        Slices = new SliceCounts(row.Int32(30), row.Int32(31), row.Int32(32), row.Int32(33)),
-        Entities = row.Int64(34),
-        Notifications = new NotificationCounts(row.Int32(35), row.Int32(36), row.Int32(37)),
+        LogVersion = row.Int64(30),
+        LoggedVersion = row.NumberOrNull(31),
+        LogMessageAt = row.TimeOrNull(32),
+        LogError = row.TextOrNull(33),
+        Slices = new SliceCounts(row.Int32(34), row.Int32(35), row.Int32(36), row.Int32(37)),
+        Entities = row.Int64(38),
+        Notifications = new NotificationCounts(row.Int32(39), row.Int32(40), row.Int32(41)),
     };
 
     private static string? DomainOrNull(IRow row, int column) => row.Text(column) is { Length: > 0 } domain ? domain : null;

@@ -85,9 +85,14 @@ public abstract partial class SqlBreachDatabase
                     WHERE state = 'notifying' AND breach = (SELECT breach_key FROM dbo.breaches WHERE folded_name = @folded)
                     """,
                     Folded(name));
-                return await session.ExecuteAsync(
-                    "UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 1
-                    && await RaiseCatalogueVersionAsync(session) == 1;
+                if (await session.ExecuteAsync(
+                    "UPDATE dbo.breaches SET hidden = @hidden WHERE folded_name = @folded", Folded(name), Bit("@hidden", hidden)) == 0)
+                {
+                    return false;
+                }
+                await RaiseCatalogueVersionAsync(session);
+                await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
+                return true;
             },
             cancellationToken);
 
@@ -163,12 +168,15 @@ public abstract partial class SqlBreachDatabase
         var before = await session.FirstAsync(
             "SELECT metadata FROM dbo.breaches WHERE folded_name = @folded", row => ToMetadata(row.Text(0)), Folded(name));
         var after = ToText(Merge(document, before!, byOperator));
-        if (after != ToText(before!))
+        var changed = after != ToText(before!);
+        if (changed)
         {
             await session.ExecuteAsync(
                 "UPDATE dbo.breaches SET metadata = @metadata, modified_at = @now WHERE folded_name = @folded",
                 Folded(name), LongText("@metadata", after));
         }
         await RaiseCatalogueVersionAsync(session);
+        if (changed)
+            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
     }
 }

@@ -69,7 +69,7 @@ public abstract partial class SqlBreachDatabase
     public abstract Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
     /// <inheritdoc/>
-    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken)
+    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
         return WriteAsync(
@@ -80,6 +80,12 @@ public abstract partial class SqlBreachDatabase
                     throw Refusals.Removing(load);
                 if (facts.State is not (LoadState.Done or LoadState.Failed))
                     throw Refusals.LoadOpen(load);
+                const string Unlogged = "published_at IS NOT NULL AND logged_version IS NULL";
+                if (requireLogged && !facts.Purging
+                    && await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE id = @load AND {Unlogged}", OfLoad(load)))
+                {
+                    throw Refusals.NotLogged(load);
+                }
                 var removed = await DeleteRowsAsync(session, load, chunkRows);
                 await session.ExecuteAsync(
                     "UPDATE dbo.loads SET purging = 1, purged = @purged WHERE id = @load", OfLoad(load), Bit("@purged", removed == 0));

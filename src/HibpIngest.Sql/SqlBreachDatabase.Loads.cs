@@ -17,6 +17,8 @@ public abstract partial class SqlBreachDatabase
             CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END,
             l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
             CASE WHEN l.lease_expires_at <= @now THEN l.lease_expires_at END,
+            CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END, l.logged_version, l.log_message_at,
+            l.log_error,
             COALESCE(s.pending, 0), COALESCE(s.queued, 0), COALESCE(s.done, 0), COALESCE(s.failed, 0), COALESCE(s.entities, 0),
             COALESCE(n.waiting, 0), COALESCE(n.sent, 0), COALESCE(n.failed, 0)
         FROM dbo.loads l
@@ -195,18 +197,7 @@ public abstract partial class SqlBreachDatabase
                 var held = HoldReason.AfterAssignment((await ReadLoadAsync(session, load))!.HeldBecause);
                 await session.ExecuteAsync(
                     "UPDATE dbo.loads SET breach = @to, held_because = @held WHERE id = @load", [.. given, LongText("@held", held)]);
-                await session.ExecuteAsync(
-                    """
-                    DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
-                        AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-                    """,
-                    given);
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.notifications SET breach = @to
-                    WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
-                    """,
-                    given);
+                await MoveNotificationsAsync(session, load, to);
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.breaches SET published_at = COALESCE(published_at, (SELECT published_at FROM dbo.loads WHERE id = @load))
@@ -220,16 +211,39 @@ public abstract partial class SqlBreachDatabase
                         AND EXISTS (SELECT 1 FROM dbo.loads WHERE id = @load AND published_at IS NOT NULL)
                     """,
                     OfLoad(load), Int("@from", facts.Breach), Int("@to", to));
-                await session.ExecuteAsync(
-                    """
-                    DELETE FROM dbo.breaches
-                    WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
-                        AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
-                    """,
-                    Int("@from", facts.Breach), Int("@to", to));
-                return await RaiseCatalogueVersionAsync(session);
+                await DeleteEmptyBreachAsync(session, facts.Breach, to);
+                await RaiseCatalogueVersionAsync(session);
+                return await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
             },
             cancellationToken);
+
+    /// <summary>Notifications of a load become those of another breach, but for open ones that it has already.</summary>
+    private static async Task MoveNotificationsAsync(ISqlSession session, long load, int to)
+    {
+        Parameter[] given = [OfLoad(load), Int("@to", to)];
+        await session.ExecuteAsync(
+            """
+            DELETE FROM dbo.notifications WHERE load_id = @load AND state = 'open' AND breach <> @to
+                AND subscriber IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
+            """,
+            given);
+        await session.ExecuteAsync(
+            """
+            UPDATE dbo.notifications SET breach = @to
+            WHERE load_id = @load AND subscriber NOT IN (SELECT subscriber FROM dbo.notifications WHERE breach = @to)
+            """,
+            given);
+    }
+
+    /// <summary>A breach that a load was taken from goes where nothing else is of it.</summary>
+    private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) =>
+        session.ExecuteAsync(
+            """
+            DELETE FROM dbo.breaches
+            WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
+                AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE breach = @from)
+            """,
+            Int("@from", from), Int("@to", to));
 
     private Parameter[] Key(BlobVersion blob) => [.. Version(blob).Where(one => _versionColumns.Contains(one.Name[1..]))];
 

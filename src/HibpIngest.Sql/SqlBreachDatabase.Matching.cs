@@ -26,6 +26,20 @@ public abstract partial class SqlBreachDatabase
                 {
                     return false;
                 }
+                // One whose rows are purged was matched before: no row could be matched again. Mails that it had yet
+                // to send wait for an operator.
+                const string HasMails = "EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = @load AND n.state = 'open')";
+                if (await session.ExecuteAsync(
+                    $"""
+                    UPDATE dbo.loads SET upserted_at = @now, finished_at = CASE WHEN {HasMails} THEN NULL ELSE @now END,
+                        state = CASE WHEN {HasMails} THEN 'held' ELSE 'done' END,
+                        held_because = CASE WHEN {HasMails} THEN COALESCE(held_because, @because) ELSE held_because END
+                    WHERE {Ready} AND purging = 1
+                    """,
+                    OfLoad(load), LongText("@because", HeldAfterPurge)) == 1)
+                {
+                    return false;
+                }
                 var changed = await session.ExecuteAsync(
                     $"""
                     UPDATE dbo.loads SET state = 'matching', matched_position = 0, count_parts = 0, counted_parts = 0, counted = 0,
@@ -130,8 +144,14 @@ public abstract partial class SqlBreachDatabase
                 "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
                 OfLoad(load), Line("@because", because));
         }
-        var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var isOpen = await session.AnyAsync("SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", OfLoad(load));
+        if (isOpen && await FindRecoveredAsync(session, load) is { } recovered)
+        {
+            await session.ExecuteAsync(
+                "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
+                OfLoad(load), LongText("@because", HeldAfterRecovery(recovered)));
+        }
+        var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var state = newer is not null ? LoadState.Done
             : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held
             : isOpen ? LoadState.Notifying : LoadState.Done;
@@ -221,6 +241,7 @@ public abstract partial class SqlBreachDatabase
             """,
             OfLoad(load));
         await RaiseCatalogueVersionAsync(session);
+        await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
     /// <summary>

@@ -10,8 +10,9 @@ public abstract partial class SqlBreachDatabase
     private protected const string SliceColumns =
         "s.load_id, s.number, s.first_position, s.last_position, s.row_count, s.state, s.attempts, s.error, s.queued_at, s.done_at";
 
-    /// <summary>Of a load <c>l</c>: its slices may be worked on.</summary>
-    private const string MayBeWritten = "l.purging = 0 AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
+    /// <summary>Of a load <c>l</c>: its slices may be worked on. Purged rows are read from the account log, where they are in it.</summary>
+    private const string MayBeWritten =
+        "(l.purging = 0 OR l.logged_version IS NOT NULL) AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
 
     private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
 
@@ -46,7 +47,7 @@ public abstract partial class SqlBreachDatabase
                     $"""
                     SELECT {SliceColumns}, COALESCE(l.mark, 0), b.name,
                         CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END,
-                        s.order_version, s.done_transactions, s.layout_version
+                        s.order_version, s.done_transactions, s.layout_version, l.purging
                     FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                     WHERE s.load_id = @load AND s.number = @slice AND {MayBeWritten}
                     """,
@@ -55,6 +56,7 @@ public abstract partial class SqlBreachDatabase
                         HeldUntil = row.TimeOrNull(12),
                         Progress = row.IsNull(14)
                             ? null : new SliceProgress(row.Int32(13), row.Bytes(14)) { LayoutVersion = row.Int32(15) },
+                        Purged = row.Boolean(16),
                     },
                     OfSlice(load, slice, owner));
                 if (work is null || work.Slice.State == SliceState.Done)
@@ -88,7 +90,7 @@ public abstract partial class SqlBreachDatabase
                     session,
                     """
                     state = 'done', entities = @entities, done_at = @now, active_at = @now, error = NULL, owner = NULL,
-                        lease_expires_at = NULL, done_transactions = NULL
+                        lease_expires_at = NULL, done_transactions = NULL, layout_version = @layouts
                     """,
                     $"{Held} AND EXISTS (SELECT 1 FROM dbo.store_counters WHERE layout_version = @layouts)",
                     [.. OfSlice(load, slice, owner), Int("@entities", entities), Int("@layouts", layoutVersion)]);
@@ -113,6 +115,17 @@ public abstract partial class SqlBreachDatabase
                     OfLoad(load));
                 return SliceCompletion.Done;
             },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<HeldSlice>>(
+            async session => await session.ListAsync(
+                """
+                SELECT load_id, number, owner FROM dbo.slices
+                WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now
+                """,
+                row => new HeldSlice(row.Int64(0), row.Int32(1), row.Text(2))),
             cancellationToken);
 
     /// <inheritdoc/>
@@ -165,7 +178,8 @@ public abstract partial class SqlBreachDatabase
                 var facts = await LockLoadAsync(session, load);
                 if (facts.Removing)
                     throw Refusals.Removing(load);
-                RefusePurged(load, facts, "requeued");
+                if (facts.Purging)
+                    await RequireLoggedAsync(session, load, facts);
                 if (slice is not null)
                     RefuseStopped(load, facts);
                 else if (facts.Superseded || facts.RestartedAs is not null)
@@ -211,7 +225,7 @@ public abstract partial class SqlBreachDatabase
     /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListPendingSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
         ListOldSlicesAsync(
-            "l.state <> 'done' AND l.purging = 0 AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
+            $"l.state <> 'done' AND {MayBeWritten} AND s.state = 'pending' AND s.pending_since <= @since", age, most, cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<Slice>> ListStaleSlicesAsync(TimeSpan age, int most, CancellationToken cancellationToken) =>
@@ -221,6 +235,16 @@ public abstract partial class SqlBreachDatabase
                 AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > @since)
             """,
             age, most, cancellationToken);
+
+    /// <summary>Once its rows are purged, a load's slices are written from the account log.</summary>
+    private static async Task RequireLoggedAsync(ISqlSession session, long load, LoadFacts facts)
+    {
+        if (facts.State is not (LoadState.Done or LoadState.Upserting or LoadState.Failed)
+            || !await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND logged_version IS NOT NULL", OfLoad(load)))
+        {
+            throw Refusals.Purged(load, "requeued");
+        }
+    }
 
     /// <summary>Changes the one slice that meets a condition; what it was before, or null: none does.</summary>
     private protected abstract Task<SliceBefore?> UpdateSliceAsync(

@@ -154,6 +154,11 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private static Task<int> RaiseCatalogueVersionAsync(ISqlSession session) =>
         session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
 
+    /// <summary>What the account log tells of a breach, or of a load, has changed with the version just raised.</summary>
+    private static Task<int> RaiseLogVersionAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
+        session.ExecuteAsync(
+            $"UPDATE dbo.{table} SET log_version = (SELECT catalogue_version FROM dbo.store_counters) WHERE {condition}", parameters);
+
     private static Task<StoreIdentity?> ReadIdentityAsync(ISqlSession session) => session.FirstAsync(
         "SELECT id, partition_spread, storage_accounts FROM dbo.store_identity",
         row => new StoreIdentity(row.Guid(0), row.Int32(1), row.Int32(2)));

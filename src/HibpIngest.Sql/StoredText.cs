@@ -42,8 +42,15 @@ internal static class StoredText
     /// <summary>Why a load is held again whose slices were requeued while it was.</summary>
     public const string HeldBeforeRequeue = "it was held before its slices were requeued";
 
+    /// <summary>Why a load is held that had mails to send when its rows were purged.</summary>
+    public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had mails to send";
+
     /// <summary>Why a load is held that has taken over what another had yet to send.</summary>
     public static string HeldWith(long load) => $"what it took over from load {load} was held";
+
+    /// <summary>Why a load is held of whose breach another was made from the account log.</summary>
+    public static string HeldAfterRecovery(long load) =>
+        $"load {load} of its breach came back from the account log, which doesn't know who was told of it: hibp notify releases its mails";
 
     /// <summary>
     /// A subscription as it is stored: trimmed and lower-case, an empty domain for the subscriber's own

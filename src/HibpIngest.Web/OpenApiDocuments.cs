@@ -55,6 +55,33 @@ internal static class OpenApiDocuments
         ["/enterprise/range/search/{prefix}"] = new(
             "The accounts whose SHA-1 begins with six hex digits, for Enterprise clients", typeof(IReadOnlyList<RangeDocument>),
             [400, 404]),
+        ["/range/{prefix}"] = new(
+            "The passwords whose hash begins with five hex digits: rows SUFFIX:COUNT, CRLF between them", typeof(string), [400, 404])
+        {
+            Queries = [("mode", JsonSchemaType.String, "ntlm for NTLM hashes; else SHA-1")],
+            AnswerType = Text,
+            ErrorType = Text,
+        },
+        ["/passwords/changes"] = new("The ranges of passwords that have changed since a time", typeof(PasswordChanges), [400, 404])
+        {
+            Queries =
+            [
+                ("since", JsonSchemaType.String, "The time, as 2026-11-22T00:00:00Z: what the last answer gave as next"),
+                ("mode", JsonSchemaType.String, "ntlm for NTLM hashes; else SHA-1"),
+            ],
+            ErrorType = Text,
+        },
+        ["/ingestion/append"] = new(
+            "Hands hashes in, to be added to the passwords once that is confirmed", typeof(TransactionDocument), [400, 413, 415])
+        {
+            Body = typeof(IReadOnlyList<AppendItem>),
+            ErrorType = Text,
+        },
+        ["/ingestion/append/confirm"] = new("Confirms what was handed in: it will be added", null, [400, 404, 409, 413, 415])
+        {
+            Body = typeof(TransactionDocument),
+            ErrorType = Text,
+        },
     };
 
     /// <summary>What it needs of a host.</summary>
@@ -101,18 +128,25 @@ internal static class OpenApiDocuments
                 Parameters = [.. Parameters(route, path, operation)],
                 Responses = [],
             };
-            described.Responses["200"] = Response(
-                "The answer", Json, await SchemaAsync(document, context, operation.Answer, cancellationToken));
+            if (operation.Body is { } body)
+                described.RequestBody = new OpenApiRequestBody
+                {
+                    Required = true,
+                    Content = Content(Json, await SchemaAsync(document, context, body, cancellationToken)),
+                };
+            described.Responses["200"] = operation.Answer is null ? new OpenApiResponse { Description = "Done" } : Response(
+                "The answer", operation.AnswerType, await SchemaAsync(document, context, operation.Answer, cancellationToken));
             foreach (var status in Statuses(route, operation))
             {
-                var isText = operation.ErrorType == Text && status is (400 or 403 or 404);
+                var isText = operation.ErrorType == Text
+                    && (status is 400 or 404 or 409 or 413 or 415 || status == (route.Access == RouteAccess.Append ? 503 : 403));
                 described.Responses[status.ToString(System.Globalization.CultureInfo.InvariantCulture)] = isText
                     ? Response(Reason(status), Text, new OpenApiSchema { Type = JsonSchemaType.String })
                     : Response(Reason(status), Json, await SchemaAsync(document, context, typeof(ErrorDocument), cancellationToken));
             }
             document.Paths[path] = new OpenApiPathItem
             {
-                Operations = new Dictionary<HttpMethod, OpenApiOperation> { [HttpMethod.Get] = described },
+                Operations = new Dictionary<HttpMethod, OpenApiOperation> { [HttpMethod.Parse(route.Method)] = described },
             };
         }
     }
@@ -144,9 +178,17 @@ internal static class OpenApiDocuments
             yield return Parameter(name, ParameterLocation.Query, type, description, required: false);
         if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText)
             yield return Parameter(CallerCheck.KeyHeader, ParameterLocation.Header, JsonSchemaType.String, "32 hex digits", required: true);
-        if (route.Access == RouteAccess.Enterprise)
+        if (route.Access == RouteAccess.Append)
+            yield return Parameter(
+                CallerCheck.SubscriptionKeyHeader, ParameterLocation.Header, JsonSchemaType.String,
+                $"32 hex digits; {CallerCheck.KeyHeader} is taken as well", required: true);
+        else if (route.Access == RouteAccess.Enterprise)
             yield return Parameter(
                 CallerCheck.EnterpriseKeyHeader, ParameterLocation.Header, JsonSchemaType.String, "32 hex digits", required: true);
+        else if (route.Access == RouteAccess.Passwords)
+            yield return Parameter(
+                "Add-Padding", ParameterLocation.Header, JsonSchemaType.Boolean, "Rows that say nothing behind the others",
+                required: false);
         else
             yield return Parameter(
                 "user-agent", ParameterLocation.Header, JsonSchemaType.String, "What asks; any text", required: true);
@@ -158,6 +200,8 @@ internal static class OpenApiDocuments
     private static IEnumerable<int> Statuses(WebRoute route, Operation operation)
     {
         var statuses = new SortedSet<int>(operation.Refusals) { 503 };
+        if (route.Access == RouteAccess.Passwords)
+            return statuses;
         if (route.Access != RouteAccess.Enterprise)
             statuses.Add(403);
         if (route.Access != RouteAccess.Catalogue)
@@ -168,8 +212,11 @@ internal static class OpenApiDocuments
     private static OpenApiResponse Response(string description, string type, IOpenApiSchema schema) => new()
     {
         Description = description,
-        Content = new Dictionary<string, OpenApiMediaType> { [type] = new OpenApiMediaType { Schema = schema } },
+        Content = Content(type, schema),
     };
+
+    private static Dictionary<string, OpenApiMediaType> Content(string type, IOpenApiSchema schema) =>
+        new() { [type] = new OpenApiMediaType { Schema = schema } };
 
     private static string Reason(int status) => status switch
     {
@@ -177,13 +224,20 @@ internal static class OpenApiDocuments
         401 => "No key, or a wrong one",
         403 => "No user agent, or a key that is not good for this",
         404 => "None",
+        409 => "Somebody else is at it; try again",
+        413 => "More than is taken at once",
+        415 => "The body is compressed",
         429 => "Too many requests; Retry-After says when to come again",
         _ => "A store doesn't answer just now",
     };
 
-    private sealed record Operation(string Summary, Type Answer, int[] Refusals)
+    private sealed record Operation(string Summary, Type? Answer, int[] Refusals)
     {
+        public Type? Body { get; init; }
+
         public (string Name, JsonSchemaType Type, string Description)[] Queries { get; init; } = [];
+
+        public string AnswerType { get; init; } = Json;
 
         public string ErrorType { get; init; } = Json;
     }
@@ -203,6 +257,17 @@ internal static class OpenApiDocuments
         string SubscriptionName, string Description, DateTimeOffset SubscribedUntil, int Rpm, int DomainSearchMaxBreachedAccounts,
         int MaxBreachedDomains, bool IncludesStealerLogs, bool IncludesBulkDomainAdd, bool IncludesAutoSubdomainVerification,
         bool IncludesCustomerDomains, bool IncludesKAnon);
+
+    private sealed record PasswordChanges(
+        [property: JsonPropertyName("release")] string Release, [property: JsonPropertyName("mode")] string Mode,
+        [property: JsonPropertyName("next")] DateTimeOffset Next, [property: JsonPropertyName("everything")] bool Everything,
+        [property: JsonPropertyName("prefixes")] IReadOnlyList<string> Prefixes);
+
+    private sealed record AppendItem(
+        [property: JsonPropertyName("sha1")] string Sha1, [property: JsonPropertyName("ntlm")] string Ntlm,
+        [property: JsonPropertyName("num")] int Num);
+
+    private sealed record TransactionDocument([property: JsonPropertyName("transactionId")] Guid TransactionId);
 
     private sealed record PasteDocument(string Id, string Source, string? Title, DateTimeOffset? Date, int EmailCount);
 }

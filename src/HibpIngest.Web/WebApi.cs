@@ -1,4 +1,5 @@
 using HibpIngest.Lookup;
+using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;
 
@@ -11,15 +12,21 @@ public sealed class WebApi : IDisposable
     private readonly RequestLimits _limits = new();
     private readonly WebGuard _guard;
     private readonly RouteRunner _runner;
+    private readonly AppendEndpoints _append;
 
     /// <param name="stores">What it reads.</param>
     /// <param name="options">How it answers.</param>
+    /// <param name="passwords">How it serves Pwned Passwords.</param>
     /// <param name="isOpen">Nobody needs a key: for a server that only this machine reaches.</param>
     /// <param name="isHttps">People reach it by https.</param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
-    public WebApi(WebStores stores, WebOptions options, bool isOpen, bool isHttps, TimeProvider time, ILoggerFactory logs)
+    public WebApi(
+        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, bool isHttps, TimeProvider time, ILoggerFactory logs)
     {
+        Passwords = stores.NearestPasswords is { } nearest
+            ? new NearestRanges(nearest, stores.Passwords, passwords, time, logs)
+            : new PasswordRanges(stores.Passwords, passwords, time, logs);
         Catalogue = new CatalogueReader(stores.Catalogue, time, logs.CreateLogger<CatalogueReader>());
         var accounts = new BreachedAccounts(Catalogue, stores.Accounts);
         var tests = options.TestAccounts ?? isOpen ? new TestAccounts() : null;
@@ -28,12 +35,15 @@ public sealed class WebApi : IDisposable
         _runner = new RouteRunner(new CallerCheck(_keys, _limits, options, isOpen), tests, isHttps);
 
         var account = new AccountEndpoints(accounts, tests);
-        var range = new RangeEndpoints(new BreachedRanges(Catalogue, stores.Layout, stores.Ranges, time));
+        var range = new RangeEndpoints(new BreachedRanges(Catalogue, stores.Ranges));
         var domain = new DomainEndpoints(accounts, new DomainSizes(stores.Accounts, options.DomainMax, time), options);
         var catalogue = new CatalogueEndpoints(Catalogue);
         var logo = new LogoEndpoints(Catalogue, new LogoReader(stores.Catalogue, time));
         var subscription = new SubscriptionEndpoints(options);
+        var password = new PasswordEndpoints(Passwords, passwords);
         var health = new HealthEndpoints(Catalogue, stores.Accounts, time);
+        _append = new AppendEndpoints(
+            new SubmitAppends(stores.Appends, stores.AppendQueue, time, logs.CreateLogger<SubmitAppends>()), time);
         Routes =
         [
             new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync)
@@ -61,6 +71,9 @@ public sealed class WebApi : IDisposable
             new("/api/v3/stealerlogsbywebsitedomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/api/v3/stealerlogsbyemaildomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, range.EnterpriseSearchAsync) { Scope = KeyScopes.Range },
+            new("/range/{prefix?}", RouteAccess.Passwords, password.RangeAsync),
+            new("/passwords/changes", RouteAccess.Passwords, password.ChangesAsync),
+            .. passwords.Passwords == PasswordPin.Off ? [] : AppendRoutes(),
             new("/logos/{file}", RouteAccess.Open, logo.LogoAsync),
             new(OpenApiDocuments.Route, RouteAccess.Open, new OpenApiEndpoint().DocumentAsync),
             new("/healthz", RouteAccess.Open, health.ProcessAsync),
@@ -68,8 +81,11 @@ public sealed class WebApi : IDisposable
         ];
     }
 
-    /// <summary>The breaches, to be kept fresh by <see cref="CatalogueReader.RunAsync"/>.</summary>
+    /// <summary>The breaches, to be kept fresh by <see cref="Revalidated{T}.RunAsync"/>.</summary>
     public CatalogueReader Catalogue { get; }
+
+    /// <summary>Pwned Passwords, to be kept up with what is served by <see cref="IPasswordRanges.RunAsync"/>.</summary>
+    public IPasswordRanges Passwords { get; }
 
     internal IReadOnlyList<WebRoute> Routes { get; }
 
@@ -89,16 +105,29 @@ public sealed class WebApi : IDisposable
         app.UseRouting();
         foreach (var route in Routes)
         {
-            app.MapMethods(
-                route.Template, [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options],
-                context => _runner.RunAsync(context, route)).WithMetadata(route).WithDisplayName(route.Template);
+            app.MapMethods(route.Template, route.Methods, context => _runner.RunAsync(context, route))
+                .WithMetadata(route).WithDisplayName(route.Template);
         }
     }
 
     /// <inheritdoc/>
     public void Dispose()
     {
+        Passwords.Dispose();
         _keys.Dispose();
         _limits.Dispose();
+        _append.Dispose();
+    }
+
+    private IEnumerable<WebRoute> AppendRoutes()
+    {
+        foreach (var root in (string[])["/ingestion", ""])
+        {
+            yield return Route($"{root}/append", _append.AppendAsync);
+            yield return Route($"{root}/append/confirm", _append.ConfirmAsync);
+        }
+
+        static WebRoute Route(string template, Func<WebCall, Task> answer) =>
+            new(template, RouteAccess.Append, answer) { Method = HttpMethods.Post, Scope = KeyScopes.Append };
     }
 }

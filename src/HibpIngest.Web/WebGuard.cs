@@ -24,12 +24,13 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
     public async Task RunAsync(HttpContext context, RequestDelegate next)
     {
         var began = time.GetTimestamp();
-        // Nobody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to know, or
-        // the next of them loses its answer.
+        // Hardly anybody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to
+        // know, or the next of them loses its answer.
         if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
             context.Response.OnStarting(() =>
             {
-                context.Response.Headers.Connection = "close";
+                if (!RequestBody.WasRead(context))
+                    context.Response.Headers.Connection = "close";
                 return Task.CompletedTask;
             });
         try
@@ -42,9 +43,10 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
             if (RequestTarget.Of(context).Path is { } path)
                 context.Request.Path = path;
             await next(context);
-            if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null } && !IsRoute(context))
+            if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null }
+                && RouteOf(context) is null)
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
-                    ? "This address answers GET, HEAD and OPTIONS" : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
+                    ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
         }
         catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
         {
@@ -60,6 +62,11 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
                 HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
         }
     }
+
+    /// <summary>What routing says of an address that is asked in another way.</summary>
+    private static string OtherMethods(HttpResponse response) =>
+        response.Headers.Allow.ToString().Contains(HttpMethods.Post, StringComparison.Ordinal)
+        ? "This address answers POST and OPTIONS" : "This address answers GET, HEAD and OPTIONS";
 
     private async Task FailAsync(HttpContext context, Exception error)
     {
@@ -77,9 +84,15 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
             context.Abort(); // half an answer is none, and must not look whole
             return;
         }
+        // Without it a browser would tell a page of another site nothing but that something is wrong.
+        var origin = context.Response.Headers.AccessControlAllowOrigin;
         context.Response.Clear();
+        context.Response.Headers.AccessControlAllowOrigin = origin;
         context.Response.Headers.XContentTypeOptions = "nosniff";
-        await answer.WriteAsync(context.Response);
+        var access = RouteOf(context)?.Access;
+        if (access == RouteAccess.Append && answer == ErrorAnswer.Unexpected)
+            answer = answer with { Message = "An error occurred." };
+        await (answer with { AsText = access is RouteAccess.Passwords or RouteAccess.Append }).WriteAsync(context.Response);
     }
 
     private bool IsTimeToLog()
@@ -89,7 +102,7 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
             && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
     }
 
-    private static bool IsRoute(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>() is not null;
+    private static WebRoute? RouteOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>();
 
     private static string TemplateOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? NoRoute;
 

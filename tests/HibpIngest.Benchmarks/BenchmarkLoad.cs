@@ -10,13 +10,16 @@ internal static class BenchmarkLoad
     private const string Owner = "bench";
     private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
 
+    /// <summary>The table of accounts that a store begins with.</summary>
+    public static IAccountTable FirstTable(IStoreTables tables) => tables.Accounts(new TablePlace(1, LayoutFacts.Accounts));
+
     /// <summary>Records a load of a blob version of its own.</summary>
-    public static async Task<Load> StartAsync(IBreachDatabase database, PipelineOptions? options = null)
+    public static async Task<Load> StartAsync(IBreachDatabase database, PipelineOptions? options = null, string breach = "Bench")
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
-        var blob = new BlobVersion("Bench.zip", $"\"{Guid.NewGuid():N}\"");
+        var blob = new BlobVersion($"{breach}.zip", $"\"{Guid.NewGuid():N}\"");
         return await database.StartLoadAsync(
-            new NewLoad(id, "Bench", blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
+            new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new PipelineOptions())), CancellationToken.None);
     }
 
     /// <summary>Takes a load and opens its copy.</summary>

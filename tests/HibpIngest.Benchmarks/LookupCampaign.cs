@@ -20,6 +20,7 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
     private const int LoadingSlices = 100;
     private const int AtOnce = 8;
     private const int DifferencesShown = 5;
+    private const int MostTries = 20;
 
     private static readonly (string Name, bool IsShown)[] Breaches =
         [("First", true), ("Second", false), ("Small", true), ("Hidden", false), ("Removed", false), (Loading, false)];
@@ -30,7 +31,6 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
     private static readonly TimeSpan OutWithin = TimeSpan.FromSeconds(10);
 
     private readonly Dictionary<string, string> _variables = [];
-    private readonly List<Process> _processes = [];
 
     /// <summary>Prints the figures; false where an answer is not what is expected.</summary>
     /// <param name="accounts">Of each of the two large breaches.</param>
@@ -50,80 +50,100 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
             (emulator.ConnectionString, File("hibp.db"), $"pickup:{File("mail")}");
         // Of the breach that is loading meanwhile some slices are in, and most aren't.
         _variables["HIBP_SLICEROWS"] = Math.Clamp(loading / LoadingSlices, 100, 10_000).ToString(CultureInfo.InvariantCulture);
+        await using var processes = new CommandProcesses(folder, _variables);
+        // Whoever is in the small ones is in the first, the second, or the small one before as well, or in none of them.
+        var small = Math.Max(accounts / 20, 1);
+        await WriteSampleAsync("First", accounts, seed);
+        await WriteSampleAsync("Second", accounts, seed + 1, overlap: 20, with: seed);
+        await WriteSampleAsync("Small", small, seed + 2, overlap: 30, with: seed);
+        await WriteSampleAsync("Hidden", small, seed + 3, overlap: 60, with: seed + 1);
+        await WriteSampleAsync("Removed", small, seed + 4, overlap: 60, with: seed + 2);
+        await WriteLoadingAsync(loading, seed + 5);
+        var expecting = ExpectAsync(drawn, prefixes, seed);
+
+        var host = processes.Start("run");
+        await CommandProcesses.SaysAsync(host, "ready");
+        var serve = processes.Start("serve", "--urls", "http://127.0.0.1:0");
+        var address = (await CommandProcesses.SaysAsync(serve, "API:"))["API:".Length..].Trim();
+        // The emulator looks through all of a table for each range.
+        using var client = new HttpClient { BaseAddress = new Uri(address), Timeout = TestTimeout };
+        client.DefaultRequestHeaders.Add("user-agent", "campaign");
+        var key = await processes.RunAsync("keys", "create", "campaign", "--rpm", "1000000", "--scope", "search,range", "--json");
+        client.DefaultRequestHeaders.Add("hibp-api-key", JsonElement.Parse(key).GetProperty("key").GetString());
+
+        await using var database = SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
+        var began = Stopwatch.GetTimestamp();
+        await processes.RunAsync("drop", "First.zip", "--verified", "true");
+        await processes.RunAsync("drop", "Second.zip", "--verified", "true", "--sensitive", "true");
+        foreach (var name in (string[])["Small", "Hidden", "Removed"])
+            await processes.RunAsync("drop", $"{name}.zip");
+        await WaitAsync(host, database, loads => loads.Count == 5 && loads.All(load => load.State == LoadState.Done));
+        var loaded = Stopwatch.GetElapsedTime(began);
+        await processes.RunAsync("breach", "hide", "Hidden");
+        var hidden = await OutAfterAsync(client, "Hidden");
+        await processes.RunAsync("breach", "remove", "Removed", "--yes");
+        var removed = await OutAfterAsync(client, "Removed");
+
+        await processes.RunAsync("drop", $"{Loading}.zip", "--verified", "true");
+        await WaitAsync(host, database, loads => Open(loads) is { Slices.Done: > 0 });
+        if (freezes)
+            host.Kill(entireProcessTree: true);
+        var expected = await expecting;
+        using var asked = new CancellationTokenSource();
+        var pacing = freezes ? Task.CompletedTask : PaceAsync(host, asked.Token);
+        var askedAt = Stopwatch.GetTimestamp();
+        var differences = await AskAsync(client, expected.Take(drawn));
+        var accountsAsked = Stopwatch.GetElapsedTime(askedAt);
+        differences = [.. differences, .. await AskAsync(client, expected.Skip(drawn))];
+        var rangesAsked = Stopwatch.GetElapsedTime(askedAt) - accountsAsked;
+        await asked.CancelAsync();
+        await pacing;
+        var open = Open(await database.ListLoadsAsync(null, CancellationToken.None));
+
+        say("| accounts of each | loaded in s | hidden, removed: out after s | accounts | in s | prefixes | in s | answered 200 "
+            + "| differences |");
+        say("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        say(string.Create(
+            CultureInfo.InvariantCulture,
+            $"| {accounts:N0} | {loaded.TotalSeconds:F0} | {hidden.TotalSeconds:F1}, {removed.TotalSeconds:F1} | {drawn:N0} | "
+            + $"{accountsAsked.TotalSeconds:F0} | {expected.Count - drawn:N0} | {rangesAsked.TotalSeconds:F0} | "
+            + $"{expected.Count(one => one.Status == 200):N0} | {differences.Count} |"));
+        foreach (var difference in differences.Take(DifferencesShown))
+            say(difference);
+        if (open is null)
+            say("the breach that was to be loading meanwhile was in before the last answer: make it larger");
+        else
+            say($"{Loading} is {open.State} still: {open.Slices.Done} slices of {open.Slices.Total} are in");
+        return differences.Count == 0 && open is not null && expected.Count == drawn + prefixes && hidden < OutWithin
+            && removed < OutWithin;
+    }
+
+    /// <summary>
+    /// Lets a host work a second of each five: the emulator is one thread, which a host at full speed has to itself, so that the
+    /// breach would be in before the questions are answered.
+    /// </summary>
+    private static async Task PaceAsync(Process host, CancellationToken cancellationToken)
+    {
         try
         {
-            // Whoever is in the small ones is in the first, the second, or the small one before as well, or in none of them.
-            var small = Math.Max(accounts / 20, 1);
-            await WriteSampleAsync("First", accounts, seed);
-            await WriteSampleAsync("Second", accounts, seed + 1, overlap: 20, with: seed);
-            await WriteSampleAsync("Small", small, seed + 2, overlap: 30, with: seed);
-            await WriteSampleAsync("Hidden", small, seed + 3, overlap: 60, with: seed + 1);
-            await WriteSampleAsync("Removed", small, seed + 4, overlap: 60, with: seed + 2);
-            await WriteLoadingAsync(loading, seed + 5);
-            var expecting = ExpectAsync(drawn, prefixes, seed);
-
-            var host = Start("run");
-            await SaysAsync(host, "ready");
-            var serve = Start("serve", "--urls", "http://127.0.0.1:0");
-            var address = (await SaysAsync(serve, "API:"))["API:".Length..].Trim();
-            // The emulator looks through all of a table for each range.
-            using var client = new HttpClient { BaseAddress = new Uri(address), Timeout = TestTimeout };
-            client.DefaultRequestHeaders.Add("user-agent", "campaign");
-            var key = await HibpAsync("keys", "create", "campaign", "--rpm", "1000000", "--scope", "search,range", "--json");
-            client.DefaultRequestHeaders.Add("hibp-api-key", JsonElement.Parse(key).GetProperty("key").GetString());
-
-            await using var database = SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
-            var began = Stopwatch.GetTimestamp();
-            await HibpAsync("drop", "First.zip", "--verified", "true");
-            await HibpAsync("drop", "Second.zip", "--verified", "true", "--sensitive", "true");
-            foreach (var name in (string[])["Small", "Hidden", "Removed"])
-                await HibpAsync("drop", $"{name}.zip");
-            await WaitAsync(host, database, loads => loads.Count == 5 && loads.All(load => load.State == LoadState.Done));
-            var loaded = Stopwatch.GetElapsedTime(began);
-            await HibpAsync("breach", "hide", "Hidden");
-            var hidden = await OutAfterAsync(client, "Hidden");
-            await HibpAsync("breach", "remove", "Removed", "--yes");
-            var removed = await OutAfterAsync(client, "Removed");
-
-            await HibpAsync("drop", $"{Loading}.zip", "--verified", "true");
-            await WaitAsync(host, database, loads => Open(loads) is { Slices.Done: > 0 });
-            if (freezes)
-                host.Kill(entireProcessTree: true);
-            var expected = await expecting;
-            var askedAt = Stopwatch.GetTimestamp();
-            var differences = await AskAsync(client, expected.Take(drawn));
-            var accountsAsked = Stopwatch.GetElapsedTime(askedAt);
-            differences = [.. differences, .. await AskAsync(client, expected.Skip(drawn))];
-            var rangesAsked = Stopwatch.GetElapsedTime(askedAt) - accountsAsked;
-            var open = Open(await database.ListLoadsAsync(null, CancellationToken.None));
-
-            say("| accounts of each | loaded in s | hidden, removed: out after s | accounts | in s | prefixes | in s | answered 200 "
-                + "| differences |");
-            say("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-            say(string.Create(
-                CultureInfo.InvariantCulture,
-                $"| {accounts:N0} | {loaded.TotalSeconds:F0} | {hidden.TotalSeconds:F1}, {removed.TotalSeconds:F1} | {drawn:N0} | "
-                + $"{accountsAsked.TotalSeconds:F0} | {expected.Count - drawn:N0} | {rangesAsked.TotalSeconds:F0} | "
-                + $"{expected.Count(one => one.Status == 200):N0} | {differences.Count} |"));
-            foreach (var difference in differences.Take(DifferencesShown))
-                say(difference);
-            if (open is null)
-                say("the breach that was to be loading meanwhile was in before the last answer: make it larger");
-            else
-                say($"{Loading} is {open.State} still: {open.Slices.Done} slices of {open.Slices.Total} are in");
-            return differences.Count == 0 && open is not null && expected.Count == drawn + prefixes && hidden < OutWithin
-                && removed < OutWithin;
-        }
-        finally
-        {
-            foreach (var process in _processes)
+            while (true)
             {
-                if (!process.HasExited)
-                    process.Kill(entireProcessTree: true);
-                await process.WaitForExitAsync();
-                process.Dispose();
+                await SignalAsync(host, "STOP");
+                await Task.Delay(TimeSpan.FromSeconds(4), cancellationToken);
+                await SignalAsync(host, "CONT");
+                await Task.Delay(TimeSpan.FromSeconds(1), cancellationToken);
             }
         }
+        catch (OperationCanceledException)
+        {
+            await SignalAsync(host, "CONT");
+        }
+    }
+
+    private static async Task SignalAsync(Process process, string signal)
+    {
+        using var kill = Process.Start("kill", [$"-{signal}", process.Id.ToString(CultureInfo.InvariantCulture)]);
+        await kill.WaitForExitAsync();
     }
 
     /// <summary>The load that is to be going on; null: it has ended.</summary>
@@ -192,11 +212,11 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
         {
             // The path goes out as it is written.
             var address = new Uri(client.BaseAddress!.AbsoluteUri.TrimEnd('/') + one.Path, Verbatim);
-            while (true)
+            for (var left = MostTries; ; left--)
             {
                 using var response = await client.GetAsync(address, cancellationToken);
                 // An emulator that is busy loading may keep the server waiting for longer than it does: any client asks again.
-                if (response.StatusCode == System.Net.HttpStatusCode.ServiceUnavailable)
+                if (response.StatusCode == System.Net.HttpStatusCode.ServiceUnavailable && left > 1)
                     continue;
                 var body = await response.Content.ReadAsStringAsync(cancellationToken);
                 if ((int)response.StatusCode != one.Status || body != one.Body)
@@ -239,53 +259,6 @@ internal sealed class LookupCampaign(string folder, Action<string> say)
             if (until(loads))
                 return;
         }
-    }
-
-    /// <summary>Runs a command to its end, and returns what it shows.</summary>
-    private async Task<string> HibpAsync(params string[] arguments)
-    {
-        var process = Start(arguments);
-        var error = process.StandardError.ReadToEndAsync();
-        var output = await process.StandardOutput.ReadToEndAsync();
-        await process.WaitForExitAsync();
-        return process.ExitCode == 0
-            ? output : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {process.ExitCode}: {await error}");
-    }
-
-    /// <summary>The first line on standard error that begins so; what comes behind it is read too, and dropped.</summary>
-    private static async Task<string> SaysAsync(Process process, string beginning)
-    {
-        var said = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
-        var all = new ConcurrentQueue<string>();
-        process.ErrorDataReceived += (_, line) =>
-        {
-            if (line.Data is null)
-                said.TrySetException(new InvalidOperationException($"it never said '{beginning}', but: {string.Join('\n', all)}"));
-            else if (line.Data.StartsWith(beginning, StringComparison.Ordinal))
-                said.TrySetResult(line.Data);
-            else if (!said.Task.IsCompleted)
-                all.Enqueue(line.Data);
-        };
-        process.BeginErrorReadLine();
-        process.OutputDataReceived += (_, _) => { };
-        process.BeginOutputReadLine();
-        return await said.Task;
-    }
-
-    private Process Start(params string[] arguments)
-    {
-        var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), .. arguments])
-        {
-            WorkingDirectory = folder,
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        foreach (var (name, value) in _variables)
-            start.Environment[name] = value;
-        var process = Process.Start(start)!;
-        _processes.Add(process);
-        return process;
     }
 
     private string File(string name) => Path.Combine(folder, name);

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
@@ -20,7 +18,7 @@ internal static class MemoryBenchmark
 {
     public static async Task<bool> RunAsync(long small, long large, string folder)
     {
-        await using var answering = await AnsweringTableServer.StartAsync(keep: false);
+        await using var answering = await AnsweringTableServer.StartAsync();
         var peaks = new Dictionary<(string Stage, long Accounts), (double Peak, double Set)>();
         foreach (var accounts in new[] { small, large })
         {
@@ -53,21 +51,9 @@ internal static class MemoryBenchmark
     {
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var context = new PipelineContext
-        {
-            Database = database,
-            Table = account.Table,
-            AccountPages = account.AccountPages,
-            Ranges = account.Ranges,
-            Register = account.Register,
-            Blobs = account.Blobs,
-            Catalogue = account.Catalogue,
-            Queues = account.Queues,
-            Sender = NotificationSenders.Create("pickup:" + Path.GetDirectoryName(file) + "/mail"),
-            Options = new PipelineOptions(),
-            Passwords = new ArchivePasswords(database, database, null),
-            Logs = NullLoggerFactory.Instance,
-        };
+        var context = PipelineFactory.ContextOf(
+            account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"), new PipelineOptions(),
+            NullLoggerFactory.Instance);
         long rows;
         if (stage == "ingest")
         {
@@ -86,11 +72,7 @@ internal static class MemoryBenchmark
                 await upsert.RunAsync(1, slice.Number, token));
             rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
         }
-        var peak = File.ReadLines("/proc/self/status")
-            .First(line => line.StartsWith("VmHWM", StringComparison.Ordinal)).Split(' ', StringSplitOptions.RemoveEmptyEntries)[1];
-        var set = stage == "ingest" ? SetBytes(rows) : 0;
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{rows} {double.Parse(peak, CultureInfo.InvariantCulture) / 1024} "
-            + $"{set / 1048576.0}"));
+        MeasuredChild.Tell(rows, MeasuredChild.PeakMiB(), stage == "ingest" ? SetBytes(rows) / 1048576.0 : 0);
     }
 
     /// <summary>What the dedupe set takes for so many accounts under the same cap, by its own count of a set as full.</summary>
@@ -126,20 +108,7 @@ internal static class MemoryBenchmark
 
     private static async Task<(double Peak, double Set)> RunChildAsync(string stage, string connection, string file)
     {
-        using var child =
-            Process.Start(
-                new ProcessStartInfo(
-                    "dotnet",
-                    [typeof(MemoryBenchmark).Assembly.Location, "memory-child", stage, connection, file])
-                {
-                    RedirectStandardOutput = true,
-                    UseShellExecute = false
-                })!;
-        var output = await child.StandardOutput.ReadToEndAsync();
-        await child.WaitForExitAsync();
-        if (child.ExitCode != 0)
-            throw new InvalidOperationException($"the measured process ended with {child.ExitCode}");
-        var figures = output.Trim().Split(' ').Select(figure => double.Parse(figure, CultureInfo.InvariantCulture)).ToArray();
+        var figures = await MeasuredChild.RunAsync("memory-child", stage, connection, file);
         Console.Error.WriteLine($"{stage}: {figures[0]:N0} rows, peak {figures[1]:N0} MiB, of it dedupe set {figures[2]:N0} MiB");
         return (figures[1], figures[2]);
     }

@@ -36,6 +36,14 @@ const string Usage = """
       throttle emulator [ACCOUNTS]
           the same against the emulator behind a proxy that lets 400 entities a second into one
           domain (default 60,000); exit code 1 above 1.4 times
+      spread [FILE] [SCALE] [N] [M]
+          a load and a rebuild of 100 million accounts over 1 to 10 storage accounts, with the largest domain, a
+          quarter, in 1 to 32 partitions, with and without ranges, simulated in virtual time with the parameters
+          in FILE (default spread.json, beside the program), one account of SCALE (default 20, five of a rebuild;
+          1: all, and only the points that something is demanded of), of N storage accounts or M partitions only;
+          exit code 1 where 10 storage accounts and 32 partitions reach less than 85% of what the published limits
+          allow, take more than 20 minutes (25 with ranges) or have more than 20% of the requests refused, or
+          where one partition doesn't take 2,000 entities a second
       web [REQUESTS] [ROUNDS] [SECONDS]
           the API beside the bare point read of each lookup, and beside Kestrel sending ready bytes
           (default 20,000 requests, 5 rounds), then 2,000 lookups a second for SECONDS (default 60)
@@ -45,6 +53,37 @@ const string Usage = """
           two breaches of ACCOUNTS (default 250,000; one is sensitive), small ones of which one is hidden
           and one removed, and DRAWN accounts (5,000) and PREFIXES (2,000) asked for while a breach of
           LOADING accounts (250,000) is loading; exit code 1 where an answer is not what a script expects
+      passwordsort [ROWS]
+          hashes in any order to sorted ranges, beside sort with the same 512 MiB (default 2,000,000
+          lines); exit code 1 where it takes more than 2.5 times as long, or more memory
+      passwords [ROUNDS] [REQUESTS] [SECONDS]
+          ranges of pack, blob and table from a store that answers at once, beside bare reads of the same, from
+          memory beside Kestrel sending the same bytes (by wrk), and a table's partition beside a blob on the
+          emulator (default 5 rounds, 5,000 requests), then 2,000 a second from packs for SECONDS (default 60) by
+          h2load; exit code 1 where pack or blob has a p99 above 1.3 times the bare one or a throughput below
+          0.8 of it, memory a throughput below 0.8, or any of the 2,000 fails
+      passwordimport [ROWS] [DRAWN] [KILLS]
+          ROWS hashes of each mode (default 20,000,000) by 'hibp passwords import' into pack and blob on the
+          emulator, 100 of their prefixes into table, and DRAWN prefixes (2,000) asked for in each; then imports
+          killed KILLS times (10) and run again; exit code 1 where an answer is not what a script expects, or
+          where an import takes more than 512 MiB or one into pack more than 2.5 times as long as sort
+      appends [APPENDS] [ROWS] [KILLS]
+          APPENDS (default 1,000) of ROWS (500) handed in to 'hibp serve' and added by 'hibp run' on the emulator,
+          which are killed KILLS times (20), while messages are sent twice and out of order; then repacked; exit
+          code 1 where an answer is not what a script expects
+      log [ACCOUNTS] [OTHERS]
+          a segment of the account log of ACCOUNTS (default 8,000,000) written and read, beside plain reading of the
+          same file, and of OTHERS (1,000,000) JSON lines, range scans of SQLite and other codecs; exit code 1
+          above 12.9 bytes an account, under 40 million accounts/s of one core, or where it allocates for each
+      rebuild [ROWS] [PAIRS]
+          a layout rebuilt from five logged loads of ROWS in all (default 10,000,000): requests beside a replay slice
+          by slice, CPU without HTTP, and PAIRS runs (3) into a table server that only answers beside a bare HttpClient
+          sending the same; exit code 1 where it saves less than 6 times the requests, makes less than 2 million rows/s
+          of one core, takes more than 512 MiB, or is under 0.8 of the bare one
+      rebuilds [ACCOUNTS] [KILLS]
+          five breaches of ACCOUNTS (default 10,000; one removed, one replaced, one purged, one held) on four emulators,
+          rebuilt by 'hibp rebuild', killed KILLS times (20), while a sixth is loading; switched to, and back, and
+          dropped; exit code 1 where a layout has something else than a script expects
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -55,6 +94,24 @@ const int ExtractTimes = 8; // extraction is so fast that a small zip measures t
 if (args is ["memory-child", var stage, var connection, var file])
 {
     await MemoryBenchmark.ChildAsync(stage, connection, file);
+    return 0;
+}
+
+if (args is ["passwordsort-child", var list, var work])
+{
+    await PasswordSortBenchmark.ChildAsync(list, work);
+    return 0;
+}
+
+if (args is ["rebuild-child", var at, var emulator, var answering, var name])
+{
+    await RebuildBenchmark.ChildAsync(at, emulator, answering, name);
+    return 0;
+}
+
+if (args is ["rebuild-bare", var requests, var to])
+{
+    await RebuildBenchmark.BareAsync(requests, to);
     return 0;
 }
 
@@ -114,6 +171,11 @@ try
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 60_000), oneDomain, answersWrites: false, most: 1.4) ? 0 : 1;
         case ["throttle", ..]:
             return await new ThrottleBenchmark(folder).RunAsync((int)Number(1, 1), args.Length > 2 ? (int)Number(2, 0) : null) ? 0 : 1;
+        case ["spread", ..]:
+            var spread = SpreadParameters.Read(args.Length > 1 ? args[1] : SpreadParameters.DefaultFile);
+            var points = (Number(2, 20) == 1 ? SpreadBenchmark.Demanded : SpreadBenchmark.Table).Where(point =>
+                point.StorageAccounts == Number(3, point.StorageAccounts) && point.Partitions == Number(4, point.Partitions)).ToList();
+            return new SpreadBenchmark(spread, Console.WriteLine).Run(points, Number(2, 20), Environment.TickCount & 0xFFFFFF) ? 0 : 1;
         case ["web", ..]:
             await using (var web = new WebBenchmark(rounds: (int)Number(2, 5), requests: (int)Number(1, 20_000)))
                 return await web.RunAsync(seconds: (int)Number(3, 60)) ? 0 : 1;
@@ -121,6 +183,25 @@ try
             return await new LookupCampaign(folder, Console.WriteLine).RunAsync(
                 (int)Number(1, 250_000), (int)Number(2, 5_000), (int)Number(3, 2_000), (int)Number(4, 250_000),
                 seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
+        case ["passwordsort", ..]:
+            return await PasswordSortBenchmark.RunAsync(Number(1, 2_000_000), most: 2.5, folder) ? 0 : 1;
+        case ["passwords", ..]:
+            await using (var passwords = new PasswordBenchmark(folder, rounds: (int)Number(1, 5), requests: (int)Number(2, 5_000)))
+                return await passwords.RunAsync(seconds: (int)Number(3, 60)) ? 0 : 1;
+        case ["passwordimport", ..]:
+            return await new PasswordCampaign(folder, Console.WriteLine).RunAsync(
+                Number(1, 20_000_000), (int)Number(2, 2_000), (int)Number(3, 10), seed: Environment.TickCount & 0xFFFFFF, most: 2.5)
+                ? 0 : 1;
+        case ["appends", ..]:
+            return await new AppendCampaign(folder, Console.WriteLine).RunAsync(
+                (int)Number(1, 1_000), (int)Number(2, 500), (int)Number(3, 20), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
+        case ["log", ..]:
+            return await new LogBenchmark((int)Number(1, 8_000_000), (int)Number(2, 1_000_000), folder).RunAsync() ? 0 : 1;
+        case ["rebuild", ..]:
+            return (await new RebuildBenchmark((int)Number(1, 10_000_000), (int)Number(2, 3), folder).RunAsync()).All ? 0 : 1;
+        case ["rebuilds", ..]:
+            return await new RebuildCampaign(folder, Console.WriteLine).RunAsync(
+                (int)Number(1, 10_000), (int)Number(2, 20), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:

@@ -33,7 +33,7 @@ internal static class RangesBenchmark
         var batches = await CopyBenchmark.ReadAsync(zip, accounts);
         var (nanoseconds, bytes) = MeasureHash(batches[0], pairs);
 
-        await using var server = await AnsweringTableServer.StartAsync(keep: false);
+        await using var server = await AnsweringTableServer.StartAsync();
         await using var off = await StoreAsync(RangesState.Off);
         await using var on = await StoreAsync(RangesState.On);
         await RunSlicesAsync(off);
@@ -79,21 +79,8 @@ internal static class RangesBenchmark
                     await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
             }
             var account = StorageAccount.Open(ThrottleBenchmark.Connection(server.Endpoint), NullLoggerFactory.Instance);
-            var context = new PipelineContext
-            {
-                Database = database,
-                Table = account.Table,
-                AccountPages = account.AccountPages,
-                Ranges = account.Ranges,
-                Register = account.Register,
-                Blobs = account.Blobs,
-                Catalogue = account.Catalogue,
-                Queues = account.Queues,
-                Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
-                Options = new PipelineOptions(),
-                Passwords = new ArchivePasswords(database, database, null),
-                Logs = NullLoggerFactory.Instance,
-            };
+            var context = PipelineFactory.ContextOf(
+                account, database, NotificationSenders.Create($"pickup:{folder}/mail"), new PipelineOptions(), NullLoggerFactory.Instance);
             var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
             return new Store(database, account, context.NewUpsertSlice(), [.. slices.Take(SlicesEachTime)]);
         }

@@ -26,27 +26,14 @@ internal static class RemovalBenchmark
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
             await database.UpgradeAsync(CancellationToken.None);
-            await account.Table.CreateAsync(CancellationToken.None);
+            await BenchmarkLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
             var options = new PipelineOptions();
-            var context = new PipelineContext
-            {
-                Database = database,
-                Table = account.Table,
-                AccountPages = account.AccountPages,
-                Ranges = account.Ranges,
-                Register = account.Register,
-                Blobs = account.Blobs,
-                Catalogue = account.Catalogue,
-                Queues = account.Queues,
-                Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
-                Options = options,
-                Passwords = new ArchivePasswords(database, database, null),
-                Logs = NullLoggerFactory.Instance,
-            };
+            var context = PipelineFactory.ContextOf(
+                account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
             var load = await UpsertAsync(context, batches);
             await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
             if (purged)
-                await context.NewLoadOperations().PurgeAsync(load.Id, null, CancellationToken.None);
+                await context.NewLoadOperations().PurgeAsync(load.Id, withoutLog: true, null, CancellationToken.None);
 
             var began = Stopwatch.GetTimestamp();
             var removed = await context.NewRemoveBreach().RunAsync(load.Breach, null, CancellationToken.None);
@@ -72,7 +59,7 @@ internal static class RemovalBenchmark
         foreach (var batch in batches)
         {
             await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
-                await context.Table.UpsertAsync(
+                await BenchmarkLoad.FirstTable(context.Tables).UpsertAsync(
                     batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token),
                     token));
         }

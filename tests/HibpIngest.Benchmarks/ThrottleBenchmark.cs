@@ -119,9 +119,9 @@ internal sealed class ThrottleBenchmark(string folder)
     private PipelineContext Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
     {
         Database = database,
-        Table = account.Table,
-        AccountPages = account.AccountPages,
-        Ranges = account.Ranges,
+        Tables = account.Tables,
+        StoreAccounts = account.StoreAccounts,
+        Log = account.AccountLog,
         Register = account.Register,
         Catalogue = account.Catalogue,
         Blobs = account.Blobs,

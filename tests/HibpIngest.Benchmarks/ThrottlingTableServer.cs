@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using System.Globalization;
 using System.Net;
 using System.Text;
@@ -38,8 +37,8 @@ internal sealed record TableLimits
 }
 
 /// <summary>
-/// A model of the table service's limits: a token bucket for each partition and one for the account; a write
-/// that finds one of them empty is refused as the service refuses, within the answer to its transaction. Writes
+/// A server with the table service's limits (<see cref="TableModel{TPartition}"/>): what they don't allow is refused as
+/// the service refuses, within the answer to its transaction. Writes
 /// into the account table are answered, or passed on to another server; everything else is passed on.
 /// </summary>
 internal sealed class ThrottlingTableServer : IAsyncDisposable
@@ -58,8 +57,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     private readonly bool _answersWrites;
     private readonly HttpClient _http =
         new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
-    private readonly ConcurrentDictionary<string, Bucket> _partitions = new();
-    private readonly Bucket _account;
+    private readonly TableModel<string> _model;
     private long _accepted;
     private long _transactions;
     private long _refused;
@@ -67,7 +65,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     private ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites)
     {
         (_limits, _upstream, _answersWrites) = (limits, upstream, answersWrites);
-        _account = new Bucket(limits.AccountRate, limits.BurstSeconds);
+        _model = new TableModel<string>(limits, TimeProvider.System);
         var builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseUrls("http://127.0.0.1:0");
@@ -82,7 +80,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     public long Accepted => Interlocked.Read(ref _accepted);
 
     /// <summary>Entities written into the hot partition.</summary>
-    public long AcceptedHot => _partitions.TryGetValue(ThrottledRows.Hot, out var bucket) ? bucket.Taken : 0;
+    public long AcceptedHot => _model.TakenBy(ThrottledRows.Hot);
 
     /// <summary>Writes that were done.</summary>
     public long Transactions => Interlocked.Read(ref _transactions);
@@ -142,20 +140,8 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
     }
 
-    private bool Take(string partition, int entities)
-    {
-        if (_limits.OnlyPartition is { } only && only != partition)
-            return true;
-        var bucket = _partitions.GetOrAdd(partition, static (_, limits) => new Bucket(limits.PartitionRate, limits.BurstSeconds), _limits);
-        lock (_account)
-        {
-            if (!bucket.Has(entities) || !_account.Has(entities))
-                return false;
-            bucket.Take(entities);
-            _account.Take(entities);
-            return true;
-        }
-    }
+    private bool Take(string partition, int entities) =>
+        (_limits.OnlyPartition is { } only && only != partition) || _model.Take(partition, entities);
 
     private static async Task AnswerAsync(HttpContext context, bool batch, string answer, int status, string json)
     {
@@ -223,29 +209,5 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         for (int at; (at = text.IndexOf(what)) >= 0; text = text[(at + what.Length)..])
             count++;
         return count;
-    }
-
-    /// <summary>Fills at its rate up to what may come at once.</summary>
-    private sealed class Bucket(double rate, double burstSeconds)
-    {
-        private readonly double _most = Math.Max(rate * burstSeconds, 100);
-        private double _tokens = Math.Max(rate * burstSeconds, 100);
-        private long _at = TimeProvider.System.GetTimestamp();
-
-        public long Taken { get; private set; }
-
-        public bool Has(int entities)
-        {
-            var now = TimeProvider.System.GetTimestamp();
-            _tokens = Math.Min(_most, _tokens + (rate * TimeProvider.System.GetElapsedTime(_at, now).TotalSeconds));
-            _at = now;
-            return _tokens >= entities;
-        }
-
-        public void Take(int entities)
-        {
-            _tokens -= entities;
-            Taken += entities;
-        }
     }
 }

@@ -1,8 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
-using System.Net.Http.Headers;
-using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
@@ -30,7 +26,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private readonly AzuriteEmulator _ours;
     private readonly AzuriteEmulator _theirs;
     private readonly string _folder;
-    private readonly HttpClient _http;
+    private readonly BareTableClient _bare;
     private readonly Queue<(IReadOnlyList<TableRequest> Requests, int Entities)> _kept = new();
     private IReadOnlyList<Slice> _slices = [];
     private int _next;
@@ -41,7 +37,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         _ours = ours;
         _theirs = theirs;
         _folder = folder;
-        _http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = _options.TransactionsInFlight, UseProxy = false });
+        _bare = new BareTableClient(theirs.ConnectionString, _options.TransactionsInFlight);
     }
 
     public static async Task<UpsertBenchmark> StartAsync(IReadOnlyList<AccountBatch> batches, string folder)
@@ -64,7 +60,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        _http.Dispose();
+        _bare.Dispose();
         await _database.DisposeAsync();
         await _ours.DisposeAsync();
         await _theirs.DisposeAsync();
@@ -80,19 +76,24 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         _slices = await _database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
 
-        await using var answering = await AnsweringTableServer.StartAsync(keep: true);
+        var all = new List<TableRequest>();
+        await using var answering = await AnsweringTableServer.StartAsync(request =>
+        {
+            lock (all)
+                all.Add(request);
+        });
         var context = Context(Redirect(_theirs.ConnectionString, answering.Endpoint));
         for (var first = 0; first + SlicesEachTime <= _slices.Count; first += SlicesEachTime)
         {
-            var before = answering.Kept.Count;
+            var before = all.Count;
             await RunSlicesAsync(context, first);
-            var requests = answering.Kept.Skip(before)
+            var requests = all.Skip(before)
                 .Select(request => request.For(answering.Endpoint["http://".Length..], TableHost(_theirs.ConnectionString))).ToList();
             _kept.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
-        await Context(_ours.ConnectionString).Table.CreateAsync(CancellationToken.None);
-        await Context(_theirs.ConnectionString).Table.CreateAsync(CancellationToken.None);
+        await BenchmarkLoad.FirstTable(Context(_ours.ConnectionString).Tables).CreateAsync(CancellationToken.None);
+        await BenchmarkLoad.FirstTable(Context(_theirs.ConnectionString).Tables).CreateAsync(CancellationToken.None);
     }
 
     private async Task<(double, TimeSpan)> UpsertAsync()
@@ -115,54 +116,18 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private async Task<(double, TimeSpan)> SendBareAsync()
     {
         var (requests, entities) = _kept.Dequeue();
-        var settings = Settings(_theirs.ConnectionString);
-        var key = Convert.FromBase64String(settings["AccountKey"]);
-        var server = new Uri(settings["TableEndpoint"]).GetLeftPart(UriPartial.Authority);
         var began = Stopwatch.GetTimestamp();
         await Parallel.ForEachAsync(
-            requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight }, async (kept, token) =>
-        {
-            using var request =
-                new HttpRequestMessage(new HttpMethod(kept.Method), server + kept.Path) { Content = new ByteArrayContent(kept.Body) };
-            if (kept.ContentType is not null)
-                request.Content.Headers.ContentType = MediaTypeHeaderValue.Parse(kept.ContentType);
-            var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
-            var signature = HMACSHA256.HashData(key, Encoding.UTF8.GetBytes($"{date}\n/{settings["AccountName"]}{kept.Path}"));
-            request.Headers.TryAddWithoutValidation(
-                "Authorization", $"SharedKeyLite {settings["AccountName"]}:{Convert.ToBase64String(signature)}");
-            request.Headers.Add("x-ms-date", date);
-            request.Headers.Add("x-ms-version", "2019-02-02");
-            foreach (var (name, value) in new[] { ("Accept", kept.Accept), ("Prefer", kept.Prefer),
-                    ("DataServiceVersion", kept.DataServiceVersion) })
-            {
-                if (value is not null)
-                    request.Headers.TryAddWithoutValidation(name, value);
-            }
-            using var response = await _http.SendAsync(request, token);
-            response.EnsureSuccessStatusCode();
-            await response.Content.CopyToAsync(Stream.Null, token);
-        });
+            requests, new ParallelOptions { MaxDegreeOfParallelism = _options.TransactionsInFlight },
+            async (kept, token) => await _bare.SendAsync(kept, token));
         return (entities, Stopwatch.GetElapsedTime(began));
     }
 
     private PipelineContext Context(string connection)
     {
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        return new PipelineContext
-        {
-            Database = _database,
-            Table = account.Table,
-            AccountPages = account.AccountPages,
-            Ranges = account.Ranges,
-            Register = account.Register,
-            Blobs = account.Blobs,
-            Catalogue = account.Catalogue,
-            Queues = account.Queues,
-            Sender = NotificationSenders.Create($"pickup:{_folder}/mail"),
-            Options = _options,
-            Passwords = new ArchivePasswords(_database, _database, null),
-            Logs = NullLoggerFactory.Instance,
-        };
+        return PipelineFactory.ContextOf(
+            account, _database, NotificationSenders.Create($"pickup:{_folder}/mail"), _options, NullLoggerFactory.Instance);
     }
 
     /// <summary>The same connection with its table service elsewhere.</summary>
@@ -175,7 +140,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 
     private static string TableHost(string connection) => new Uri(Settings(connection)["TableEndpoint"]).Authority;
 
-    private static Dictionary<string, string> Settings(string connection) =>
+    internal static Dictionary<string, string> Settings(string connection) =>
         connection.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(
             pair => pair[0], pair => pair[1]);
 }

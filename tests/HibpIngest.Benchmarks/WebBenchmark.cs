@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Globalization;
 using System.IO.Compression;
 using System.Text.Json;
@@ -8,12 +7,7 @@ using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
 using HibpIngest.Stores;
 using HibpIngest.Web;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -31,15 +25,12 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
 
     private const double LeastThroughput = 0.8;
 
-    private const int Connections = 32;
-
     // What a laptop's browser history of breaches is: more than Have I Been Pwned lists.
     private const int Breaches = 1_000;
 
     private const string Domain = "example.com";
 
-    private readonly List<WebApplication> _apps = [];
-    private readonly List<string> _misses = [];
+    private readonly WebLoad _load = new(rounds, requests);
     private readonly HttpClient _bare = new(new SocketsHttpHandler { MaxConnectionsPerServer = 512, UseProxy = false });
     private string _table = "";
     private string _key = "";
@@ -48,37 +39,54 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     /// <param name="seconds">How long 2,000 requests a second are held, where h2load is installed; 0: not at all.</param>
     public async Task<bool> RunAsync(int seconds)
     {
-        _table = await StartAsync(AnswerEntityAsync);
+        _table = await _load.StartAsync(AnswerEntityAsync);
         _key = new string('0', ApiKey.Digits);
         using var account = StorageAccount.Open(
             $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
             + $"BlobEndpoint={_table}/b;QueueEndpoint={_table}/q;TableEndpoint={_table}/devstoreaccount1;", NullLoggerFactory.Instance);
         var catalogue = new ReadyCatalogue(Breaches);
-        var stores = WebFactory.StoresOf(account) with { Catalogue = catalogue, Keys = new OneKey(_key) };
+        var reads = new LayoutReads(
+            new FirstLayout(), account.StoreAccounts, account.TableReads, TimeProvider.System, NullLogger<LayoutReads>.Instance);
+        var stores = WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with
+        {
+            Catalogue = catalogue,
+            Keys = new OneKey(_key),
+            Layout = reads,
+            Accounts = reads,
+        };
         await using var server = await WebServer.StartAsync(
             stores, new WebServerOptions { Urls = ["http://127.0.0.1:0"] }, TimeProvider.System, NullLoggerFactory.Instance,
             CancellationToken.None);
         var ours = server.Addresses[0];
-        var bareRead = await StartAsync(CopyEntityAsync);
-        var ready = await StartAsync(context => SendAsync(context, catalogue));
+        var bareRead = await _load.StartAsync(CopyEntityAsync);
+        var ready = await _load.StartAsync(context => SendAsync(context, catalogue));
 
-        Console.WriteLine("| what | bare | ours | ratio, median of rounds | limit |");
-        Console.WriteLine("| --- | ---: | ---: | ---: | ---: |");
+        using var client = WebLoad.CreateClient();
+        client.DefaultRequestHeaders.Add("user-agent", "benchmark");
+        client.DefaultRequestHeaders.Add("hibp-api-key", _key);
+        client.DefaultRequestHeaders.Add("accept-encoding", "gzip");
+        WebLoad.PrintHead();
         await MeasureLookupAsync(stores);
-        await MeasureAsync("lookup through Kestrel", $"{bareRead}/read/", $"{ours}/api/v3/breachedaccount/", perAccount: true);
-        await MeasureAsync("latestbreach", $"{ready}/{CatalogueDocuments.Latest}", $"{ours}/api/v3/latestbreach", perAccount: false);
-        await MeasureAsync("breaches of 1,000", $"{ready}/{CatalogueDocuments.Breaches}", $"{ours}/api/v3/breaches", perAccount: false);
+        await _load.MeasureAsync(
+            "lookup through Kestrel", client, i => $"{bareRead}/read/{Alias(i)}@{Domain}",
+            i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", LeastThroughput, MostLatency);
+        await _load.MeasureAsync(
+            "latestbreach", client, _ => $"{ready}/{CatalogueDocuments.Latest}", _ => $"{ours}/api/v3/latestbreach", LeastThroughput, null);
+        await _load.MeasureAsync(
+            "breaches of 1,000", client, _ => $"{ready}/{CatalogueDocuments.Breaches}", _ => $"{ours}/api/v3/breaches", LeastThroughput,
+            null);
         if (seconds > 0)
-            await HoldAsync($"{ours}/api/v3/breachedaccount/", seconds);
-        foreach (var miss in _misses)
-            Console.Error.WriteLine($"missed: {miss}");
-        return _misses.Count == 0;
+        {
+            await _load.HoldAsync(
+                Enumerable.Range(0, 1_000).Select(i => $"{ours}/api/v3/breachedaccount/{Alias(i)}%40{Domain}"),
+                [$"hibp-api-key: {_key}", "user-agent: h2load"], seconds);
+        }
+        return _load.Ended();
     }
 
     public async ValueTask DisposeAsync()
     {
-        foreach (var app in _apps)
-            await app.DisposeAsync();
+        await _load.DisposeAsync();
         _bare.Dispose();
     }
 
@@ -87,143 +95,10 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     {
         var catalogue = new CatalogueReader(stores.Catalogue, TimeProvider.System, NullLogger<CatalogueReader>.Instance);
         var accounts = new BreachedAccounts(catalogue, stores.Accounts);
-        await CompareAsync(
-            "lookup in process, p99 in µs",
+        await _load.CompareAsync(
+            "lookup in process",
             async i => await ReadBareAsync(Alias(i)),
-            async i => await accounts.FindAsync(Alias(i), Domain, CancellationToken.None));
-    }
-
-    private async Task MeasureAsync(string what, string bare, string ours, bool perAccount)
-    {
-        using var client = new HttpClient(
-            new SocketsHttpHandler { MaxConnectionsPerServer = Connections, UseProxy = false, AutomaticDecompression = default });
-        client.DefaultRequestHeaders.Add("user-agent", "benchmark");
-        client.DefaultRequestHeaders.Add("hibp-api-key", _key);
-        client.DefaultRequestHeaders.Add("accept-encoding", "gzip");
-        var (bareRates, ourRates, bareTails, ourTails) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
-        for (var round = -1; round < rounds; round++)
-        {
-            var (rate, tail) = await LoadAsync(client, bare, perAccount);
-            var (ourRate, ourTail) = await LoadAsync(client, ours, perAccount);
-            if (round < 0)
-                continue; // warms both
-            bareRates.Add(rate);
-            ourRates.Add(ourRate);
-            bareTails.Add(tail);
-            ourTails.Add(ourTail);
-        }
-        Row($"{what}, requests/s", bareRates, ourRates, ratio => ratio >= LeastThroughput, $"{LeastThroughput:F1} at least");
-        if (perAccount)
-            Row($"{what}, p99 in µs", bareTails, ourTails, ratio => ratio <= MostLatency, $"{MostLatency:F1} at most");
-    }
-
-    /// <summary>One of each in turn, so that whatever slows the machine down slows both.</summary>
-    private async Task CompareAsync(string what, Func<int, Task> bare, Func<int, Task> ours)
-    {
-        var (bares, own) = (new List<double>(), new List<double>());
-        for (var round = -1; round < rounds; round++)
-        {
-            var (left, right) = (new double[requests], new double[requests]);
-            for (var i = 0; i < requests; i++)
-            {
-                left[i] = await TimeAsync(bare, i);
-                right[i] = await TimeAsync(ours, i);
-            }
-            if (round < 0)
-                continue; // warms both
-            bares.Add(Percentile(left));
-            own.Add(Percentile(right));
-        }
-        Row(what, bares, own, ratio => ratio <= MostLatency, $"{MostLatency:F1} at most");
-    }
-
-    private static async Task<double> TimeAsync(Func<int, Task> call, int i)
-    {
-        var began = Stopwatch.GetTimestamp();
-        await call(i);
-        return Stopwatch.GetElapsedTime(began).TotalMicroseconds;
-    }
-
-    private void Row(string what, List<double> bare, List<double> ours, Func<double, bool> isWithin, string limit)
-    {
-        var ratio = Median(bare.Zip(ours, (left, right) => right / left));
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture, $"| {what} | {Median(bare):N0} | {Median(ours):N0} | {ratio:F2} | {limit} |"));
-        if (!isWithin(ratio))
-            _misses.Add($"{what}: {ratio:F2}, {limit}");
-    }
-
-    /// <summary>Requests from as many connections as there may be, each after its own last.</summary>
-    private async Task<(double Rate, double Tail)> LoadAsync(HttpClient client, string address, bool perAccount)
-    {
-        var cpu = Environment.CpuUsage.TotalTime;
-        var times = new double[requests];
-        var next = -1;
-        var began = Stopwatch.GetTimestamp();
-        await Task.WhenAll(Enumerable.Range(0, Connections).Select(_ => Task.Run(async () =>
-        {
-            var buffer = new byte[256 * 1024];
-            for (var i = Interlocked.Increment(ref next); i < times.Length; i = Interlocked.Increment(ref next))
-            {
-                var sent = Stopwatch.GetTimestamp();
-                using var response = await client.GetAsync(
-                    perAccount ? $"{address}{Alias(i)}@{Domain}" : address, HttpCompletionOption.ResponseHeadersRead);
-                response.EnsureSuccessStatusCode();
-                await using var body = await response.Content.ReadAsStreamAsync();
-                while (await body.ReadAsync(buffer) > 0)
-                {
-                    // to its end
-                }
-                times[i] = Stopwatch.GetElapsedTime(sent).TotalMicroseconds;
-            }
-        })));
-        var rate = times.Length / Stopwatch.GetElapsedTime(began).TotalSeconds;
-        Console.Error.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"{address}: {rate:N0}/s, each {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of processors"));
-        return (rate, Percentile(times));
-    }
-
-    private async Task HoldAsync(string address, int seconds)
-    {
-        var list = Path.GetTempFileName();
-        try
-        {
-            await File.WriteAllLinesAsync(list, Enumerable.Range(0, 1_000).Select(i => $"{address}{Alias(i)}%40{Domain}"));
-            var start = new ProcessStartInfo("h2load") { UseShellExecute = false, RedirectStandardOutput = true };
-            foreach (var argument in (string[])["--h1", "--rps", "100", "-c", "20", "-t", "1", "-D", $"{seconds}", "-i", list,
-                "-H", $"hibp-api-key: {_key}", "-H", "user-agent: h2load"])
-                start.ArgumentList.Add(argument);
-            using var process = Process.Start(start)!;
-            var output = await process.StandardOutput.ReadToEndAsync();
-            await process.WaitForExitAsync();
-            foreach (var line in output.Split('\n').Where(line => line.StartsWith("finished", StringComparison.Ordinal)
-                || line.StartsWith("requests:", StringComparison.Ordinal) || line.StartsWith("status codes:", StringComparison.Ordinal)
-                || line.Contains("time for request", StringComparison.Ordinal)))
-                Console.WriteLine(line.Trim());
-            if (!output.Contains(" 0 failed, 0 errored, 0 timeout", StringComparison.Ordinal)
-                || !output.Contains(" 0 4xx, 0 5xx", StringComparison.Ordinal))
-                _misses.Add("2,000 a second: there were errors");
-        }
-        catch (System.ComponentModel.Win32Exception)
-        {
-            Console.Error.WriteLine("h2load is not installed (Debian: nghttp2-client): 2,000 a second were not tried");
-        }
-        finally
-        {
-            File.Delete(list);
-        }
-    }
-
-    private async Task<string> StartAsync(RequestDelegate answer)
-    {
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
-        var app = builder.Build();
-        _apps.Add(app);
-        app.Run(answer);
-        await app.StartAsync();
-        return app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+            async i => await accounts.FindAsync(Alias(i), Domain, CancellationToken.None), MostLatency);
     }
 
     private static Task AnswerEntityAsync(HttpContext context)
@@ -272,14 +147,6 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     private static readonly byte[] Entity =
         """{"PartitionKey":"example.com","RowKey":"user1","Timestamp":"2026-11-22T00:00:00.0000000Z","b1":true,"b7":true,"b31":true}"""u8
             .ToArray();
-
-    private static double Percentile(double[] times)
-    {
-        Array.Sort(times);
-        return times[times.Length * 99 / 100];
-    }
-
-    private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
 
     /// <summary>A catalogue of so many breaches, each with one mark.</summary>
     private sealed class ReadyCatalogue : ICatalogueBlobs
@@ -333,6 +200,12 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     }
 
     /// <summary>The one key there is, as often a minute as can be asked.</summary>
+    private sealed class FirstLayout : IReadLayout
+    {
+        public Task<StoreLayout?> GetReadLayoutAsync(CancellationToken cancellationToken) =>
+            Task.FromResult<StoreLayout?>(StoreLayout.First);
+    }
+
     private sealed class OneKey(string key) : IApiKeys
     {
         private readonly ApiKey _key = new() { Hash = ApiKey.HashOf(key), Name = "benchmark", Rpm = 60_000_000 };

@@ -30,7 +30,18 @@ internal static class BlockUpload
     private const int HashBytes = 14;
 
     public static async Task<ETag> RunAsync(
-        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
+        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
+        (await TryRunAsync(blob, content, null, progress, cancellationToken))!.Value;
+
+    /// <param name="blob">Where to.</param>
+    /// <param name="content">What it is to hold.</param>
+    /// <param name="conditions">What has to hold when it is committed; null: nothing has.</param>
+    /// <param name="progress">Told of bytes that are there.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <returns>Null where they don't hold, and nothing was committed.</returns>
+    public static async Task<ETag?> TryRunAsync(
+        BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
+        CancellationToken cancellationToken)
     {
         Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
 
@@ -82,9 +93,21 @@ internal static class BlockUpload
             throw;
         }
 
-        BlobContentInfo info = await Call(
-            async () => await blob.CommitBlockListAsync(ids, cancellationToken: cancellationToken), cancellationToken);
-        return info.ETag;
+        return await Call<ETag?>(async () =>
+        {
+            try
+            {
+                BlobContentInfo info = await blob.CommitBlockListAsync(
+                    ids, new CommitBlockListOptions { Conditions = conditions }, cancellationToken);
+                return info.ETag;
+            }
+            catch (RequestFailedException e) when (conditions is not null && (e.Status == 412 || e.ErrorCode is not null
+                && (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.ErrorCode == BlobErrorCode.InvalidBlockList)))
+            {
+                // Somebody else's commit drops the blocks that are not of it.
+                return null;
+            }
+        }, cancellationToken);
 
         async Task StageAsync(string id, byte[] buffer, int length)
         {

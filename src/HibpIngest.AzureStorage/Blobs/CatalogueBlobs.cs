@@ -22,28 +22,11 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
         return true;
     }, cancellationToken);
 
-    public Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
-        BreachBlobs.Call<CatalogueBlob?>($"reading of catalogue blob '{name}'", async () =>
-    {
-        var conditions = knownETag is null ? null : new BlobRequestConditions { IfNoneMatch = new ETag(knownETag) };
-        try
-        {
-            var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
-                new BlobDownloadOptions { Conditions = conditions }, cancellationToken);
-            // No error to the client library, but an answer without a value.
-            if (answer.GetRawResponse().Status == 304)
-                return new CatalogueBlob(knownETag!, 0, ReadOnlyMemory<byte>.Empty, IsUnchanged: true);
-            using var download = answer.Value;
-            var content = new byte[download.Details.ContentLength];
-            await download.Content.ReadExactlyAsync(content, cancellationToken);
-            return new CatalogueBlob(
-                download.Details.ETag.ToString("H"), VersionOf(download.Details.Metadata), content, IsUnchanged: false);
-        }
-        catch (RequestFailedException e) when (BreachBlobs.IsMissingBlob(e))
-        {
-            return null;
-        }
-    }, cancellationToken);
+    public async Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
+        await BlobDownload.RunAsync(
+            container.GetBlobClient(name), $"reading of catalogue blob '{name}'", knownETag, cancellationToken) is not { } blob ? null
+            : blob.Details is null ? new CatalogueBlob(knownETag!, 0, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
+            : new CatalogueBlob(blob.Details.ETag.ToString("H"), VersionOf(blob.Details.Metadata), blob.Content, IsUnchanged: false);
 
     public Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken) =>
         BreachBlobs.Call($"writing of catalogue blob '{name}'", async () =>

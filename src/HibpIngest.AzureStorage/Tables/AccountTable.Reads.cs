@@ -1,5 +1,4 @@
 using System.Runtime.CompilerServices;
-using System.Text.Json;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
@@ -15,44 +14,19 @@ internal sealed partial class AccountTable : IAccountReads
     public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        AccountEntry? pending = null;
-        await foreach (var page in Tables.QueryBytesAsync(
-            Table, $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
-        {
-            foreach (var (key, marks) in Rows(page))
-            {
-                // The rows of an account lie side by side: '!' sorts below every character of an alias.
-                var (alias, _) = SplitRowKey(key);
-                if (pending is not null && pending.Alias == alias)
-                {
-                    pending = pending with { Marks = [.. pending.Marks.Concat(marks).Order()] };
-                    continue;
-                }
-                if (pending is not null)
-                    yield return pending;
-                pending = new AccountEntry(alias, marks);
-            }
-        }
-        if (pending is not null)
-            yield return pending;
+        await foreach (var (alias, marks) in ReadKeysAsync(
+            $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
+            yield return new AccountEntry(alias, marks);
     }
 
     public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
     {
         var count = 0;
-        string? last = null;
-        await foreach (var page in Tables.QueryBytesAsync(
-            Table, $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
+        await foreach (var _ in ReadKeysAsync(
+            $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
         {
-            foreach (var (key, _) in Rows(page))
-            {
-                var (alias, _) = SplitRowKey(key);
-                if (alias == last)
-                    continue;
-                last = alias;
-                if (++count > than)
-                    return true;
-            }
+            if (++count > than)
+                return true;
         }
         return false;
     }
@@ -66,17 +40,5 @@ internal sealed partial class AccountTable : IAccountReads
     }
 
     private Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
-        Tables.FindAsync(Table, domain, key, AccountRows.ReadMarks, AccountRows.None, LookupOperation, cancellationToken);
-
-    private static List<(string Key, IReadOnlyList<int> Marks)> Rows(ReadOnlyMemory<byte> page)
-    {
-        try
-        {
-            return AccountRows.ReadPage(page.Span);
-        }
-        catch (JsonException)
-        {
-            throw TableAnswer.Malformed("reading of a domain's accounts");
-        }
-    }
+        Tables.FindAsync(Table, domain, key, MarkRows.ReadMarks, MarkRows.None, LookupOperation, cancellationToken);
 }

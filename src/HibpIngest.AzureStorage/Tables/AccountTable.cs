@@ -15,12 +15,12 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
     private const int MaxFiltered = 14;
 
     public async IAsyncEnumerable<string> ListAliasesAsync(
-        string domain, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
+        string partition, IReadOnlyCollection<int> marks, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         if (marks.Count == 0)
             yield break;
         var wanted = marks.Select(Property).ToArray();
-        var filter = $"PartitionKey eq '{domain.Replace("'", "''", StringComparison.Ordinal)}'";
+        var filter = $"PartitionKey eq '{Quoted(partition)}'";
         // Past that many comparisons the service refuses a filter; then all of the domain is read.
         var filtered = wanted.Length <= MaxFiltered;
         if (filtered)

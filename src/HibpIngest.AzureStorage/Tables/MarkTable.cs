@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Runtime.CompilerServices;
 using System.Text;
 using System.Text.Json;
 using HibpIngest.Errors;
@@ -30,6 +31,8 @@ internal abstract partial class MarkTable(
 
     public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
 
+    public Task DropAsync(CancellationToken cancellationToken) => tables.DropTableAsync(table, cancellationToken);
+
     public async Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken)
@@ -40,20 +43,48 @@ internal abstract partial class MarkTable(
             return;
         if (rows.Length == 1)
         {
-            // Most domains of a breach have one account in it. Without the envelope of a transaction, the
-            // emulator takes 40% less time over it.
-            var row = Encoding.ASCII.GetString(bytes.Span[rows.Span[0]]);
-            var (partitionKey, rowKey) = (Encoding.ASCII.GetString(partition.Span), RowKey(row, RowOf(mark)));
-            await throttle.SendAsync(table, partition, 1, inFlight, () =>
-                tables.MergeAsync(
-                    table, partitionKey, rowKey, writer => writer.WriteBoolean(Property(mark), true), "upsert of 1 account",
-                    cancellationToken));
+            await throttle.SendAsync(
+                table, partition, 1, inFlight, Alone(partition, bytes[rows.Span[0]], RowOf(mark), new[] { mark }, cancellationToken));
             return;
         }
 
         await SendAsync(
             partition, rows.Length, inFlight,
             address => TableTransaction.Upsert(address, partition.Span, rows.Span, bytes.Span, mark), cancellationToken);
+    }
+
+    public async Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken)
+    {
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(rows.Rows.Length, IAccountTable.MaxTransactionEntities);
+        if (rows.Rows.IsEmpty)
+            return;
+        if (rows.Rows.Length > 1)
+        {
+            await SendPatientlyAsync(
+                partition, rows.Rows.Length, address => TableTransaction.Merge(address, partition.Span, rows), cancellationToken);
+            return;
+        }
+        var one = rows.Rows.Span[0];
+        await throttle.SendPatientlyAsync(
+            table, partition, 1, Alone(partition, rows.Bytes[one.Key], one.Row, rows.Marks[one.Marks], cancellationToken),
+            cancellationToken);
+    }
+
+    /// <summary>
+    /// Most domains of a breach have one account in it. Without the envelope of a transaction, the emulator takes 40% less
+    /// time over it.
+    /// </summary>
+    private Func<Task<WriteRefusal?>> Alone(
+        ReadOnlyMemory<byte> partition, ReadOnlyMemory<byte> key, int row, ReadOnlyMemory<int> marks, CancellationToken cancellationToken)
+    {
+        var (partitionKey, rowKey) = (Encoding.ASCII.GetString(partition.Span), RowKey(Encoding.ASCII.GetString(key.Span), row));
+        return () => tables.MergeAsync(table, partitionKey, rowKey, Write, "upsert of 1 account", cancellationToken);
+
+        void Write(Utf8JsonWriter writer)
+        {
+            foreach (var mark in marks.Span)
+                writer.WriteBoolean(Property(mark), true);
+        }
     }
 
     /// <summary>Sends a transaction in its turn.</summary>
@@ -73,21 +104,13 @@ internal abstract partial class MarkTable(
         });
 
     /// <summary>The same by itself, however long its turn is in coming.</summary>
-    protected async Task SendPatientlyAsync(
-        ReadOnlyMemory<byte> partition, int entities, Func<byte[], TableTransaction> write, CancellationToken cancellationToken)
-    {
-        var inFlight = new TransactionsInFlight(1, cancellationToken);
-        await inFlight.EnterAsync();
-        try
+    protected Task SendPatientlyAsync(
+        ReadOnlyMemory<byte> partition, int entities, Func<byte[], TableTransaction> write, CancellationToken cancellationToken) =>
+        throttle.SendPatientlyAsync(table, partition, entities, async () =>
         {
-            await SendAsync(partition, entities, inFlight, write, cancellationToken);
-        }
-        catch (StoreThrottledException)
-        {
-            cancellationToken.ThrowIfCancellationRequested();
-            throw;
-        }
-    }
+            using var transaction = write(_address);
+            return await tables.SubmitAsync(transaction, cancellationToken);
+        }, cancellationToken);
 
     protected string PartFilter(int part)
     {
@@ -107,6 +130,43 @@ internal abstract partial class MarkTable(
         catch (StoreRefusedException) when (token is not null)
         {
             return await tables.QueryPageAsync(table, filter, null, operation, cancellationToken);
+        }
+    }
+
+    /// <summary>The keys that a filter finds, in order, each once with the marks of all its rows.</summary>
+    protected async IAsyncEnumerable<(string Key, IReadOnlyList<int> Marks)> ReadKeysAsync(
+        string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        (string Key, IReadOnlyList<int> Marks)? pending = null;
+        await foreach (var page in tables.QueryBytesAsync(table, filter, select, operation, cancellationToken))
+        {
+            foreach (var (rowKey, marks) in ReadPage(page, operation))
+            {
+                // The rows of a key lie side by side: '!' sorts below every character of one.
+                var (key, _) = SplitRowKey(rowKey);
+                if (pending is { } before && before.Key == key)
+                {
+                    pending = (key, [.. before.Marks.Concat(marks).Order()]);
+                    continue;
+                }
+                if (pending is { } whole)
+                    yield return whole;
+                pending = (key, marks);
+            }
+        }
+        if (pending is { } last)
+            yield return last;
+    }
+
+    private static List<(string Key, IReadOnlyList<int> Marks)> ReadPage(ReadOnlyMemory<byte> page, string operation)
+    {
+        try
+        {
+            return MarkRows.ReadPage(page.Span);
+        }
+        catch (JsonException)
+        {
+            throw TableAnswer.Malformed(operation);
         }
     }
 

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
@@ -21,35 +20,9 @@ internal sealed class RangeTable(TableService tables, WriteThrottle throttle, st
         var (partition, first) = (prefix[..AccountHash.PartitionDigits], prefix[AccountHash.PartitionDigits..]);
         var filter = $"PartitionKey eq '{partition}' and RowKey ge '{first}' and RowKey lt '{Behind(first)}'";
         var entries = new List<RangeEntry>();
-        var marks = new List<int>();
-        string? last = null;
-        // The rows of a hash lie side by side: '!' sorts below every digit.
-        await foreach (var entity in Tables.QueryAsync(Table, filter, null, "reading of a range", cancellationToken))
-        {
-            var (key, _) = SplitRowKey(entity.GetProperty("RowKey").GetString()!);
-            if (key != last)
-                Add();
-            last = key;
-            marks.AddRange(MarksOf(entity));
-        }
-        Add();
+        await foreach (var (key, marks) in ReadKeysAsync(filter, null, "reading of a range", cancellationToken))
+            entries.Add(new RangeEntry(key[RowPrefixDigits..], marks));
         return entries;
-
-        void Add()
-        {
-            if (last is not null)
-                entries.Add(new RangeEntry(last[RowPrefixDigits..], [.. marks.Order()]));
-            marks.Clear();
-        }
-    }
-
-    public async Task FillAsync(string partition, IReadOnlyList<MarkedRow> rows, CancellationToken cancellationToken)
-    {
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(rows.Count, IAccountTable.MaxTransactionEntities);
-        if (rows.Count == 0)
-            return;
-        var key = Encoding.ASCII.GetBytes(partition);
-        await SendPatientlyAsync(key, rows.Count, address => TableTransaction.Merge(address, key, rows), cancellationToken);
     }
 
     /// <summary>The first key behind all that begin with these digits.</summary>

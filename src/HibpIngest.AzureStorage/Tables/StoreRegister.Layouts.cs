@@ -10,6 +10,7 @@ internal sealed partial class StoreRegister
     private const string Facts = "Facts";
     private const string Ranges = "Ranges";
     private const string Layout = "Layout";
+    private const string Dropped = "Dropped";
 
     public async Task<StoreLayout?> GetReadLayoutAsync(CancellationToken cancellationToken)
     {
@@ -42,7 +43,12 @@ internal sealed partial class StoreRegister
                     throw new StoreMismatchException($"layout {row} of the store register, table {table}, is another than the database's: "
                         + "use the database and the storage account that belong together");
                 }
-                if (now.Ranges >= layout.Ranges)
+                layout = layout with
+                {
+                    Ranges = (RangesState)Math.Max((int)now.Ranges, (int)layout.Ranges),
+                    IsDropped = now.IsDropped || layout.IsDropped,
+                };
+                if (now == layout)
                     return;
                 done = await tables.ReplaceAsync(
                     table, LayoutPartition, row, entity.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
@@ -57,8 +63,10 @@ internal sealed partial class StoreRegister
 
         void Write(Utf8JsonWriter writer)
         {
-            writer.WriteString(Facts, JsonSerializer.Serialize(layout.Facts, LayoutJson.Default.LayoutFacts));
+            writer.WriteString(Facts, layout.Facts.ToJson());
             writer.WriteNumber(Ranges, (int)layout.Ranges);
+            if (layout.IsDropped)
+                writer.WriteBoolean(Dropped, true);
         }
     }
 
@@ -66,6 +74,19 @@ internal sealed partial class StoreRegister
         tables.InsertAsync(
             table, LayoutPartition, ReadRow, writer => writer.WriteNumber(Layout, layout), "recording of the layout that is read",
             cancellationToken);
+
+    public async Task<bool> TrySwitchAsync(int from, int to, CancellationToken cancellationToken)
+    {
+        const string Operation = "switch of the layout that is read";
+        if (await tables.GetAsync(table, LayoutPartition, ReadRow, Operation, cancellationToken) is not { } entity
+            || !entity.TryGetProperty(Layout, out var id) || !id.TryGetInt32(out var read))
+            return false;
+        if (read == to)
+            return true; // this had been done, and its answer was lost
+        return read == from && await tables.ReplaceAsync(
+            table, LayoutPartition, ReadRow, entity.GetProperty("odata.etag").GetString()!, writer => writer.WriteNumber(Layout, to),
+            Operation, cancellationToken);
+    }
 
     private async Task<(List<StoreLayout> Layouts, int? Read)> ReadLayoutsAsync(CancellationToken cancellationToken)
     {
@@ -87,9 +108,16 @@ internal sealed partial class StoreRegister
     {
         if (int.TryParse(row, NumberStyles.None, CultureInfo.InvariantCulture, out var id)
             && entity.TryGetProperty(Facts, out var facts) && facts.ValueKind == JsonValueKind.String
-            && JsonSerializer.Deserialize(facts.GetString()!, LayoutJson.Default.LayoutFacts) is { } parsed
             && entity.TryGetProperty(Ranges, out var ranges) && ranges.TryGetInt32(out var state))
-            return new StoreLayout { Id = id, Facts = parsed, Ranges = (RangesState)state };
+        {
+            return new StoreLayout
+            {
+                Id = id,
+                Facts = LayoutFacts.Parse(facts.GetString()!),
+                Ranges = (RangesState)state,
+                IsDropped = entity.TryGetProperty(Dropped, out _),
+            };
+        }
         throw new StoreMismatchException($"layout '{row}' in table {table} can't be read: the table was written by something else");
     }
 }

@@ -9,15 +9,16 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// The store register: partitions <c>store</c> (the identity, the ids), <c>layout</c> (a row a layout, and
-/// <c>read</c>, which says which of them is read), <c>open</c> (a row a load), <c>receipt</c> (a row a blob
-/// version; with SentAt it is no receipt yet, with Removed its load was removed), <c>catalogue</c> (a row for each
-/// writer that may leave the catalogue behind).
+/// The store register: partitions <c>store</c> (the identity, which of the store's storage accounts this is, the
+/// ids), <c>layout</c> (a row a layout, and <c>read</c>, which says which of them is read), <c>open</c> (a row a
+/// load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
+/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind).
 /// </summary>
 internal sealed partial class StoreRegister(TableService tables, string table) : IStoreRegister
 {
     private const string StorePartition = "store";
     private const string IdentityRow = "identity";
+    private const string AccountRow = "account";
     private const string IdsRow = "ids";
     private const string LayoutPartition = "layout";
     private const string ReadRow = "read";
@@ -54,6 +55,41 @@ internal sealed partial class StoreRegister(TableService tables, string table) :
         return await GetIdentityAsync(cancellationToken)
             ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table}");
     }
+
+    /// <summary>
+    /// What this storage account says of itself; of the first, set up by a program that knew one, its identity says it.
+    /// </summary>
+    public async Task<AccountIdentity?> FindAccountAsync(CancellationToken cancellationToken)
+    {
+        const string Operation = "reading of the storage account's identity";
+        try
+        {
+            if (await tables.GetAsync(table, StorePartition, AccountRow, Operation, cancellationToken) is not { } entity)
+            {
+                return await GetIdentityAsync(cancellationToken) is { } identity
+                    ? new AccountIdentity(identity.Id, Number: 1, Of: 1) : null;
+            }
+            if (entity.TryGetProperty("Id", out var id) && Guid.TryParse(id.GetString(), out var guid)
+                && entity.TryGetProperty("Number", out var number) && number.TryGetInt32(out var place)
+                && entity.TryGetProperty("Of", out var of) && of.TryGetInt32(out var count))
+                return new AccountIdentity(guid, place, count);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // no register yet
+        }
+        throw new StoreMismatchException($"which storage account of a store this is can't be read in table {table}: it was written by "
+            + "something else");
+    }
+
+    /// <summary>Records that.</summary>
+    public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken) => tables.PutAsync(
+        table, StorePartition, AccountRow, writer =>
+        {
+            writer.WriteString("Id", identity.Store.ToString("D"));
+            writer.WriteNumber("Number", identity.Number);
+            writer.WriteNumber("Of", identity.Of);
+        }, "recording of the storage account's identity", cancellationToken);
 
     public async Task<long> DrawLoadAsync(CancellationToken cancellationToken) =>
         (await ChangeIdsAsync(ids => ids with { LoadsDrawn = ids.LoadsDrawn + 1 }, cancellationToken)).LoadsDrawn;

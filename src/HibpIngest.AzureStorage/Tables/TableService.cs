@@ -26,26 +26,28 @@ internal sealed partial class TableService
     private const int AnswerBytes = 64 * 1024;
 
     /// <summary>Nothing that a table answers is longer.</summary>
-    private const int MaxAnswerBytes = 16 * 1024 * 1024;
+    public const int MaxAnswerBytes = 16 * 1024 * 1024;
 
     private readonly HttpPipeline _pipeline;
     private readonly StorageOptions _options;
     private readonly string _endpoint;
     private readonly string? _sas;
     private readonly Uri _batch;
+    private readonly DirectRequests _direct;
     private readonly PointReads _reads;
 
     /// <param name="connection">The account.</param>
     /// <param name="credential">Where it is named without a key.</param>
     /// <param name="options">How patiently it is asked.</param>
     /// <param name="http">The way to it.</param>
-    /// <param name="reads">The same way without what a client adds to each request; null: there is none but that.</param>
+    /// <param name="direct">The same way without what a client adds to each request; null: there is none but that.</param>
     public TableService(
         StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http,
-        HttpMessageInvoker? reads = null)
+        HttpMessageInvoker? direct = null)
     {
         var transport = new HttpClientTransport(http);
-        _reads = new PointReads(reads ?? http, connection, credential, options);
+        _direct = new DirectRequests(direct ?? http, connection, credential, options);
+        _reads = new PointReads(_direct);
         _options = options;
         _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
         _sas = connection.Sas;
@@ -63,15 +65,27 @@ internal sealed partial class TableService
     /// <summary>Address of a table, in UTF-8, as the parts of a transaction give it.</summary>
     public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");
 
-    public async Task CreateTableAsync(string table, CancellationToken cancellationToken)
+    /// <summary>Creates a table; false: it is there already.</summary>
+    public async Task<bool> CreateTableAsync(string table, CancellationToken cancellationToken)
     {
         var operation = $"creation of table {table}";
         using var body = JsonBody(writer => writer.WriteString("TableName", table));
         using var answer = await SendAsync(
             RequestMethod.Post, Address("Tables", null), body, null, NoMetadata, operation, cancellationToken);
         if (answer.Status == (int)HttpStatusCode.Conflict && answer.Code == "TableAlreadyExists")
-            return;
+            return false;
         answer.ThrowUnlessSuccess(operation);
+        return true;
+    }
+
+    /// <summary>Deletes a table, if there is one. The service takes a while over it, and gives its name away again only then.</summary>
+    public async Task DropTableAsync(string table, CancellationToken cancellationToken)
+    {
+        var operation = $"deletion of table {table}";
+        using var answer = await SendAsync(
+            RequestMethod.Delete, Address($"Tables('{table}')", null), null, "*", NoMetadata, operation, cancellationToken);
+        if (answer.Status != (int)HttpStatusCode.NotFound)
+            answer.ThrowUnlessSuccess(operation);
     }
 
     /// <summary>One entity with its ETag in <c>odata.etag</c>; null where there is none.</summary>
@@ -169,12 +183,18 @@ internal sealed partial class TableService
     /// <summary>Replaces an entity; false when it is gone or of another version by now.</summary>
     public async Task<bool> ReplaceAsync(
         string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken) =>
+        await UpdateAsync(table, partitionKey, rowKey, etag, properties, operation, cancellationToken) is not null;
+
+    /// <summary>As <see cref="ReplaceAsync"/>; the ETag that it has then, and null when it is gone or of another version by now.</summary>
+    public async Task<string?> UpdateAsync(
+        string table, string partitionKey, string rowKey, string etag, Action<Utf8JsonWriter> properties, string operation,
         CancellationToken cancellationToken)
     {
         using var body = JsonBody(properties);
         using var answer = await SendAsync(
             RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, etag, NoMetadata, operation, cancellationToken);
-        return Kept(answer, operation);
+        return Kept(answer, operation) ? answer.Header("ETag") : null;
     }
 
     /// <summary>Deletes an entity; false when it is gone or of another version by now.</summary>
@@ -358,6 +378,8 @@ internal sealed partial class TableService
     private async Task<(HibpException? Failure, bool Retriable, TimeSpan? RetryAfter)> TrySubmitAsync(
         TableTransaction transaction, CancellationToken cancellationToken)
     {
+        if (await TrySubmitDirectAsync(transaction, cancellationToken) is { } answered)
+            return answered;
         var operation = transaction.Operation;
         using var message = CreateMessage(RequestMethod.Post, _batch, NoMetadata);
         // Read from the connection into a buffer that is used again, not into one of the pipeline's for every answer.
@@ -409,28 +431,9 @@ internal sealed partial class TableService
                 throw;
             }
 
-            var answer = buffer.AsSpan(0, length);
-            var status = message.Response.Status;
-            if (status != (int)HttpStatusCode.Accepted)
-            {
-                // The pipeline has used up its tries on what was worth trying again.
-                var code = message.Response.Headers.TryGetValue("x-ms-error-code", out var header) ? header : ODataError.Parse(answer).Code;
-                if (ThrottleClassifier.IsThrottled(status, code))
-                    return (Throttled(operation, status, code), true, RetryAfter(message.Response));
-                return (StorageErrors.FromStatus(operation, status, code), false, null);
-            }
+            return Judge(transaction, message.Response.Status, Header("x-ms-error-code"), Header("Retry-After"), buffer.AsSpan(0, length));
 
-            var outcome = TransactionAnswer.Parse(answer);
-            if (outcome.FailedStatus == 0)
-                return outcome.Succeeded == transaction.Count ? (null, false, null) : (TableAnswer.Malformed(operation), true, null);
-            if (outcome.FailedStatus is 429 or 503)
-                StorageTelemetry.Throttled.Add(1);
-            var described = transaction.Describe(outcome.FailedIndex);
-            if (ThrottleClassifier.IsThrottled(outcome.FailedStatus, outcome.Code))
-                return (Throttled(described, outcome.FailedStatus, outcome.Code), true, RetryAfter(message.Response));
-            return (
-                StorageErrors.FromStatus(described, outcome.FailedStatus, outcome.Code), outcome.FailedStatus is 500 or 502,
-                RetryAfter(message.Response));
+            string? Header(string name) => message.Response.Headers.TryGetValue(name, out var value) ? value : null;
         }
         finally
         {
@@ -438,10 +441,68 @@ internal sealed partial class TableService
         }
     }
 
-    private static TimeSpan? RetryAfter(Azure.Response response) =>
-        response.Headers.TryGetValue("Retry-After", out var text) ? RetryAfter(text) : null;
+    /// <summary>Once, past the pipeline: done, or refused; null: it is the pipeline's to find out what it is.</summary>
+    private async Task<(HibpException? Failure, bool Retriable, TimeSpan? RetryAfter)?> TrySubmitDirectAsync(
+        TableTransaction transaction, CancellationToken cancellationToken)
+    {
+        using var timeout = _direct.Timeout(cancellationToken);
+        try
+        {
+            using var content = new ReadOnlyMemoryContent(transaction.Body);
+            content.Headers.TryAddWithoutValidation("Content-Type", TableTransaction.ContentType);
+            using var request = new HttpRequestMessage(HttpMethod.Post, _batch) { Content = content };
+            StorageTelemetry.Retries.Add(0);
+            using var response = await _direct.SendAsync(request, timeout.Token);
+            var status = (int)response.StatusCode;
+            StorageTelemetry.Throttled.Add(status is 429 or 503 ? 1 : 0);
+            await using var body = await response.Content.ReadAsStreamAsync(timeout.Token);
+            using var answer = await DirectRequests.ReadAsync(body, AnswerBytes, timeout.Token);
+            var judged = Judge(transaction, status, Header("x-ms-error-code"), Header("Retry-After"), answer.Written.Span);
+            return status == (int)HttpStatusCode.Accepted || judged.Failure is StoreThrottledException ? judged : null;
 
-    private static TimeSpan? RetryAfter(string text) =>
+            string? Header(string name) => response.Headers.TryGetValues(name, out var values) ? values.First() : null;
+        }
+        catch (Exception) when (!cancellationToken.IsCancellationRequested)
+        {
+            // The connection may still hold the body, which the pipeline sends.
+            transaction.KeepFromPool();
+            return null;
+        }
+        catch
+        {
+            transaction.KeepFromPool();
+            throw;
+        }
+    }
+
+    /// <summary>What is to be made of the answer to a transaction.</summary>
+    private static (HibpException? Failure, bool Retriable, TimeSpan? RetryAfter) Judge(
+        TableTransaction transaction, int status, string? code, string? told, ReadOnlySpan<byte> answer)
+    {
+        var retryAfter = RetryAfter(told);
+        if (status != (int)HttpStatusCode.Accepted)
+        {
+            // The pipeline has used up its tries on what was worth trying again.
+            code ??= ODataError.Parse(answer).Code;
+            return ThrottleClassifier.IsThrottled(status, code) ? (Throttled(transaction.Operation, status, code), true, retryAfter)
+                : (StorageErrors.FromStatus(transaction.Operation, status, code), false, null);
+        }
+
+        var outcome = TransactionAnswer.Parse(answer);
+        if (outcome.FailedStatus == 0)
+        {
+            return outcome.Succeeded == transaction.Count ? (null, false, null)
+                : (TableAnswer.Malformed(transaction.Operation), true, null);
+        }
+        if (outcome.FailedStatus is 429 or 503)
+            StorageTelemetry.Throttled.Add(1);
+        var described = transaction.Describe(outcome.FailedIndex);
+        return ThrottleClassifier.IsThrottled(outcome.FailedStatus, outcome.Code)
+            ? (Throttled(described, outcome.FailedStatus, outcome.Code), true, retryAfter)
+            : (StorageErrors.FromStatus(described, outcome.FailedStatus, outcome.Code), outcome.FailedStatus is 500 or 502, retryAfter);
+    }
+
+    private static TimeSpan? RetryAfter(string? text) =>
         int.TryParse(text, out var seconds) && seconds >= 0 ? TimeSpan.FromSeconds(seconds) : null;
 
     /// <summary>Doubling, with jitter so that workers which were refused together don't come back together.</summary>

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
@@ -10,31 +9,58 @@ internal sealed partial class TableTransaction
     /// <param name="tableAddress">The table's address.</param>
     /// <param name="partition">The partition's key.</param>
     /// <param name="rows">At most 100, each row once.</param>
-    public static TableTransaction Merge(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, IReadOnlyList<MarkedRow> rows)
+    public static TableTransaction Merge(ReadOnlySpan<byte> tableAddress, ReadOnlySpan<byte> partition, MarkedRows rows)
     {
-        var transaction = new TableTransaction(rows.Count, "filling of");
+        var transaction = new TableTransaction(rows.Rows.Length, "filling of");
         var body = transaction._bytes;
         body.Append(Head);
-        foreach (var row in rows)
+        var bytes = rows.Bytes.Span;
+        var marks = rows.Marks.Span;
+        Range head = default, tail = default;
+        ReadOnlySpan<int> tailMarks = [];
+        var tailRow = -1;
+        foreach (var row in rows.Rows.Span)
         {
-            body.Append(PartHead);
-            body.Append(tableAddress);
-            body.Append("(PartitionKey='"u8);
-            AppendKey(body, partition);
-            body.Append("',RowKey='"u8);
-            AppendKey(body, Encoding.ASCII.GetBytes(row.Key));
+            if (head.Equals(default))
+            {
+                var start = body.Length;
+                body.Append(PartHead);
+                body.Append(tableAddress);
+                body.Append("(PartitionKey='"u8);
+                AppendKey(body, partition);
+                body.Append("',RowKey='"u8);
+                head = start..body.Length;
+            }
+            else
+                body.AppendOwn(head);
+            AppendKey(body, bytes[row.Key]);
+            // Most have the marks of the one before them.
+            if (row.Row == tailRow && marks[row.Marks].SequenceEqual(tailMarks))
+            {
+                body.AppendOwn(tail);
+                continue;
+            }
+            var tailStart = body.Length;
             AppendRowSuffix(body, row.Row);
             body.Append(PartTail);
-            for (var i = 0; i < row.Marks.Count; i++)
-            {
-                body.Append(i == 0 ? "{\"b"u8 : ",\"b"u8);
-                row.Marks[i].TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
-                body.Advance(written);
-                body.Append("\":true"u8);
-            }
-            body.Append("}\r\n"u8);
+            AppendProperties(body, marks[row.Marks]);
+            body.Append("\r\n"u8);
+            (tail, tailRow) = (tailStart..body.Length, row.Row);
+            tailMarks = marks[row.Marks];
         }
         body.Append(Tail);
         return transaction;
+    }
+
+    private static void AppendProperties(PooledBytes body, ReadOnlySpan<int> marks)
+    {
+        for (var i = 0; i < marks.Length; i++)
+        {
+            body.Append(i == 0 ? "{\"b"u8 : ",\"b"u8);
+            marks[i].TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
+            body.Advance(written);
+            body.Append("\":true"u8);
+        }
+        body.Append("}"u8);
     }
 }

@@ -37,8 +37,9 @@ internal sealed partial class TableTransaction : IDisposable
     private readonly PooledBytes _bytes = new(32 * 1024);
 
     private readonly string _what;
+    private readonly string _noun;
 
-    private TableTransaction(int count, string what = "upsert of") => (Count, _what) = (count, what);
+    private TableTransaction(int count, string what = "upsert of", string noun = "account") => (Count, _what, _noun) = (count, what, noun);
 
     public int Count { get; }
 
@@ -79,7 +80,7 @@ internal sealed partial class TableTransaction : IDisposable
             var tailStart = body.Length;
             AppendRowSuffix(body, (mark - 1) / IAccountTable.MarksPerRow);
             body.Append(PartTail);
-            AppendProperty(body, mark);
+            AppendProperties(body, [mark]);
             body.Append("\r\n"u8);
             tail = tailStart..body.Length;
         }
@@ -92,10 +93,13 @@ internal sealed partial class TableTransaction : IDisposable
     public string Describe(int? index) =>
         string.Create(
             CultureInfo.InvariantCulture,
-            $"{_what} {Count} account{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
+            $"{_what} {Count} {_noun}{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
     /// <summary>Keeps the body from being used again for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();
+
+    /// <summary>The same, and this one can be sent again.</summary>
+    public void KeepFromPool() => _bytes.KeepFromPool();
 
     public void Dispose() => _bytes.Dispose();
 
@@ -127,13 +131,5 @@ internal sealed partial class TableTransaction : IDisposable
     {
         if (row > 0)
             body.Append(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"%21{row}")));
-    }
-
-    private static void AppendProperty(PooledBytes body, int mark)
-    {
-        body.Append("{\"b"u8);
-        mark.TryFormat(body.GetSpan(12), out var written, default, CultureInfo.InvariantCulture);
-        body.Advance(written);
-        body.Append("\":true}"u8);
     }
 }

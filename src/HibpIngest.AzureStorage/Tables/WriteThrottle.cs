@@ -80,6 +80,23 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         }
     }
 
+    /// <summary>The same by itself, however long its turn is in coming.</summary>
+    public async Task SendPatientlyAsync(
+        string table, ReadOnlyMemory<byte> partitionKey, int entities, Func<Task<WriteRefusal?>> send, CancellationToken cancellationToken)
+    {
+        var inFlight = new TransactionsInFlight(1, cancellationToken);
+        await inFlight.EnterAsync();
+        try
+        {
+            await SendAsync(table, partitionKey, entities, inFlight, send);
+        }
+        catch (StoreThrottledException)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            throw;
+        }
+    }
+
     public void Dispose()
     {
         lock (_lock)

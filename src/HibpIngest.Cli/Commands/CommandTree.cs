@@ -35,6 +35,12 @@ internal static class CommandTree
             new PurgeCommand(),
             new SampleCommand(),
             new RangesCommands(),
+            new LayoutsCommand(),
+            new RebuildCommand(),
+            new SwitchCommand(),
+            new LayoutCommands(),
+            new LogCommands(),
+            new PasswordsCommands(),
             new DatabaseCommands(),
             new DoctorCommand(),
         };

@@ -1,3 +1,4 @@
+using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
@@ -34,28 +35,89 @@ internal sealed class DatabaseUpgradeCommand : HibpCommand
 
 internal sealed class DatabaseRestoredCommand : HibpCommand
 {
-    public DatabaseRestoredCommand()
-        : base("restored", "Move a database on that was restored from a backup: ids given since are never given again, and zips dropped "
-            + "since are loaded again, their mails held.")
+    private readonly Option<bool> _empty = new("--empty")
     {
-        Examples = [("hibp database restored", "with every host stopped; then start them, look at hibp status, and release by hibp notify "
-            + "what was not sent before")];
+        Description = "The database was lost, and the one that is named is empty: it becomes that of the store whose account log is "
+            + "there. Refused where it has loads, or is of another store.",
+    };
+
+    public DatabaseRestoredCommand()
+        : base("restored", "Move a database on that was restored from a backup: ids given since are never given again; what the account "
+            + "log tells (loads that were published, described, hidden, replaced or removed since) is known again, and told to nobody; "
+            + "zips dropped since that were never published are loaded again, their mails held. With every host stopped.")
+    {
+        Add(_empty);
+        Examples =
+        [
+            ("hibp database restored", "with every host stopped; then start them, look at hibp status, and release by hibp notify what was "
+                + "not sent before"),
+            ("hibp database restored --empty", "where there is no backup: all that was published comes back from the account log; bring "
+                + "subscribers in by hibp subscribers import"),
+        ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (moved, loads) = await pipeline.Context.NewMoveOn().RunAsync(cancellationToken);
-        if (session.Screen.Json)
-            session.Screen.ShowJson(
-                new RestoredDocument(pipeline.Context.Database.DisplayName, moved.Load, moved.Mark, loads),
+        var (context, screen) = (pipeline.Context, session.Screen);
+        MovedOn? moved = null;
+        await Spinner.ShowAsync(screen, "loads of the account log", async progress =>
+        {
+            var counted = new LoadProgress(progress);
+            moved = await context.NewMoveOn().RunAsync(cancellationToken, session.Parsed.GetValue(_empty), counted);
+            return moved.Loads;
+        });
+        var subscriptions = 0L;
+        await foreach (var _ in context.Database.ListSubscribersAsync(cancellationToken))
+            subscriptions++;
+        if (screen.Json)
+        {
+            screen.ShowJson(
+                new RestoredDocument(
+                    context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log),
                 Documents.Default.RestoredDocument);
+        }
+        else
+            Show(screen, context.Database.DisplayName, moved!, subscriptions);
+        foreach (var problem in moved!.Log?.Problems ?? [])
+            screen.Say(problem);
+        return moved.Log is { Problems.Count: > 0 } ? 1 : 0;
+    }
+
+    private static void Show(Screen screen, string database, MovedOn moved, long subscriptions)
+    {
+        screen.Show($"{database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} zips that have no load "
+            + "in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
+        if (moved.Log is not { } log)
+            screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");
         else
         {
-            session.Screen.Show($"{pipeline.Context.Database.DisplayName} goes on behind load {moved.Load} and mark {moved.Mark}; {loads} "
-                + "zips dropped since the backup are loaded again. Mails that were not out at the backup are held: some may have gone out "
-                + "since. Breaches that were hidden, described or removed since are as at the backup.");
+            screen.Show($"From the account log: {log.Loads.Count} loads came back, without a word to anybody; of {log.Told.Count} other "
+                + $"breaches something newer is known; {log.Removed.Count} were removed again.");
+            foreach (var load in log.Loads)
+            {
+                screen.Show($"  load {load.Load} of {load.Breach}: {TableFormat.Number(load.Rows)} rows"
+                    + (load.Counts ? "" : ", replaced by a later one"));
+            }
+            if (log.Hidden.Count > 0)
+            {
+                screen.Show($"Hidden, as no document says that they may be shown: {string.Join(", ", log.Hidden)}. Look at each, then: "
+                    + "hibp breach show");
+            }
+            if (log.Begun.Count > 0)
+                screen.Show($"Not published, and so not back: {log.Begun.Count} folders ({string.Join(", ", log.Begun)}).");
         }
-        return 0;
+        if (moved.Missing > 0)
+        {
+            screen.Show($"The tables lack {TableFormat.Number(moved.Missing)} rows: 'hibp rebuild --into 1' writes them from the account "
+                + "log, then 'hibp ranges fill', before any reader is started.");
+        }
+        screen.Show($"{TableFormat.Number(subscriptions)} subscriptions are in the database; the account log has none: hibp subscribers "
+            + "import brings them in.");
+    }
+
+    private sealed class LoadProgress(IProgress<long> count) : IProgress<(int Done, int All)>
+    {
+        public void Report((int Done, int All) value) => count.Report(value.Done);
     }
 }

@@ -86,6 +86,8 @@ internal sealed class DemoCommand : HibpCommand
             settings with
             {
                 Storage = emulator.ConnectionString,
+                FurtherStorage = [],
+                LogStorage = null,
                 Database = session.Parsed.GetValue(CommonOptions.Database)
                 ?? Path.Combine(Folder, "hibp.db"),
                 Mail = "pickup:" + mails
@@ -161,8 +163,8 @@ internal sealed class DemoCommand : HibpCommand
         CommandSession session, StorageAccount storage, string account, CancellationToken cancellationToken)
     {
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(storage), new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true }, session.Time, session.Logs,
-            cancellationToken);
+            WebFactory.StoresOf(storage, session.Time, session.Logs),
+            new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true }, session.Time, session.Logs, cancellationToken);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
         client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");
         using var answer = await client.GetAsync(

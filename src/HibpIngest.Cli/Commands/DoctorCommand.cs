@@ -129,7 +129,14 @@ internal sealed class DoctorCommand : HibpCommand
         if (setUp is { } lacking)
             checks.Add(new DoctorLine("row versions", Missing, lacking.Found, lacking.Advice));
         if (databaseAnswers && storageAnswers)
+        {
             checks.Add(CheckIdentity(inDatabase, inTable));
+            if (inDatabase is not null && inDatabase == inTable && found == expected)
+            {
+                await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
+                await CheckLogAsync(context.Database, context.Options.Log, checks, cancellationToken);
+            }
+        }
 
         await CheckAsync("mails", () => context.Sender.DisplayName, "check HIBP_MAIL", context.Sender.CheckAsync);
         checks.Add(context.Passwords.Durable
@@ -188,6 +195,70 @@ internal sealed class DoctorCommand : HibpCommand
                 "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before")
             : new DoctorLine(Check, Broken, "database and table don't belong together", "check that HIBP_DATABASE and HIBP_STORAGE are "
                 + "the pair that was used before");
+    }
+
+    /// <summary>Database and register tell of the same layouts, and each has what it is to have.</summary>
+    private static async Task CheckLayoutsAsync(
+        ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        const string Check = "layouts";
+        try
+        {
+            var inDatabase = await layouts.ListLayoutsAsync(cancellationToken);
+            var inRegister = await register.ListLayoutsAsync(cancellationToken);
+            var read = await register.GetReadLayoutAsync(cancellationToken);
+            var written = inDatabase.Where(layout => !layout.IsDropped).ToList();
+            if (!inDatabase.OrderBy(layout => layout.Id).SequenceEqual(inRegister.OrderBy(layout => layout.Id))
+                || written.TrueForAll(layout => layout.Id != read?.Id))
+            {
+                checks.Add(new DoctorLine(
+                    Check, Broken, "database and register don't tell of the same layouts, or the one that is read is not written",
+                    "start a host: it brings the two together"));
+                return;
+            }
+            var names = string.Join(", ", written.Select(layout => layout.Name));
+            checks.Add(new DoctorLine(Check, Ok, $"{names}; {read!.Name} is read", null));
+            foreach (var layout in written)
+            {
+                var rows = await layouts.CountMissingAsync(layout.Id, cancellationToken);
+                var isOpen = await rebuilds.GetRebuildAsync(layout.Id, cancellationToken) is not null;
+                if (rows > 0 || isOpen)
+                {
+                    checks.Add(new DoctorLine(
+                        $"layout {layout.Name}", layout.Id == read.Id ? Broken : Missing,
+                        rows > 0 ? $"lacks {TableFormat.Number(rows)} rows" : "its rebuild has not ended",
+                        $"hibp rebuild --into {layout.Name}"));
+                }
+            }
+        }
+        catch (HibpException e)
+        {
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp layouts"));
+        }
+    }
+
+    private static async Task CheckLogAsync(
+        ILoads loads, LogMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        const string Check = "account log";
+        if (mode == LogMode.Off)
+        {
+            checks.Add(new DoctorLine(
+                Check, Missing, "HIBP_LOG is off", "nothing, where loads are kept elsewhere: SQL's rows are all there is"));
+            return;
+        }
+        try
+        {
+            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.WaitsForLog && load.Id < 0).ToList();
+            checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every load that counts is in it", null)
+                : new DoctorLine(
+                    Check, Missing, $"{TableFormat.Number(waiting.Count)} loads that count are not in it: {waiting[0].Breach}"
+                    + (waiting.Count > 1 ? " and others" : ""), "hibp status says why; hibp log write"));
+        }
+        catch (HibpException e)
+        {
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp status"));
+        }
     }
 
     private static async Task<string?> NodeVersionAsync(CancellationToken cancellationToken)

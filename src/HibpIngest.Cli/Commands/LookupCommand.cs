@@ -4,6 +4,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
 using Microsoft.Extensions.Logging.Abstractions;
 using Spectre.Console;
@@ -47,7 +48,8 @@ internal sealed class LookupCommand : HibpCommand
         var catalogue = new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance);
         try
         {
-            var found = await new BreachedAccounts(catalogue, account.Accounts).FindAsync(alias, domain, cancellationToken);
+            var reads = WebFactory.ReadsOf(account, session.Time, NullLoggerFactory.Instance);
+            var found = await new BreachedAccounts(catalogue, reads).FindAsync(alias, domain, cancellationToken);
             return [.. found.Select(breach => breach.Model)];
         }
         catch (StoreMissingException)

@@ -17,12 +17,18 @@ internal sealed class PurgeCommand : HibpCommand
         HelpName = "DAYS"
     };
 
+    private readonly Option<bool> _withoutLog = new("--without-log")
+    {
+        Description = "Where there is no account log (HIBP_LOG=off): purge all the same."
+    };
+
     public PurgeCommand()
-        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable; their slices can't be "
-            + "requeued any more.")
+        : base("purge", "Take the rows of finished loads out of the database. Their accounts stay searchable. What the account log has of "
+            + "them is read back before: every block of it, and their number.")
     {
         Add(_load);
         Add(_olderThan);
+        Add(_withoutLog);
         RequireOneOf(_load, _olderThan);
         _olderThan.Validators.Add(result =>
         {
@@ -44,7 +50,8 @@ internal sealed class PurgeCommand : HibpCommand
         foreach (var load in await ChooseAsync(session, pipeline.Context.Database, cancellationToken))
         {
             var rows = await Spinner.ShowAsync(
-                session.Screen, $"load {load.Id}: rows purged", progress => operations.PurgeAsync(load.Id, progress, cancellationToken));
+                session.Screen, $"load {load.Id}: rows purged",
+                progress => operations.PurgeAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are gone.");

@@ -1,3 +1,4 @@
+using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -14,12 +15,19 @@ internal sealed class RangesCommands() : CommandGroup(
 
 internal sealed class RangesFillCommand : HibpCommand
 {
+    private readonly Option<string?> _layout = new("--layout")
+    {
+        Description = "The layout whose ranges are filled. [default: the one that is read]",
+        HelpName = "NAME",
+    };
+
     public RangesFillCommand()
         : base(
             "fill",
             "Write the hashes of all accounts that are there, beside running hosts, and turn ranges on. Broken off, it is run again and "
             + "goes on where it was; until it is done, readers are told to come again later.")
     {
+        Add(_layout);
         Examples =
         [
             ("hibp ranges fill", "once, for a store from before there were ranges, or one made with HIBP_RANGES=off"),
@@ -31,7 +39,7 @@ internal sealed class RangesFillCommand : HibpCommand
     {
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
-        var accounts = await FillAsync(session, pipeline.Context.NewFillRanges(), cancellationToken);
+        var accounts = await FillAsync(session, pipeline.Context.NewFillRanges(), session.Parsed.GetValue(_layout), cancellationToken);
         var took = session.Time.GetElapsedTime(began);
         if (session.Screen.Json)
         {
@@ -50,13 +58,14 @@ internal sealed class RangesFillCommand : HibpCommand
     }
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
-    private static async Task<long> FillAsync(CommandSession session, FillRanges fill, CancellationToken cancellationToken)
+    private static async Task<long> FillAsync(
+        CommandSession session, FillRanges fill, string? layout, CancellationToken cancellationToken)
     {
         var begun = false;
         try
         {
             return await FillView.ShowAsync(
-                session.Screen, session.Time, progress => fill.RunAsync(progress, cancellationToken), () => begun = true);
+                session.Screen, session.Time, progress => fill.RunAsync(layout, progress, cancellationToken), () => begun = true);
         }
         catch (Exception) when (begun)
         {

@@ -58,7 +58,7 @@ internal sealed class StatusCommand : HibpCommand
         return 0;
 
         IRenderable View(IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues) =>
-            StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond);
+            StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond, context.Options.Log == LogMode.On);
 
         async Task<IRenderable> LookAsync(int? most)
         {

@@ -1,5 +1,7 @@
 using System.Text.Json.Serialization;
+using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Output;
 
@@ -15,7 +17,14 @@ internal sealed record CatalogueDocument(long Version, int Breaches, int Written
 internal sealed record LoadDocument(
     long Load, string Breach, string Blob, string State, long Accounts, long Rejected, int Batches, SlicesDocument Slices,
     int Notifications, string? Error,
-    DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published);
+    DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published)
+{
+    /// <summary>Whether all that the account log is to tell of it is in it; null: it tells of those that count alone.</summary>
+    public bool? Logged { get; init; }
+
+    /// <summary>Why it isn't yet.</summary>
+    public string? LogError { get; init; }
+}
 
 /// <summary>Slices by state.</summary>
 internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
@@ -94,6 +103,38 @@ internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Rem
     public IReadOnlyList<long>? LoadsLeft { get; init; }
 }
 
+/// <summary>hibp log list.</summary>
+internal sealed record LogListDocument(IReadOnlyList<LogLoadDocument> Loads);
+
+/// <summary>A load in the account log; breach and rows are null where no document tells them.</summary>
+internal sealed record LogLoadDocument(
+    string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
+{
+    public static LogLoadDocument Of(LoggedLoad load) => new(
+        load.Folder, load.Document?.Load ?? load.Removal?.Load ?? LogNames.LoadOf(load.Folder), load.Document?.Breach,
+        load.State switch
+        {
+            LoggedState.Counts => "counts",
+            LoggedState.Replaced => "replaced",
+            LoggedState.Removed => "removed",
+            _ => "begun",
+        },
+        load.Document?.Rows, load.Blobs.Count(blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal)), load.Bytes,
+        load.Document?.Hidden ?? false, load.Document?.PublishedAt);
+}
+
+/// <summary>hibp log write: what was written, and what can't be any more.</summary>
+internal sealed record LogWrittenDocument(IReadOnlyList<LogWrittenLoad> Loads, IReadOnlyList<LogWrittenLoad> Purged);
+
+/// <summary>A load that was logged.</summary>
+internal sealed record LogWrittenLoad(long Load, string Breach, long Rows);
+
+/// <summary>hibp log verify: one line for each thing that is not right.</summary>
+internal sealed record LogVerifiedDocument(int Loads, long Rows, long Accounts, IReadOnlyList<string> Faults);
+
+/// <summary>hibp log export and rewrite.</summary>
+internal sealed record LogCopiedDocument(int Loads, int Segments, long Rows, long Bytes);
+
 /// <summary>hibp purge.</summary>
 internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
 
@@ -131,11 +172,43 @@ internal sealed record RangesDocument(string Ranges)
     public double? Seconds { get; init; }
 }
 
+/// <summary>hibp layouts; ranges as in hibp ranges status.</summary>
+internal sealed record LayoutDocument(
+    string Name, int Number, string AccountsTable, string RangesTable, IReadOnlyList<int> StorageAccounts,
+    IReadOnlyDictionary<string, int> SpreadDomains, string Ranges, bool Read, long MissingRows)
+{
+    public static LayoutDocument Of(LayoutStatus status)
+    {
+        var (layout, isRead, missing) = status;
+        return new LayoutDocument(
+            layout.Name, layout.Id, layout.Facts.AccountsTable, layout.Facts.RangesTable, layout.Facts.StorageAccounts,
+            layout.Facts.SpreadDomains, layout.Ranges.ToString().ToLowerInvariant(), isRead, missing);
+    }
+}
+
+/// <summary>hibp switch: the layout that is read, and the one that was.</summary>
+internal sealed record SwitchDocument(string Layout, string Before);
+
+/// <summary>hibp layout drop.</summary>
+internal sealed record LayoutDropDocument(string Dropped);
+
+/// <summary>hibp rebuild: what this run has written; the layout lacks nothing.</summary>
+internal sealed record RebuildDocument(
+    string Layout, int Loads, long Rows, long Accounts, long Transactions, int RemovedMeanwhile, double Seconds)
+{
+    public static RebuildDocument Of(RebuildResult result, TimeSpan took) => new(
+        result.Layout.Name, result.Loads, result.Rows, result.Accounts, result.Transactions, result.Removed, took.TotalSeconds);
+}
+
 /// <summary>hibp database upgrade.</summary>
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
-/// <summary>hibp database restored: the ids it goes on behind, and how many zips were started again.</summary>
-internal sealed record RestoredDocument(string Database, long Load, int Mark, int Loads);
+/// <summary>
+/// hibp database restored: the ids it goes on behind, how many zips were started again, subscriptions in the database, rows that
+/// the layout lacks that is read, and what came back from the account log (null: it is off).
+/// </summary>
+internal sealed record RestoredDocument(
+    string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log);
 
 /// <summary>hibp breach set.</summary>
 internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
@@ -153,6 +226,55 @@ internal sealed record KeyListItem(
 /// <summary>hibp keys revoke.</summary>
 internal sealed record KeyRevokedDocument(string Revoked);
 
+/// <summary>hibp passwords import.</summary>
+internal sealed record PasswordsImportedDocument(
+    string Release, IReadOnlyList<PasswordsPartDocument> Parts, long Lines, long LeftOut, bool Served, double Seconds);
+
+/// <summary>One mode of a release in one back end.</summary>
+internal sealed record PasswordsPartDocument(string Backend, string Mode, long Hashes, string Sum, DateTimeOffset CompletedAt);
+
+/// <summary>hibp passwords repack.</summary>
+internal sealed record PasswordsRepackedDocument(
+    string From, string Release, IReadOnlyList<PasswordsPartDocument> Parts, double Seconds);
+
+/// <summary>hibp passwords export.</summary>
+internal sealed record PasswordsExportedDocument(string Mode, long Hashes);
+
+/// <summary>In the status of passwords, what is served.</summary>
+internal sealed record PasswordsServedDocument(string Backend, string Release);
+
+/// <summary>hibp passwords switch: what is served now.</summary>
+internal sealed record PasswordsSwitchedDocument(string Backend, string Release, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
+
+/// <summary>What became of a replica: done, lacking or failed.</summary>
+internal sealed record PasswordsOutcomeDocument(string Replica, string Result, string? Reason);
+
+/// <summary>hibp passwords replicate.</summary>
+internal sealed record PasswordsReplicatedDocument(string Release, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
+
+/// <summary>hibp passwords status.</summary>
+internal sealed record PasswordsStatusDocument(
+    PasswordsServedDocument? Served, PasswordsServedDocument? Before, IReadOnlyList<PasswordsReleaseDocument> Releases,
+    IReadOnlyList<PasswordsReplicaDocument> Replicas, IReadOnlyList<PasswordsInHandDocument> Imports,
+    IReadOnlyList<PasswordsRefusedDocument> Refused, int AppendsWaiting, int AppendsUnconfirmed);
+
+/// <summary>A dropped file that is being imported.</summary>
+internal sealed record PasswordsInHandDocument(string File, string Release, string Mode, string State, int Done, int Parts);
+
+/// <summary>A dropped file that is not imported, and why.</summary>
+internal sealed record PasswordsRefusedDocument(string File, string Reason, DateTimeOffset At);
+
+/// <summary>A replica in the status; a reason: it can't be read.</summary>
+internal sealed record PasswordsReplicaDocument(
+    string Replica, PasswordsServedDocument? Served, IReadOnlyList<string> Releases, string? Reason);
+
+/// <summary>A release.</summary>
+internal sealed record PasswordsReleaseDocument(
+    string Name, DateTimeOffset CreatedAt, IReadOnlyList<PasswordsPartDocument> Parts, int AppendedRanges, string? RepackedAs);
+
+/// <summary>hibp passwords delete.</summary>
+internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
+
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(StatusDocument))]
 [JsonSerializable(typeof(CatalogueDocument))]
@@ -169,18 +291,35 @@ internal sealed record KeyRevokedDocument(string Revoked);
 [JsonSerializable(typeof(PreviewDocument))]
 [JsonSerializable(typeof(BreachChangeDocument))]
 [JsonSerializable(typeof(PurgeDocument))]
+[JsonSerializable(typeof(LogListDocument))]
+[JsonSerializable(typeof(LogWrittenDocument))]
+[JsonSerializable(typeof(LogVerifiedDocument))]
+[JsonSerializable(typeof(LogCopiedDocument))]
+[JsonSerializable(typeof(LogFigures))]
 [JsonSerializable(typeof(ImportDocument))]
 [JsonSerializable(typeof(SubscribersDocument))]
 [JsonSerializable(typeof(DropDocument))]
 [JsonSerializable(typeof(SampleDocument))]
 [JsonSerializable(typeof(DoctorDocument))]
 [JsonSerializable(typeof(RangesDocument))]
+[JsonSerializable(typeof(LayoutDocument[]))]
+[JsonSerializable(typeof(SwitchDocument))]
+[JsonSerializable(typeof(LayoutDropDocument))]
+[JsonSerializable(typeof(RebuildDocument))]
 [JsonSerializable(typeof(UpgradeDocument))]
 [JsonSerializable(typeof(RestoredDocument))]
 [JsonSerializable(typeof(BreachSetDocument))]
 [JsonSerializable(typeof(KeyDocument))]
 [JsonSerializable(typeof(KeyListDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
+[JsonSerializable(typeof(PasswordsImportedDocument))]
+[JsonSerializable(typeof(PasswordsRepackedDocument))]
+[JsonSerializable(typeof(PasswordsExportedDocument))]
+[JsonSerializable(typeof(PasswordsServedDocument))]
+[JsonSerializable(typeof(PasswordsSwitchedDocument))]
+[JsonSerializable(typeof(PasswordsReplicatedDocument))]
+[JsonSerializable(typeof(PasswordsStatusDocument))]
+[JsonSerializable(typeof(PasswordsDeletedDocument))]
 internal sealed partial class Documents : JsonSerializerContext
 {
     /// <summary>A load as status shows it.</summary>
@@ -189,5 +328,9 @@ internal sealed partial class Documents : JsonSerializerContext
         .ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
         new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total,
         load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,
-        load.PublishedAt is not null);
+        load.PublishedAt is not null)
+    {
+        Logged = load.PublishedAt is null ? null : load.IsLogged,
+        LogError = load.LogError,
+    };
 }

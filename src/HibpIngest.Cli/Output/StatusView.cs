@@ -8,9 +8,11 @@ namespace HibpIngest.Cli.Output;
 internal static class StatusView
 {
     private const int BarCells = 10;
+    private const int MostUnlogged = 3;
 
     public static IRenderable Create(
-        IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond)
+        IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond,
+        bool showsLog)
     {
         var parts = new List<IRenderable>();
         if (loads.Count == 0)
@@ -21,8 +23,26 @@ internal static class StatusView
             parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
             parts.Add(new Text($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}\n", new Style(Color.Yellow)));
+        if (showsLog)
+            parts.AddRange(Unlogged(loads));
         parts.Add(Queues(queues));
         return new Rows(parts);
+    }
+
+    private static IEnumerable<IRenderable> Unlogged(IReadOnlyList<Load> loads)
+    {
+        var waiting = loads.Where(load => load.WaitsForLog).ToList();
+        foreach (var load in waiting.Where(load => load.LogError is not null))
+            yield return new Text($"load {load.Id} of {load.Breach} is not logged: {load.LogError}\n", new Style(Color.Red));
+        waiting.RemoveAll(load => load.LogError is not null);
+        // Of a store from before there was a log, all are.
+        if (waiting.Count > MostUnlogged)
+            yield return new Text($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp log write\n");
+        else
+        {
+            foreach (var load in waiting)
+                yield return new Text($"load {load.Id} of {load.Breach} is not logged yet\n");
+        }
     }
 
     private static Table Loads(IReadOnlyList<Load> loads, DateTimeOffset now, double mailsPerSecond)

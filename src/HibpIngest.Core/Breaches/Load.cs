@@ -77,6 +77,9 @@ public sealed record Load
     /// <summary>Its rows have been purged.</summary>
     public bool Purged { get; init; }
 
+    /// <summary>It was made from the account log: nothing was ever copied into it here, and it has rows.</summary>
+    public bool IsRecovered => Batches == 0 && LastPosition > 0;
+
     /// <summary>One line: why it failed.</summary>
     public string? Error { get; init; }
 
@@ -96,6 +99,26 @@ public sealed record Load
 
     /// <summary>When the lease of an owner ran out that never gave it back: that one died.</summary>
     public DateTimeOffset? LeaseRanOutAt { get; init; }
+
+    /// <summary>Of the catalogue, when what the account log tells of it last changed.</summary>
+    public long LogVersion { get; init; }
+
+    /// <summary>The version that its newest document of the account log tells; null: it has none.</summary>
+    public long? LoggedVersion { get; init; }
+
+    /// <summary>When the message that has it logged was last sent.</summary>
+    public DateTimeOffset? LogMessageAt { get; init; }
+
+    /// <summary>One line: why it could not be logged.</summary>
+    public string? LogError { get; init; }
+
+    /// <summary>The account log tells of it, and nothing has changed since.</summary>
+    public bool IsLogged => LoggedVersion >= LogVersion;
+
+    /// <summary>
+    /// The account log is to tell of it, and doesn't yet, or not all: it counts, and its rows, or its segments, are there.
+    /// </summary>
+    public bool WaitsForLog => PublishedAt is not null && !IsLogged && (LoggedVersion is not null || !Purged);
 
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
 

@@ -14,8 +14,8 @@ public interface IAccountPages
 }
 
 /// <summary>One page of the account table.</summary>
-/// <param name="Rows">Each with its domain; the key is the alias.</param>
+/// <param name="Rows">Each with its partition; the key is the alias.</param>
 /// <param name="Token">
 /// Where the next page begins; null: this was the last. It holds a key, which names a person: for the database only.
 /// </param>
-public sealed record AccountPage(IReadOnlyList<(string Domain, MarkedRow Row)> Rows, string? Token);
+public sealed record AccountPage(IReadOnlyList<(string Partition, MarkedRow Row)> Rows, string? Token);

@@ -1,6 +1,9 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The account table as readers need it. Errors as for <see cref="IBreachDatabase"/>; messages never hold a key.</summary>
+/// <summary>
+/// A table of accounts, or all of a layout's, as readers need them. Errors as for <see cref="IBreachDatabase"/>;
+/// messages never hold a key.
+/// </summary>
 public interface IAccountReads
 {
     /// <summary>
@@ -13,7 +16,10 @@ public interface IAccountReads
     /// <param name="cancellationToken">Stops it.</param>
     Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
 
-    /// <summary>The accounts of a domain with all marks they have, in key order, as they come page by page.</summary>
+    /// <summary>
+    /// The accounts of a domain with all marks they have, in key order, as they come page by page; of one that is
+    /// spread, partition by partition.
+    /// </summary>
     IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken);
 
     /// <summary>

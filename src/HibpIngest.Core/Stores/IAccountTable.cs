@@ -1,8 +1,9 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// Accounts in Table Storage: PartitionKey = domain, RowKey = alias (or <c>alias!n</c> for marks above 250 n),
-/// a property <c>b{mark}</c> = true per load. Errors as for <see cref="IBreachDatabase"/>; messages never hold
+/// A table of accounts: PartitionKey = domain (<c>domain!07</c> where its layout spreads that,
+/// <see cref="LayoutPlacement"/>), RowKey = alias (or <c>alias!n</c> for marks above 250 n), a property
+/// <c>b{mark}</c> = true per load. Errors as for <see cref="IBreachDatabase"/>; messages never hold
 /// a key.
 /// </summary>
 public interface IAccountTable
@@ -10,11 +11,14 @@ public interface IAccountTable
     /// <summary>Creates the table where it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
+    /// <summary>Deletes the table, and all that is in it; one that is missing may be.</summary>
+    Task DropAsync(CancellationToken cancellationToken);
+
     /// <summary>
-    /// Sets a mark on accounts of one domain: one entity group transaction of InsertOrMerge. Never reads. At
+    /// Sets a mark on accounts of one partition: one entity group transaction of InsertOrMerge. Never reads. At
     /// most <see cref="MaxTransactionEntities"/> aliases, each once.
     /// </summary>
-    /// <param name="domain">Lower-case ASCII.</param>
+    /// <param name="partition">Lower-case ASCII.</param>
     /// <param name="aliases">Lower-case ASCII, in <paramref name="bytes"/> at these ranges.</param>
     /// <param name="bytes">Holds the aliases; not kept after the call.</param>
     /// <param name="mark">1 and up.</param>
@@ -23,19 +27,25 @@ public interface IAccountTable
     /// <exception cref="Errors.StoreThrottledException">Waiting ended while the service was throttling;
     /// nothing of the transaction was written.</exception>
     Task UpsertAsync(
-        ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
+        ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
-    /// <summary>Aliases of a domain that have one of these marks, each once, in key order, page by page.</summary>
-    IAsyncEnumerable<string> ListAliasesAsync(string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
+    /// <summary>
+    /// Sets all marks that rows of one partition are to have: one entity group transaction of InsertOrMerge. Never
+    /// reads. A service that is busy is waited for.
+    /// </summary>
+    Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
+
+    /// <summary>Aliases of a partition that have one of these marks, each once, in key order, page by page.</summary>
+    IAsyncEnumerable<string> ListAliasesAsync(string partition, IReadOnlyCollection<int> marks, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes a mark off accounts of one domain, any number of them, and away with rows that are then empty.
+    /// Takes a mark off accounts of one partition, any number of them, and away with rows that are then empty.
     /// Nothing else of an account is touched: guarded by ETag, and read again where somebody else was first. A
     /// service that is busy is waited for. May be run again.
     /// </summary>
     /// <returns>How many entities were changed.</returns>
-    Task<int> RemoveMarkAsync(string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
+    Task<int> RemoveMarkAsync(string partition, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken);
 
     /// <summary>
     /// The same for the next accounts of one of the table's <see cref="Parts"/> that have the mark: one page,

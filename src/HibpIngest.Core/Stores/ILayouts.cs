@@ -16,6 +16,31 @@ public interface ILayouts
     /// <param name="cancellationToken">Rolls back.</param>
     Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// Adds a layout to the set: from then on no slice is done that was not written in it. One that is there already
+    /// stays as it is.
+    /// </summary>
+    /// <exception cref="Errors.NotPossibleException">Its number or name is another one's, or was.</exception>
+    Task<LayoutSet> AddLayoutAsync(StoreLayout layout, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Takes a layout out of the set for good; nothing happens where it is not in it, or is the only one.
+    /// </summary>
+    Task<LayoutSet> DropLayoutAsync(int layout, CancellationToken cancellationToken);
+
+    /// <summary>All of them, by id; those that were dropped too.</summary>
+    Task<IReadOnlyList<StoreLayout>> ListLayoutsAsync(CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Rows that a layout lacks: those of slices that were done before it was added, less what
+    /// <see cref="SetReplayedAsync"/> says of their load. 0: it has every account that any other has. Loads that are
+    /// being removed, or were replaced before they were done, don't count.
+    /// </summary>
+    Task<long> CountMissingAsync(int layout, CancellationToken cancellationToken);
+
+    /// <summary>Records that so many rows of a load have been written in a layout behind its slices.</summary>
+    Task SetReplayedAsync(int layout, long load, long rows, CancellationToken cancellationToken);
+
     /// <summary>Raises a layout's state, and with it the set's version; nothing happens where it is as high.</summary>
     Task<LayoutSet> RaiseRangesAsync(int layout, RangesState state, CancellationToken cancellationToken);
 

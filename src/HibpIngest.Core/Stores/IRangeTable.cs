@@ -11,6 +11,9 @@ public interface IRangeTable : IRangeReads
     /// <summary>Creates the table where it is missing.</summary>
     Task CreateAsync(CancellationToken cancellationToken);
 
+    /// <summary>Deletes the table, and all that is in it; one that is missing may be.</summary>
+    Task DropAsync(CancellationToken cancellationToken);
+
     /// <summary>
     /// Sets a mark on hashes of one partition: one entity group transaction, as
     /// <see cref="IAccountTable.UpsertAsync"/> does it.
@@ -25,12 +28,8 @@ public interface IRangeTable : IRangeReads
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
         CancellationToken cancellationToken);
 
-    /// <summary>
-    /// Sets all marks that rows of one partition are to have, of at most
-    /// <see cref="IAccountTable.MaxTransactionEntities"/> rows: one entity group transaction of InsertOrMerge. A
-    /// service that is busy is waited for.
-    /// </summary>
-    Task FillAsync(string partition, IReadOnlyList<MarkedRow> rows, CancellationToken cancellationToken);
+    /// <inheritdoc cref="IAccountTable.MergeAsync"/>
+    Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken);
 
     /// <summary>
     /// Takes a mark off hashes of one partition, as <see cref="IAccountTable.RemoveMarkAsync(string,

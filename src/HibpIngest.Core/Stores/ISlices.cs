@@ -63,6 +63,9 @@ public interface ISlices
     /// load that was restarted.</exception>
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
+    /// <summary>Those whose lease is alive, of every load.</summary>
+    Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken);
+
     Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>

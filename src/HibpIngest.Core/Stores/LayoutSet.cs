@@ -10,18 +10,25 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
     /// <summary>Of a store that has none yet: accounts are written as they would be in the first.</summary>
     public static LayoutSet None { get; } = new(0, []);
 
-    /// <summary>Whether hashes are written beside accounts.</summary>
-    public bool WritesRanges => Layouts.Any(layout => layout.Ranges != RangesState.Off);
+    /// <summary>What accounts are written in.</summary>
+    public IReadOnlyList<StoreLayout> Written => Layouts.Count > 0 ? Layouts : [StoreLayout.First];
+
+    /// <summary>Whether hashes are written beside accounts, in any of them.</summary>
+    public bool WritesRanges => Layouts.Any(layout => layout.WritesRanges);
 
     /// <summary>Makes sure that this program knows all of it: a part that is left out would be missing for readers.</summary>
     /// <exception cref="StoreMismatchException">A newer program has added to it.</exception>
     public void RequireKnown()
     {
-        if (Layouts.Count > 1 || Layouts.Any(layout => layout.Facts != new LayoutFacts() || !Enum.IsDefined(layout.Ranges)))
+        foreach (var layout in Layouts)
         {
-            throw new StoreMismatchException(
-                $"the store is written in {Layouts.Count} layouts, the last of them with number {Layouts[^1].Id}; this program knows one, "
-                + "with tables accounts and ranges and no domain spread: use the newer program");
+            var fault = layout.Facts.FindFault() ?? (Enum.IsDefined(layout.Ranges) ? null : $"ranges in state {(int)layout.Ranges}");
+            if (fault is not null)
+            {
+                throw new StoreMismatchException(
+                    $"the store is written in {Layouts.Count} layouts, of which this program doesn't know number {layout.Id} ({fault}): "
+                    + "use the newer program");
+            }
         }
     }
 }

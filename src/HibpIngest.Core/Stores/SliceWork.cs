@@ -11,6 +11,9 @@ public sealed record SliceWork(Slice Slice, int Mark, string Breach)
     /// <summary>Somebody else's lease is alive, until then: no try was begun.</summary>
     public DateTimeOffset? HeldUntil { get; init; }
 
+    /// <summary>Its load's rows are purged, or some of them: they are to be read from the account log.</summary>
+    public bool Purged { get; init; }
+
     /// <summary>The layouts that it is to be written in, all of them.</summary>
     public LayoutSet Layouts { get; init; } = LayoutSet.None;
 

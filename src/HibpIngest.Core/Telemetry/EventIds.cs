@@ -71,6 +71,22 @@ public static class EventIds
     public const int FillRangesOn = 2002;
     public const int FillRangesPaused = 2003;
 
+    // LogLoad
+    public const int LogLoadSegment = 2100;
+    public const int LogLoadLogged = 2101;
+    public const int LogLoadHandedOn = 2102;
+    public const int LogLoadFailed = 2103;
+
+    // RecoverLoads
+    public const int RecoverLoadsRecovered = 2110;
+    public const int RecoverLoadsRefused = 2111;
+
+    // RebuildLayout
+    public const int RebuildBegun = 2200;
+    public const int RebuildRemoved = 2201;
+    public const int RebuildDone = 2202;
+    public const int RebuildPaused = 2203;
+
     // AccountTable
     public const int AccountTablePartWalked = 4101;
 
@@ -79,8 +95,52 @@ public static class EventIds
     public const int CatalogueReaderDown = 5001;
     public const int CatalogueReaderUp = 5002;
 
+    // LayoutReads
+    public const int LayoutReadsDown = 5010;
+    public const int LayoutReadsUp = 5011;
+
     // WebServer
     public const int WebServerFailed = 5100;
+
+    // ServedReader
+    public const int ServedReaderServed = 5200;
+    public const int ServedReaderNothing = 5201;
+    public const int ServedReaderDown = 5202;
+    public const int ServedReaderUp = 5203;
+
+    // NearestRanges
+    public const int NearestRangesSkipped = 5220;
+    public const int NearestRangesBack = 5221;
+
+    // PasswordWork
+    public const int PasswordWorkPutOff = 5230;
+
+    // PlanImport
+    public const int PlanImportPlanned = 5240;
+
+    // CompleteImport
+    public const int CompleteImportListed = 5250;
+    public const int CompleteImportServed = 5251;
+    public const int CompleteImportRefused = 5252;
+    public const int CompleteImportReplaced = 5253;
+    public const int CompleteImportAlready = 5254;
+    public const int CompleteImportNotServed = 5255;
+    public const int CompleteImportReplicaBehind = 5256;
+
+    // SweepImports
+    public const int SweepImportsResent = 5260;
+
+    // PurgeHook
+    public const int PurgeHookFailed = 5210;
+
+    // AppendPasswords
+    public const int AppendPasswordsDone = 5270;
+
+    // SweepAppends
+    public const int SweepAppendsLate = 5271;
+
+    // SubmitAppends
+    public const int SubmitAppendsNotSent = 5272;
 
     // QueueListener
     public const int QueueListenerFailed = 9001;

@@ -47,6 +47,10 @@ public static class TelemetryNames
         /// last, sent, refused.
         /// </summary>
         public const string Send = "send";
+
+        /// <summary>One run of a load's writing into the account log; its parent is what sent its message. Consumer.
+        /// Tags: load, breach, accounts.</summary>
+        public const string Log = "log";
     }
 
     /// <summary>Tags of spans and instruments.</summary>

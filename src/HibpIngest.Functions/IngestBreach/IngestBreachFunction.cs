@@ -1,3 +1,5 @@
+using HibpIngest.Stores;
+
 namespace HibpIngest.Functions;
 
 /// <summary>
@@ -9,6 +11,8 @@ internal static class IngestBreachFunction
     /// <summary>What the host calls it.</summary>
     public const string Name = "IngestBreach";
 
+    private const string Extension = ".zip";
+
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.IngestBlobAsync(invocation.BlobName(), cancellationToken);
+        pipeline.Dispatcher.IngestBlobAsync(invocation.BlobName(IBreachBlobs.Container, Extension), cancellationToken);
 }

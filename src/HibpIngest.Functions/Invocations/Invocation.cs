@@ -1,6 +1,5 @@
 using System.Text.Json;
 using HibpIngest.Errors;
-using HibpIngest.Stores;
 
 namespace HibpIngest.Functions;
 
@@ -22,8 +21,6 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
     /// (learn.microsoft.com/azure/storage/queues/scalability-targets).
     /// </summary>
     public const int MaxMessageChars = 64 * 1024;
-
-    private const string BlobExtension = ".zip";
 
     /// <summary>Reads a request's body, up to <see cref="MaxBytes"/>.</summary>
     /// <exception cref="BadInputException">It is no call of a function, or larger.</exception>
@@ -64,19 +61,19 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
 
     /// <summary>
     /// The blob's name within the container, of a blobTrigger whose binding is called blob and whose path is
-    /// <c>breach/{name}.zip</c>.
+    /// <c>container/{name}</c>, with the extension behind it.
     /// </summary>
     /// <exception cref="BadInputException">There is none.</exception>
-    public string BlobName()
+    public string BlobName(string container, string extension)
     {
         Require("blob", JsonValueKind.Object);
-        var name = Unquote(Metadata("name"), "Metadata.name") + BlobExtension;
+        var name = Unquote(Metadata("name"), "Metadata.name") + extension;
         // The two are made of one path: where they differ, this program misreads its host.
         var uri = Unquote(Metadata("Uri"), "Metadata.Uri");
         return Uri.TryCreate(uri, UriKind.Absolute, out var address)
-            && Uri.UnescapeDataString(address.AbsolutePath).EndsWith($"/{IBreachBlobs.Container}/{name}", StringComparison.Ordinal)
+            && Uri.UnescapeDataString(address.AbsolutePath).EndsWith($"/{container}/{name}", StringComparison.Ordinal)
             ? name
-            : throw Unexpected($"a blob of container {IBreachBlobs.Container} whose Metadata.name and Metadata.Uri agree");
+            : throw Unexpected($"a blob of container {container} whose Metadata.name and Metadata.Uri agree");
     }
 
     /// <summary>The value of a binding.</summary>

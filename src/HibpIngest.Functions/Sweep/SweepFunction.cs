@@ -14,8 +14,17 @@ internal static class SweepFunction
     public static async Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken)
     {
         invocation.Require("timer", JsonValueKind.Object);
-        if (!await pipeline.Setup.IsAtRestAsync(cancellationToken))
-            await pipeline.Setup.EnsureOnceAsync(cancellationToken);
-        await pipeline.Sweep.RunAsync(cancellationToken);
+        // Neither waits for the other's stores.
+        var passwords = pipeline.Passwords.SweepAsync(pipeline.Context.Options.SweepBlobAge, cancellationToken);
+        try
+        {
+            if (!await pipeline.Setup.IsAtRestAsync(cancellationToken))
+                await pipeline.Setup.EnsureOnceAsync(cancellationToken);
+            await pipeline.Sweep.RunAsync(cancellationToken);
+        }
+        finally
+        {
+            await passwords;
+        }
     }
 }

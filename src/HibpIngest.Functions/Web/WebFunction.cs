@@ -10,5 +10,5 @@ internal static class WebFunction
     public const string Name = "Web";
 
     /// <summary>What the host lets through, and the API answers.</summary>
-    public static readonly IReadOnlyList<string> Methods = [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options];
+    public static readonly IReadOnlyList<string> Methods = [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options, HttpMethods.Post];
 }

@@ -33,21 +33,21 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// <summary>What saving takes at most; then it is killed.</summary>
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(20);
 
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+
     private static readonly string[] Services = ["Blob", "Queue", "Table"];
 
     private readonly Process _process;
-    private readonly bool _keepsData;
+    private readonly FileStream? _folderLock;
     private readonly Dictionary<string, string> _addresses = new(StringComparer.Ordinal);
     private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Lock _gate = new();
     private string _lastError = "";
     private int _disposed;
 
-    private AzuriteEmulator(Process process, bool keepsData)
-    {
-        _process = process;
-        _keepsData = keepsData;
-    }
+    /// <param name="process">The server.</param>
+    /// <param name="folderLock">Of the folder in which it keeps its data; null: it keeps none.</param>
+    private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 
     /// <summary>Connection string of its well-known account.</summary>
     public string ConnectionString => GetConnectionString(0);
@@ -68,7 +68,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     }
 
     /// <summary>Installs it when missing, starts it, and returns when all three services accept connections.</summary>
-    /// <exception cref="NotPossibleException">No Node, no package, a port taken: with what to do.</exception>
+    /// <exception cref="NotPossibleException">No Node, no package, a port or the folder taken: with what to do.</exception>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = FindFolder();
@@ -76,8 +76,12 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 
         // In memory it still asks for a working directory, and leaves it alone.
         var workingFolder = Path.GetTempPath();
+        FileStream? folderLock = null;
         if (options.DataFolder is not null)
+        {
             workingFolder = Directory.CreateDirectory(options.DataFolder).FullName;
+            folderLock = await LockAsync(workingFolder, cancellationToken);
+        }
 
         var start = new ProcessStartInfo("node")
         {
@@ -112,7 +116,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         else
             start.Environment.Remove("AZURITE_ACCOUNTS");
 
-        var emulator = new AzuriteEmulator(new Process { StartInfo = start, EnableRaisingEvents = true }, options.DataFolder is not null);
+        var emulator = new AzuriteEmulator(new Process { StartInfo = start, EnableRaisingEvents = true }, folderLock);
         try
         {
             emulator.Launch();
@@ -136,7 +140,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             return;
         if (ProcessId != 0)
         {
-            if (_keepsData)
+            if (_folderLock is not null)
             {
                 // The end of its standard input tells it to save and stop.
                 _process.StandardInput.Close();
@@ -150,6 +154,33 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         }
 
         _process.Dispose();
+        if (_folderLock is not null)
+            await _folderLock.DisposeAsync();
+    }
+
+    /// <summary>
+    /// Two that keep their data in one folder would each save what it has in memory over the other's. One that is stopping still
+    /// saves after its ports are free: it is waited for.
+    /// </summary>
+    private static async Task<FileStream> LockAsync(string folder, CancellationToken cancellationToken)
+    {
+        var began = Stopwatch.GetTimestamp();
+        while (true)
+        {
+            try
+            {
+                return new FileStream(
+                    Path.Combine(folder, "emulator.lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            }
+            catch (IOException) when (Stopwatch.GetElapsedTime(began) < StopTimeout)
+            {
+                await Task.Delay(LookEvery, cancellationToken);
+            }
+            catch (IOException)
+            {
+                throw new NotPossibleException($"another emulator keeps its data in {folder}: stop what started it, or run elsewhere");
+            }
+        }
     }
 
     private static void Add(ProcessStartInfo start, string name, int value)

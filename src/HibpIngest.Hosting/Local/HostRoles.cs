@@ -20,6 +20,12 @@ public enum HostRoles
     /// <summary>Answers lookups; needs no database.</summary>
     Web = 16,
 
+    /// <summary>Imports dropped files of Pwned Passwords.</summary>
+    Passwords = 32,
+
+    /// <summary>Writes the account log.</summary>
+    Log = 64,
+
     /// <summary>The whole pipeline.</summary>
-    All = Ingest | Upsert | Notify | Sweep,
+    All = Ingest | Upsert | Notify | Sweep | Passwords | Log,
 }

@@ -1,5 +1,8 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using HibpIngest.AzureStorage;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Hosting.Local;
 
@@ -26,27 +29,51 @@ public static class LocalEmulator
         connection.Split(';').Any(pair => pair.Trim().Equals("UseDevelopmentStorage=true", StringComparison.OrdinalIgnoreCase));
 
     /// <summary>Whether its three services accept connections.</summary>
-    public static async Task<bool> AnswersAsync(CancellationToken cancellationToken)
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="number">Which emulator: 1, or one that stands for another storage account of the store.</param>
+    public static async Task<bool> AnswersAsync(CancellationToken cancellationToken, int number = 1)
     {
         foreach (var port in Ports)
         {
-            if (!await AnswersAsync(port, cancellationToken))
+            if (!await AnswersAsync(port + PortsApart(number), cancellationToken))
                 return false;
         }
         return true;
     }
 
     /// <summary>Starts it, with its data under <see cref="DataFolder"/>.</summary>
-    public static Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken) =>
+    /// <param name="progress">Told what takes long.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="number">Which.</param>
+    public static Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1) =>
         AzuriteEmulator.StartAsync(
         new AzuriteOptions
         {
-            DataFolder = DataFolder,
-            BlobPort = BlobPort,
-            QueuePort = QueuePort,
-            TablePort = TablePort,
+            DataFolder = DataFolderOf(number),
+            BlobPort = BlobPort + PortsApart(number),
+            QueuePort = QueuePort + PortsApart(number),
+            TablePort = TablePort + PortsApart(number),
             Progress = progress
         }, cancellationToken);
+
+    /// <summary>Connections of those behind the first, by the data that is kept of them.</summary>
+    public static IReadOnlyList<string> Further() =>
+        [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1).TakeWhile(number => Directory.Exists(DataFolderOf(number)))
+            .Select(ConnectionOf)];
+
+    /// <summary>Where the data of one of them is kept.</summary>
+    public static string DataFolderOf(int number) =>
+        number == 1 ? DataFolder : string.Create(CultureInfo.InvariantCulture, $"{DataFolder}-{number}");
+
+    private static int PortsApart(int number) => 10 * (number - 1);
+
+    private static string ConnectionOf(int number)
+    {
+        string At(int port) => string.Create(
+            CultureInfo.InvariantCulture, $"http://127.0.0.1:{port + PortsApart(number)}/{StorageAccount.EmulatorAccount}");
+        return $"DefaultEndpointsProtocol=http;AccountName={StorageAccount.EmulatorAccount};AccountKey={StorageAccount.EmulatorKey};"
+            + $"BlobEndpoint={At(BlobPort)};QueueEndpoint={At(QueuePort)};TableEndpoint={At(TablePort)};";
+    }
 
     private static async Task<bool> AnswersAsync(int port, CancellationToken cancellationToken)
     {

@@ -44,6 +44,14 @@ public static partial class LocalHost
             loops.Add(ListenAsync(QueueNames.Match, options.Queues));
             loops.Add(ListenAsync(QueueNames.Mail, options.Queues));
         }
+        if (options.Roles.HasFlag(HostRoles.Log))
+            loops.Add(ListenAsync(QueueNames.Log, one));
+        if (options.Roles.HasFlag(HostRoles.Passwords) && options.Passwords is { } passwords)
+        {
+            loops.Add(RepeatAsync("passwords scan", options.BlobScanEvery, token => passwords.ScanAsync(TimeSpan.Zero, token)));
+            foreach (var queue in QueueNames.Passwords)
+                loops.Add(ListenAsync(queue, options.Queues));
+        }
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
             var sweep = context.NewSweep();
@@ -53,6 +61,11 @@ public static partial class LocalHost
                 (context.Database as SqliteBreachDatabase)?.CheckFile();
                 return sweep.RunAsync(token);
             }));
+            if (options.Passwords is { } swept)
+            {
+                loops.Add(RepeatAsync(
+                    "passwords sweep", options.SweepEvery, token => swept.SweepAsync(context.Options.SweepBlobAge, token)));
+            }
         }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
@@ -72,7 +85,8 @@ public static partial class LocalHost
         {
             try
             {
-                await dispatcher.DispatchAsync(queue, body, token);
+                await (QueueNames.Passwords.Contains(queue)
+                    ? options.Passwords!.DispatchAsync(queue, body, token) : dispatcher.DispatchAsync(queue, body, token));
             }
             catch (StoreMismatchException e)
             {

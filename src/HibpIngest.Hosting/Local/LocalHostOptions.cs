@@ -21,6 +21,9 @@ public sealed record LocalHostOptions
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();
 
+    /// <summary>What is done for Pwned Passwords; null: nothing is.</summary>
+    public PasswordWork? Passwords { get; init; }
+
     /// <summary>Told of every try of a message that failed, with the queue's name.</summary>
     public Action<string, Exception>? OnFailure { get; init; }
 }

@@ -1,6 +1,7 @@
 using System.ComponentModel;
 using System.Diagnostics;
 using System.Text;
+using System.Text.Json;
 using HibpIngest.Errors;
 
 namespace HibpIngest.Hosting.Local;
@@ -14,15 +15,16 @@ internal static class NodePackages
     /// <summary>A cold npm cache and a slow line.</summary>
     private static readonly TimeSpan InstallTimeout = TimeSpan.FromMinutes(10);
 
-    /// <summary>Runs <c>npm ci</c> where it has not been run to its end; one process at a time.</summary>
+    /// <summary>
+    /// Runs <c>npm ci</c> where it has not been run to its end, or for a lock file that said otherwise; one process at a time.
+    /// </summary>
     /// <param name="what">What it is, for messages.</param>
     /// <param name="proof">A file that is there when it is installed.</param>
     /// <exception cref="NotPossibleException">No Node, no package: with what to do.</exception>
     public static async Task InstallAsync(
         string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
     {
-        // npm writes the first of them last, so that a broken installation isn't taken for a whole one.
-        bool IsInstalled() => File.Exists(Path.Combine(folder, "node_modules", ".package-lock.json")) && File.Exists(proof);
+        bool IsInstalled() => File.Exists(proof) && IsAsLocked(folder);
 
         if (IsInstalled())
             return;
@@ -84,6 +86,27 @@ internal static class NodePackages
             throw new NotPossibleException($"{what} needs Node 20 or later, and {process.StartInfo.FileName} could not be started "
                 + $"({e.Message}): install Node{(instead is null ? "" : $", or {instead}")}");
         }
+    }
+
+    /// <summary>
+    /// Whether what npm has installed has the versions that the lock file names. npm writes the list of it last, so that a broken
+    /// installation isn't taken for a whole one; what is for another system is not in it.
+    /// </summary>
+    internal static bool IsAsLocked(string folder)
+    {
+        var list = Path.Combine(folder, "node_modules", ".package-lock.json");
+        if (!File.Exists(list))
+            return false;
+        using var installed = JsonDocument.Parse(File.ReadAllBytes(list));
+        using var locked = JsonDocument.Parse(File.ReadAllBytes(Path.Combine(folder, "package-lock.json")));
+        var here = installed.RootElement.GetProperty("packages");
+        return locked.RootElement.GetProperty("packages").EnumerateObject().All(package =>
+            package.Name.Length == 0
+            || (here.TryGetProperty(package.Name, out var found)
+                ? Version(found) == Version(package.Value)
+                : package.Value.TryGetProperty("optional", out var optional) && optional.GetBoolean()));
+
+        static string? Version(JsonElement package) => package.TryGetProperty("version", out var version) ? version.GetString() : null;
     }
 
     /// <summary>Waits until no other process installs. The system gives the lock back when a process dies.</summary>

@@ -1,5 +1,9 @@
 using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using HibpIngest.Lookup;
+using HibpIngest.Passwords;
 using HibpIngest.Web;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Web;
 
@@ -15,13 +19,49 @@ public static class WebFactory
         NetworkTimeout = TimeSpan.FromSeconds(10),
     };
 
+    /// <summary>Where another account is asked instead, nothing is tried twice.</summary>
+    private static readonly StorageOptions NearestStorage = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
+
     /// <summary>Calls nothing.</summary>
-    public static WebStores StoresOf(StorageAccount account) => new()
+    public static WebStores StoresOf(StorageAccount account, TimeProvider time, ILoggerFactory logs)
     {
-        Catalogue = account.Catalogue,
-        Accounts = account.Accounts,
-        Layout = account.Register,
-        Ranges = account.Ranges,
-        Keys = account.Keys,
-    };
+        var reads = ReadsOf(account, time, logs);
+        return new()
+        {
+            Catalogue = account.Catalogue,
+            Accounts = reads,
+            Ranges = reads,
+            Layout = reads,
+            Keys = account.Keys,
+            Passwords = PasswordsOf(account),
+            Appends = account.PasswordAppends,
+            AppendQueue = account.Queues.Get(AppendMessage.Queue),
+        };
+    }
+
+    /// <summary>Accounts and ranges by the layout that is read; calls nothing.</summary>
+    public static LayoutReads ReadsOf(StorageAccount account, TimeProvider time, ILoggerFactory logs) =>
+        new(account.Register, account.StoreAccounts, account.TableReads, time, logs.CreateLogger<LayoutReads>());
+
+    /// <summary>The account that passwords are read from first (HIBP_PASSWORDS_NEAREST); null: there is none. Calls nothing.</summary>
+    /// <exception cref="BadInputException">It is no connection.</exception>
+    public static StorageAccount? OpenNearest(PasswordOptions options, ILoggerFactory logs) =>
+        string.IsNullOrWhiteSpace(options.PasswordsNearest) ? null
+        : Open("HIBP_PASSWORDS_NEAREST", options.PasswordsNearest, logs, NearestStorage);
+
+    /// <summary>Opens the account that a setting names.</summary>
+    internal static StorageAccount Open(string setting, string connection, ILoggerFactory logs, StorageOptions? options)
+    {
+        try
+        {
+            return StorageAccount.Open(connection, logs, options);
+        }
+        catch (BadInputException e)
+        {
+            throw new BadInputException($"{setting}: {e.Message}");
+        }
+    }
+
+    /// <summary>Pwned Passwords of the account; calls nothing.</summary>
+    public static PasswordStores PasswordsOf(StorageAccount account) => new(account.PasswordBlobs, account.PasswordTables);
 }

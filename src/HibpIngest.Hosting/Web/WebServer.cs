@@ -67,7 +67,7 @@ public sealed class WebServer : IAsyncDisposable
             }
             Limit(server);
         });
-        var api = new ServedApi(stores, options.Web, options.IsOpen, options.Address, time, logs);
+        var api = new ServedApi(stores, options.Web, options.Passwords, options.IsOpen, options.Address, time, logs);
         api.AddServices(builder.Services);
         var app = builder.Build();
         try
@@ -94,7 +94,7 @@ public sealed class WebServer : IAsyncDisposable
         server.AllowSynchronousIO = false;
         server.Limits.MaxRequestLineSize = MaxRequestLineBytes;
         server.Limits.MaxRequestHeadersTotalSize = MaxHeaderBytes;
-        server.Limits.MaxRequestBodySize = 0; // everything is asked by GET
+        server.Limits.MaxRequestBodySize = 0; // nearly everything is asked by GET; a route that takes a body says so
         server.Limits.RequestHeadersTimeout = HeadersTimeout;
         server.Limits.KeepAliveTimeout = IdleTimeout;
     }

@@ -1,3 +1,4 @@
+using HibpIngest.Passwords;
 using HibpIngest.Web;
 
 namespace HibpIngest.Hosting.Web;
@@ -22,4 +23,7 @@ public sealed record WebServerOptions
 
     /// <summary>How it answers.</summary>
     public WebOptions Web { get; init; } = new();
+
+    /// <summary>How it serves Pwned Passwords.</summary>
+    public PasswordOptions Passwords { get; init; } = new();
 }

@@ -15,7 +15,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class MatchSubscribers(
     ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
-    LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> log) : IStage<MatchMessage, LoadLease>
+    LogSchedule log, LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> logger)
+    : IStage<MatchMessage, LoadLease>
 {
     // A notification is inserted, indexed three times and logged: some seconds of a small tier.
     private const int MostStepRows = 50_000;
@@ -41,7 +42,11 @@ public sealed partial class MatchSubscribers(
             return;
         if (state == LoadState.Notifying)
             await mails.SendNextAsync(load.Id, cancellationToken);
+        await log.SendAsync(load.Id, cancellationToken);
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
+        // What its zip's metadata has changed is told of the breach's other loads too: LogLoad does so where this one counts.
+        if (matched.PublishedAt is null)
+            await log.SendAsync(load.Breach, cancellationToken);
         LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);
         reports.Report(matched);
         span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);

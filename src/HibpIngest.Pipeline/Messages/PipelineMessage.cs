@@ -132,6 +132,20 @@ public sealed record MailMessage : PipelineMessage
     public required int Last { get; init; }
 }
 
+/// <summary>A load to be written into the account log, as far as it can be by now.</summary>
+public sealed record LogMessage : PipelineMessage
+{
+    public required long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Log;
+
+    internal override string Queue => QueueNames.Log;
+
+    internal override bool MovesLoad => false;
+}
+
 /// <summary>A queue message that this program can't read; after its tries it is poison.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
@@ -141,4 +155,5 @@ public sealed class UnreadableMessageException(string message) : HibpException(m
 [JsonSerializable(typeof(SliceMessage))]
 [JsonSerializable(typeof(MatchMessage))]
 [JsonSerializable(typeof(MailMessage))]
+[JsonSerializable(typeof(LogMessage))]
 internal sealed partial class PipelineMessageJson : JsonSerializerContext;

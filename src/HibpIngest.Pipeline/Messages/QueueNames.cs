@@ -15,9 +15,24 @@ public static class QueueNames
     /// <summary>Ranges of notifications to send.</summary>
     public const string Mail = "breach-mail";
 
+    /// <summary>Loads to be written into the account log.</summary>
+    public const string Log = "breach-log";
+
+    /// <summary>Parts of dropped files of Pwned Passwords to import.</summary>
+    public const string PasswordsImport = "passwords-import";
+
+    /// <summary>Hashes that were sent to be added to Pwned Passwords.</summary>
+    public const string PasswordsAppend = "passwords-append";
+
     /// <summary>Where a message goes that has used up its tries, behind its queue's name.</summary>
     public const string PoisonSuffix = "-poison";
 
-    /// <summary>All of them, in the order of the flow.</summary>
-    public static readonly IReadOnlyList<string> All = [Ingest, Slices, Match, Mail];
+    /// <summary>Those of loads, in the order of the flow.</summary>
+    public static readonly IReadOnlyList<string> Loads = [Ingest, Slices, Match, Mail, Log];
+
+    /// <summary>Those of Pwned Passwords, which know no database.</summary>
+    public static readonly IReadOnlyList<string> Passwords = [PasswordsImport, PasswordsAppend];
+
+    /// <summary>All of them.</summary>
+    public static readonly IReadOnlyList<string> All = [.. Loads, .. Passwords];
 }

@@ -14,8 +14,9 @@ namespace HibpIngest.Pipeline;
 /// load is held or its breach hidden nothing is sent. Nothing here depends on how many notifications the load has.
 /// </summary>
 public sealed partial class SendNotifications(
-    ILoads loads, ICatalogue catalogue, INotifications notifications, IAccountTable table, INotificationSender sender, MailSchedule mails,
-    LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<SendNotifications> log)
+    ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
+    MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time,
+    ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
     // How often somebody's server is asked again, and for how long: what RFC 5321 (4.5.4.1) has mail servers do, but
@@ -232,11 +233,17 @@ public sealed partial class SendNotifications(
         var accounts = new List<string>();
         try
         {
-            await foreach (var alias in table.ListAliasesAsync(domain, marks, cancellationToken))
+            // The layout that is read has every account; another one may still be filled.
+            var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
+            foreach (var (partition, account) in new LayoutPlacement(facts).FindAll(domain))
             {
-                if (accounts.Count == MailComposer.MaxAttachedAccounts)
-                    return (accounts, false);
-                accounts.Add($"{alias}@{domain}");
+                var table = tables.Accounts(new TablePlace(account, facts.AccountsTable));
+                await foreach (var alias in table.ListAliasesAsync(partition, marks, cancellationToken))
+                {
+                    if (accounts.Count == MailComposer.MaxAttachedAccounts)
+                        return (accounts, false);
+                    accounts.Add($"{alias}@{domain}");
+                }
             }
         }
         catch (StoreUnavailableException e)

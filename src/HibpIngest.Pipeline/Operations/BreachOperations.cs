@@ -5,7 +5,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can have done to what readers are told of a breach.</summary>
-public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher)
+public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, LogSchedule log)
 {
     /// <summary>Hides a breach, or shows it again; returns it once readers are told so.</summary>
     /// <exception cref="NotPossibleException">No such breach.</exception>
@@ -33,6 +33,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
         string breach, Func<string, Task> change, string done, string shown, CancellationToken cancellationToken)
     {
         var found = await catalogue.GetBreachAsync(breach, cancellationToken) ?? throw NoBreach(breach);
+        await log.OpenAsync(found.Name, cancellationToken);
         var marked = await publisher.BeginChangeAsync(cancellationToken);
         try
         {
@@ -43,6 +44,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
             await marked.AbandonAsync(cancellationToken);
             throw;
         }
+        await log.SendAsync(found.Name, cancellationToken);
         await marked.PublishAsync($"{found.Name} {done}", shown, cancellationToken);
         return await catalogue.GetBreachAsync(found.Name, cancellationToken) ?? throw NoBreach(breach);
     }

@@ -8,22 +8,27 @@ namespace HibpIngest.Pipeline;
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
-    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, PipelineMessages messages, PipelineOptions options)
+    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, VerifyLog verify, PipelineMessages messages,
+    PipelineOptions options)
 {
     // Small enough that a purge never holds a transaction for long.
     private const int PurgeChunkRows = 50_000;
 
     /// <summary>
     /// Sends slices of a breach again: one of its newest load, or the failed ones, or all, of every load that
-    /// isn't purged. Returns how many.
+    /// isn't purged, or is in the account log. Returns how many.
     /// </summary>
     /// <exception cref="NotPossibleException">No such breach or slice, or its rows are purged.</exception>
     public async Task<int> RequeueSlicesAsync(string breach, int? slice, bool failedOnly, CancellationToken cancellationToken)
     {
         var found = await breachLoads.ListAsync(breach, cancellationToken);
-        var chosen = slice is null ? [.. found.Where(load => !load.Purged)] : (IReadOnlyList<Load>)[found[^1]];
+        var chosen = slice is null
+            ? [.. found.Where(IsRequeued)] : (IReadOnlyList<Load>)[found[^1]];
         if (chosen.Count == 0)
-            throw new NotPossibleException($"the rows of all loads of {breach} are purged: drop the archive again to load it anew");
+        {
+            throw new NotPossibleException(
+                $"the rows of all loads of {breach} are purged, and none is in the account log: drop the archive again to load it anew");
+        }
         var sent = 0;
         foreach (var load in chosen)
         {
@@ -103,6 +108,8 @@ public sealed class LoadOperations(
         var found = await GetAsync(load, cancellationToken);
         // Read first: a document that can't be read leaves everything as it is.
         var document = (await BreachDocument.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
+        await register.MarkOpenAsync(load, cancellationToken);
+        await log.OpenAsync(breach, cancellationToken);
         var change = await catalogue.BeginChangeAsync(cancellationToken);
         try
         {
@@ -113,22 +120,53 @@ public sealed class LoadOperations(
             await change.AbandonAsync(cancellationToken);
             throw;
         }
+        await log.SendAsync(breach, cancellationToken);
         await change.PublishAsync($"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 
-    /// <summary>Takes the rows of a finished load away, in chunks. Returns how many.</summary>
-    /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
-    public async Task<long> PurgeAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
+    /// <summary>
+    /// Takes the rows of a finished load away, in chunks, once what the account log has of it has been read back. Returns how
+    /// many. One that doesn't count (failed, or replaced) is never to be logged.
+    /// </summary>
+    /// <param name="load">Id of the load.</param>
+    /// <param name="withoutLog">There is no account log: nothing is left but the archive.</param>
+    /// <param name="progress">Told of the rows that are gone.</param>
+    /// <param name="cancellationToken">Ends it between two chunks.</param>
+    /// <exception cref="NotPossibleException">No such load, or it is still open, or not logged.</exception>
+    /// <exception cref="HibpException">The log has something else, or is damaged: nothing is purged.</exception>
+    public async Task<long> PurgeAsync(long load, bool withoutLog, IProgress<long>? progress, CancellationToken cancellationToken)
     {
+        var found = await GetAsync(load, cancellationToken);
+        if (log.IsOn && withoutLog)
+        {
+            throw new NotPossibleException("the account log is on: what is purged has to be in it, and --without-log is for a store that "
+                + "has none (HIBP_LOG=off)");
+        }
+        if (!log.IsOn && !withoutLog)
+        {
+            throw new NotPossibleException($"the account log is off (HIBP_LOG=off), so that nothing but its archive is left of load {load} "
+                + "once its rows are gone; where that is meant: hibp purge --without-log");
+        }
+        if (found.State is not (LoadState.Done or LoadState.Failed))
+        {
+            throw new NotPossibleException(
+                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a load that is done, or failed, is purged");
+        }
+        if (log.IsOn && found is { PublishedAt: not null, Purged: false })
+            await verify.RunAsync(load, null, cancellationToken);
         var purged = 0L;
-        while (await rows.PurgeRowsAsync(load, PurgeChunkRows, cancellationToken) is > 0 and var chunk)
+        while (await rows.PurgeRowsAsync(load, PurgeChunkRows, cancellationToken, log.IsOn) is > 0 and var chunk)
         {
             purged += chunk;
             progress?.Report(purged);
         }
         return purged;
     }
+
+    /// <summary>Its rows are there, or in the log; those of a purged one that is in some other state stay as they are.</summary>
+    private static bool IsRequeued(Load load) => !load.Purged
+        || (load.LoggedVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
 
     private async Task<Load> GetAsync(long load, CancellationToken cancellationToken) =>
         await loads.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");

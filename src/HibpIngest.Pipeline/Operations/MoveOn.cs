@@ -1,35 +1,160 @@
+using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Moves a database on that was restored from a backup.</summary>
+/// <summary>Moves a database on that was restored from a backup, or is empty, and has it know what the account log tells.</summary>
 public sealed class MoveOn(
-    IDatabaseSetup database, ILoads loads, IStoreRegister register, IBreachBlobs blobs, StoreSetup setup, LoadStart starts,
-    PublishCatalogue catalogue, PipelineMessages messages)
+    IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IAccountLogBlobs log,
+    StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
+    PipelineOptions options)
 {
+    private const string Because =
+        "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
+
     /// <summary>
-    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup
-    /// is held, and zips that have no load any more are loaded again, held. May be run again where it was
-    /// broken off. Returns the ids it moved to, and how many zips it started.
+    /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup is held,
+    /// what the account log tells is known again, and zips that have no load then are loaded again, held. May be run
+    /// again where it was broken off, or where something in the log was mended.
     /// </summary>
-    /// <exception cref="NotPossibleException">The database is behind nothing.</exception>
-    public async Task<(StoreIds Ids, int Loads)> RunAsync(CancellationToken cancellationToken)
+    /// <param name="cancellationToken">Breaks it off.</param>
+    /// <param name="empty">The database is empty, and is to be that of the store that the account log is of.</param>
+    /// <param name="progress">Told of the loads of the log that were looked at, and of all.</param>
+    /// <exception cref="NotPossibleException">The database is behind nothing, or it is empty, or isn't.</exception>
+    /// <exception cref="StoreMismatchException">The log, the database and the account table are not of one store.</exception>
+    public async Task<MovedOn> RunAsync(
+        CancellationToken cancellationToken, bool empty = false, IProgress<(int Done, int All)>? progress = null)
     {
-        const string Because = "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
-        if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
-            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: there is nothing to move on");
+        var logged = options.Log == LogMode.On ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
+        if (empty)
+            await TakeOverAsync(logged, cancellationToken);
+        else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
+        {
+            throw new NotPossibleException($"database {database.DisplayName} is not there, or is empty: there is nothing to move on; where "
+                + "it was lost, and the account log was not: hibp database restored --empty");
+        }
         await setup.EnsureIdentityAsync(cancellationToken);
+        var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
+        var plan = logged is null ? null : RecoveryPlan.Of(logged, store);
         var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
         var highest = await database.GetHighestIdsAsync(cancellationToken);
-        if (!brokenOff && highest.Load >= confirmed.Load && highest.Mark >= confirmed.Mark)
-            throw new NotPossibleException($"database {database.DisplayName} is not behind its account table: there is nothing to move on");
+        var isBehind = brokenOff || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
+        if (!isBehind && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
+        {
+            string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
+            throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
+        }
         // First of all: a host that is started in between must not mail, nor take what is done by halves for the whole.
         await register.SetMovingOnAsync(true, cancellationToken);
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
         // What readers have is newer than the backup.
         var change = await catalogue.BeginChangeAsync(cancellationToken);
+        var recovered = plan is null ? null : await RecoverAsync(plan, isBehind, progress, cancellationToken);
+        var started = await StartZipsAsync(cancellationToken);
+        foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
+        {
+            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog)
+                await register.MarkOpenAsync(load.Id, cancellationToken);
+        }
+        // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
+        await database.MoveOnAsync(confirmed, Because, cancellationToken);
+        await register.SetMovingOnAsync(false, cancellationToken);
+        await change.TryPublishAsync(cancellationToken);
+        return new MovedOn(confirmed, started)
+        {
+            Log = recovered,
+            Missing = await register.GetReadLayoutAsync(cancellationToken) is { } read
+                ? await layouts.CountMissingAsync(read.Id, cancellationToken) : 0,
+        };
+    }
+
+    /// <summary>An empty database becomes the store's; where tables and register are lost too, these do as well.</summary>
+    private async Task TakeOverAsync(LogManifest? logged, CancellationToken cancellationToken)
+    {
+        if (logged is null)
+            throw new NotPossibleException("an empty database is filled from the account log, which is off: HIBP_LOG=on turns it on");
+        var plan = RecoveryPlan.Of(logged, null);
+        if (plan.Stores.Count == 0)
+        {
+            throw new NotPossibleException("the account log tells of no load: there is nothing to fill an empty database from; name the "
+                + "log that is meant by HIBP_LOG_STORAGE or HIBP_STORAGE");
+        }
+        if (plan.Stores.Count > 1)
+        {
+            throw new StoreMismatchException($"the account log is of {plan.Stores.Count} stores "
+                + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of those that are not meant");
+        }
+        var store = plan.Stores.Single();
+        await StoreSetup.EnsureSchemaAsync(database, cancellationToken);
+        if (await database.GetIdentityAsync(cancellationToken) is { } inDatabase && inDatabase.Id != store)
+        {
+            throw new StoreMismatchException($"database {database.DisplayName} is of store {inDatabase.Id}, and the account log of store "
+                + $"{store}: name an empty database by HIBP_DATABASE");
+        }
+        await setup.CreateStoresAsync(cancellationToken);
+        var inTable = await register.GetIdentityAsync(cancellationToken);
+        if (inTable is not null && inTable.Id != store)
+        {
+            throw new StoreMismatchException($"the account table is of store {inTable.Id}, and the account log of store {store}: use those "
+                + "that belong together, or a fresh storage account");
+        }
+        var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
+        if (!brokenOff && await database.HasLoadsAsync(cancellationToken))
+        {
+            throw new NotPossibleException(
+                $"database {database.DisplayName} is not empty: where it was put back to a backup, hibp database restored does it");
+        }
+        // Nobody is to take what follows, broken off, for a store that is whole.
+        await register.SetMovingOnAsync(true, cancellationToken);
+        var ids = new StoreIds(Math.Max(plan.Highest.Load, confirmed.Load), Math.Max(plan.Highest.Mark, confirmed.Mark));
+        var identity = await register.AddIdentityAsync(new StoreIdentity(store, PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
+        await database.MoveOnAsync(ids, Because, cancellationToken);
+        await database.AddIdentityAsync(identity, cancellationToken);
+        await setup.EnsureIdentityAsync(cancellationToken);
+        await register.ConfirmAsync(ids, cancellationToken);
+    }
+
+    private async Task<LogRecovered> RecoverAsync(
+        RecoveryPlan plan, bool isBehind, IProgress<(int Done, int All)>? progress, CancellationToken cancellationToken)
+    {
+        var registered = await register.ListLayoutsAsync(cancellationToken);
+        if (registered.Count == 0)
+        {
+            // The tables were lost, and are made behind this: until then, broken off, it is known that nothing is in them.
+            // Ranges begin as off, for marks have been given.
+            var recovered = await recover.RunAsync(plan, [], progress, cancellationToken);
+            await setup.EnsureLayoutsAsync(cancellationToken);
+            return recovered;
+        }
+        await setup.EnsureLayoutsAsync(cancellationToken);
+        // What was mended in the log later comes back without a word on where it was written.
+        var full = isBehind ? await FindFullAsync(registered, cancellationToken) : [];
+        return await recover.RunAsync(plan, full, progress, cancellationToken);
+    }
+
+    /// <summary>
+    /// Layouts that every account was written in: the first, and the one that is read. Of any other it is not known how
+    /// far its filling was.
+    /// </summary>
+    private async Task<IReadOnlyList<int>> FindFullAsync(IReadOnlyList<StoreLayout> registered, CancellationToken cancellationToken)
+    {
+        var read = (await register.GetReadLayoutAsync(cancellationToken))?.Id;
+        var full = new List<int>();
+        foreach (var layout in registered.Where(layout => !layout.IsDropped))
+        {
+            var isFirst = layout.Id == StoreLayout.First.Id;
+            // Made from the log once before, and not filled since, it lacks what that load knows to be missing.
+            if (isFirst ? await layouts.CountMissingAsync(layout.Id, cancellationToken) == 0 : layout.Id == read)
+                full.Add(layout.Id);
+        }
+        return full;
+    }
+
+    /// <summary>Zips without a load, which were dropped behind the backup and never published, are loaded again.</summary>
+    private async Task<int> StartZipsAsync(CancellationToken cancellationToken)
+    {
         var started = 0;
         await foreach (var blob in blobs.ListZipsAsync(cancellationToken))
         {
@@ -42,15 +167,6 @@ public sealed class MoveOn(
             await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
             started++;
         }
-        foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
-        {
-            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
-                await register.MarkOpenAsync(load.Id, cancellationToken);
-        }
-        // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
-        await database.MoveOnAsync(confirmed, Because, cancellationToken);
-        await register.SetMovingOnAsync(false, cancellationToken);
-        await change.TryPublishAsync(cancellationToken);
-        return (confirmed, started);
+        return started;
     }
 }

@@ -1,5 +1,7 @@
+using System.Globalization;
 using System.Text;
 using HibpIngest.Accounts;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
@@ -12,4 +14,9 @@ internal static class RangeKeys
         var partition = AccountHash.Write(alias, domain, row);
         return ($"{partition:X2}", Encoding.ASCII.GetString(row));
     }
+
+    /// <summary>The table that a partition of hashes is in.</summary>
+    public static TablePlace PlaceOf(string partition, LayoutFacts facts, LayoutPlacement placement) => new(
+        placement.StorageAccountOfRange(byte.Parse(partition, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture)),
+        facts.RangesTable);
 }

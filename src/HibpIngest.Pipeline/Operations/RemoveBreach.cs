@@ -1,4 +1,5 @@
 using System.Text;
+using HibpIngest.AccountLog;
 using HibpIngest.Accounts;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
@@ -14,7 +15,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class RemoveBreach(
     IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
-    IAccountTable table, IRangeTable ranges, PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> log,
+    ILoadLog log, IAccountLogBlobs logBlobs, IDatabaseSetup database, IStoreTables tables, PipelineOptions options, TimeProvider time,
+    ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
@@ -23,8 +25,8 @@ public sealed partial class RemoveBreach(
     /// </summary>
     public const int ChunkRows = 20_000;
 
-    // Accounts of one domain that are worked on together; the domains of a chunk side by side.
-    private const int DomainAccounts = 1_000;
+    // Accounts of one partition that are worked on together; the partitions of a chunk side by side.
+    private const int PartitionAccounts = 1_000;
 
     // A part of the table has so many requests in flight, more or less.
     private const int RequestsAPart = 4;
@@ -37,7 +39,7 @@ public sealed partial class RemoveBreach(
     private long _total;
     private long _done;
     private long _entities;
-    private bool _withRanges;
+    private IReadOnlyList<StoreLayout> _layouts = [];
 
     /// <exception cref="NotPossibleException">
     /// No such breach; one of its loads is open; a slice is under way and doesn't end. In the last case it is to be run again.
@@ -49,9 +51,14 @@ public sealed partial class RemoveBreach(
         var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
         var removed = await UnlistAsync(name, cancellationToken);
         LogBegun(name, removed.Count);
+        foreach (var load in removed)
+            await UnlogAsync(load.Load, cancellationToken);
         await WaitForSlicesAsync(name, removed, cancellationToken);
-        // A fill that begins behind this finds the marks dead, and adds none of them.
-        _withRanges = (await layouts.GetLayoutsAsync(cancellationToken)).WritesRanges;
+        // A fill that begins behind this finds the marks dead, and adds none of them; of a layout that is added
+        // behind it, nothing is written under them.
+        var set = await layouts.GetLayoutsAsync(cancellationToken);
+        set.RequireKnown();
+        _layouts = set.Written;
 
         // Loads of a store upgraded from schema 1 share their mark: one walk over the table is for all of them.
         var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
@@ -70,6 +77,8 @@ public sealed partial class RemoveBreach(
                 // one that was never loaded.
                 if (await loads.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
                     await receipts.AddRemovedAsync(head.Blob, cancellationToken);
+                if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
+                    await LogLoad.DeleteAsync(logBlobs, LogNames.Folder(entry), cancellationToken);
                 await removals.FinishRemovalAsync(load.Load, cancellationToken);
                 LogRemoved(name, load.Load);
             }
@@ -97,6 +106,21 @@ public sealed partial class RemoveBreach(
             cancellationToken);
         return removed;
     }
+
+    /// <summary>Whatever is made from the account log from now on is without it; a stage that is just writing it finds this too.</summary>
+    private async Task UnlogAsync(long load, CancellationToken cancellationToken)
+    {
+        if (await FindLoggedAsync(load, cancellationToken) is not { } entry)
+            return;
+        var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id);
+        await logBlobs.CreateAsync(cancellationToken); // which may be another account by now, or be gone
+        // One that is there already is an earlier run's.
+        await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);
+    }
+
+    /// <summary>A load of which there may be something in the account log: it is planned before anything is written.</summary>
+    private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
+        await log.GetLogEntryAsync(load, cancellationToken) is { Segments.Count: > 0 } entry ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
@@ -141,33 +165,48 @@ public sealed partial class RemoveBreach(
             if (hasEntities)
             {
                 await rows.ReadRowsAsync(load.Load, first, last, chunk, cancellationToken);
-                var inFlight = AtOnce(options.TransactionsInFlight, cancellationToken);
-                await Parallel.ForEachAsync(ByDomain(chunk), inFlight, async (accounts, token) =>
-                {
-                    var changed = await PatientlyAsync(
-                        () => table.RemoveMarkAsync(accounts.Domain, accounts.Aliases, load.Mark, token), token);
-                    Interlocked.Add(ref _entities, changed);
-                    Report(accounts.Aliases.Length);
-                });
-                if (_withRanges)
-                {
-                    await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
-                        await PatientlyAsync(() => ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, token), token));
-                }
+                foreach (var layout in _layouts)
+                    await RemoveAsync(load, chunk, layout, cancellationToken);
             }
             await rows.DeleteRowsUpToAsync(load.Load, last, cancellationToken);
         }
     }
 
+    private async Task RemoveAsync(LoadRemoval load, AccountBatch chunk, StoreLayout layout, CancellationToken cancellationToken)
+    {
+        var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
+        var inFlight = AtOnce(options.TransactionsInFlight, cancellationToken);
+        await Parallel.ForEachAsync(ByPartition(chunk, placement), inFlight, async (accounts, token) =>
+        {
+            var table = tables.Accounts(new TablePlace(accounts.Place.StorageAccount, facts.AccountsTable));
+            var changed = await PatientlyAsync(
+                () => table.RemoveMarkAsync(accounts.Place.Partition, accounts.Aliases, load.Mark, token), token);
+            // Accounts are counted, not the copies of them.
+            if (!IsFirst(facts))
+                return;
+            Interlocked.Add(ref _entities, changed);
+            Report(accounts.Aliases.Length);
+        });
+        if (!layout.WritesRanges)
+            return;
+        await Parallel.ForEachAsync(ByHash(chunk), inFlight, async (hashes, token) =>
+        {
+            var ranges = tables.Ranges(RangeKeys.PlaceOf(hashes.Partition, facts, placement));
+            await PatientlyAsync(() => ranges.RemoveMarkAsync(hashes.Partition, hashes.Rows, load.Mark, token), token);
+        });
+    }
+
+    private bool IsFirst(LayoutFacts facts) => ReferenceEquals(facts, _layouts[0].Facts);
+
     /// <summary>
-    /// The accounts of a chunk by their domain, the most first, so that none of the large ones is left for
+    /// The accounts of a chunk by their partition, the most first, so that none of the large ones is left for
     /// last.
     /// </summary>
-    private static IEnumerable<(string Domain, string[] Aliases)> ByDomain(AccountBatch chunk) =>
+    private static IEnumerable<(PartitionPlace Place, string[] Aliases)> ByPartition(AccountBatch chunk, LayoutPlacement placement) =>
         Enumerable.Range(0, chunk.Count)
             .Select(i => (Domain: Encoding.ASCII.GetString(chunk.Domain(i)), Alias: Encoding.ASCII.GetString(chunk.Alias(i))))
-            .GroupBy(account => account.Domain, account => account.Alias)
-            .SelectMany(domain => domain.Order(StringComparer.Ordinal).Chunk(DomainAccounts).Select(aliases => (domain.Key, aliases)))
+            .GroupBy(account => placement.Find(account.Alias, account.Domain), account => account.Alias)
+            .SelectMany(place => place.Order(StringComparer.Ordinal).Chunk(PartitionAccounts).Select(aliases => (place.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
 
     /// <summary>The same accounts by the partition of their hash.</summary>
@@ -184,22 +223,26 @@ public sealed partial class RemoveBreach(
     private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
-        var walk = TableWalk.Parse(recorded.Token, IAccountTable.Parts + IRangeTable.Parts);
+        var walk = TableWalk.Parse(recorded.Token);
         using var recording = new SemaphoreSlim(1);
         var before = _done;
-        var parts = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
-        // Parts of the table of hashes are counted behind those of the accounts.
-        await Parallel.ForAsync(0, IAccountTable.Parts + (_withRanges ? IRangeTable.Parts : 0), parts, async (part, token) =>
+        var atOnce = AtOnce(Math.Max(options.TransactionsInFlight / RequestsAPart, 1), cancellationToken);
+        var parts =
+            from layout in _layouts
+            from part in TablePart.OfAccounts(layout.Facts).Select(part => (Of: layout, Part: part, OfRanges: false))
+                .Concat(TablePart.OfRanges(layout.Facts).Where(_ => layout.WritesRanges).Select(part => (layout, part, true)))
+            select part;
+        await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
         {
-            var ofRanges = part >= IAccountTable.Parts;
+            var (layout, part, ofRanges) = one;
             while (!walk.IsDone(part))
             {
                 var page = await PatientlyAsync(
                     () => ofRanges
-                        ? ranges.RemoveMarkAsync(recorded.Mark, part - IAccountTable.Parts, walk.Token(part), token)
-                        : table.RemoveMarkAsync(recorded.Mark, part, walk.Token(part), token),
+                        ? tables.Ranges(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), token)
+                        : tables.Accounts(part.Place).RemoveMarkAsync(recorded.Mark, part.Number, walk.Token(part), token),
                     token);
-                if (!ofRanges)
+                if (!ofRanges && IsFirst(layout.Facts))
                 {
                     Interlocked.Add(ref _entities, page.Changed);
                     Report(page.Changed);

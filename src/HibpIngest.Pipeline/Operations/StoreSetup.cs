@@ -5,8 +5,8 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(
-    IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IAccountTable table, IRangeTable ranges, IBreachBlobs blobs,
-    IMessageQueues queues, PublishCatalogue catalogue, PipelineOptions options)
+    IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
+    IBreachBlobs blobs, IAccountLogBlobs log, IMessageQueues queues, PublishCatalogue catalogue, PipelineOptions options)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -60,19 +60,25 @@ public sealed class StoreSetup(
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         await EnsureSchemaAsync(database, cancellationToken);
+        await CreateStoresAsync(cancellationToken);
+        await EnsureIdentityAsync(cancellationToken);
+        await EnsureIdsAsync(cancellationToken);
+        await EnsureLayoutsAsync(cancellationToken);
+        await catalogue.EnsureAsync(cancellationToken);
+    }
+
+    /// <summary>Containers, queues and the register, as far as they are missing.</summary>
+    internal async Task CreateStoresAsync(CancellationToken cancellationToken)
+    {
         await blobs.CreateAsync(cancellationToken);
+        if (options.Log == LogMode.On)
+            await log.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.All)
         {
             await queues.Get(queue).CreateAsync(cancellationToken);
             await queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
         }
-        await table.CreateAsync(cancellationToken);
-        await ranges.CreateAsync(cancellationToken);
         await register.CreateAsync(cancellationToken);
-        await EnsureIdentityAsync(cancellationToken);
-        await EnsureIdsAsync(cancellationToken);
-        await EnsureLayoutsAsync(cancellationToken);
-        await catalogue.EnsureAsync(cancellationToken);
     }
 
     /// <summary>
@@ -93,6 +99,7 @@ public sealed class StoreSetup(
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
         if (inTable is null)
             return false; // the database's identity is written first: one without a load is a set-up that was cut off
+        await RequireAccountsAsync(inTable, cancellationToken);
         await RequireIdsAsync(cancellationToken);
         return true;
     }
@@ -155,6 +162,41 @@ public sealed class StoreSetup(
             new StoreIdentity(Guid.NewGuid(), PartitionSpread: 1, StorageAccounts: 1), cancellationToken);
         inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have been first with one of them
+        foreach (var number in await RequireAccountsAsync(inTable, cancellationToken))
+            await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
+    }
+
+    /// <summary>
+    /// Each storage account is the one of its place, and none is left out: accounts would be looked for where they are
+    /// not. Returns the numbers of those that don't say so yet, or know of fewer.
+    /// </summary>
+    private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
+    {
+        const string Order = "name the store's storage accounts in their order: HIBP_STORAGE, HIBP_STORAGE_2, and so on";
+        var behind = new List<int>();
+        for (var number = 1; number <= accounts.Count; number++)
+        {
+            if (await accounts.FindAsync(number, cancellationToken) is not { } found)
+            {
+                behind.Add(number);
+                continue;
+            }
+            if (found.Store != store.Id)
+            {
+                throw new StoreMismatchException($"storage account {number} belongs to another store ({found.Store}) than the first "
+                    + $"({store.Id}): {Order}");
+            }
+            if (found.Number != number)
+                throw new StoreMismatchException($"storage account {number} is number {found.Number} of the store: {Order}");
+            if (found.Of > accounts.Count)
+            {
+                throw new StoreMismatchException(
+                    $"the store has {found.Of} storage accounts, and this process knows {accounts.Count}: {Order}");
+            }
+            if (found.Of < accounts.Count)
+                behind.Add(number);
+        }
+        return behind;
     }
 
     /// <summary>
@@ -168,19 +210,36 @@ public sealed class StoreSetup(
         var set = await layouts.GetLayoutsAsync(cancellationToken);
         if (set.Layouts.Count == 0)
         {
-            var first = registered is [var known, ..] ? known : new StoreLayout
-            {
-                Id = 1,
-                Ranges = options.Ranges == RangesMode.On ? RangesState.On : RangesState.Off,
-            };
+            var first = registered.FirstOrDefault(layout => !layout.IsDropped)
+                ?? StoreLayout.First with { Ranges = options.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
             set = await layouts.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
         }
+        var known = await layouts.ListLayoutsAsync(cancellationToken);
+        // What is to be dropped last: the set is never empty.
+        foreach (var layout in registered.Where(one => !one.IsDropped && known.All(other => other.Id != one.Id)))
+            set = await layouts.AddLayoutAsync(layout, cancellationToken);
+        foreach (var layout in registered.Where(one => one.IsDropped))
+            set = await layouts.DropLayoutAsync(layout.Id, cancellationToken);
         foreach (var layout in registered.Where(one => set.Layouts.Any(other => other.Id == one.Id && other.Ranges < one.Ranges)))
             set = await layouts.RaiseRangesAsync(layout.Id, layout.Ranges, cancellationToken);
         set.RequireKnown();
-        foreach (var layout in set.Layouts)
+        foreach (var layout in await layouts.ListLayoutsAsync(cancellationToken))
+        {
+            if (!layout.IsDropped)
+                await CreateTablesAsync(layout, cancellationToken);
             await register.PutLayoutAsync(layout, cancellationToken);
+        }
         await register.AddReadLayoutAsync(set.Layouts[0].Id, cancellationToken);
+    }
+
+    /// <summary>In each of its storage accounts; ranges too where they are off, so that a fill finds their tables.</summary>
+    internal async Task CreateTablesAsync(StoreLayout layout, CancellationToken cancellationToken)
+    {
+        foreach (var account in layout.Facts.StorageAccounts)
+        {
+            await tables.Accounts(new TablePlace(account, layout.Facts.AccountsTable)).CreateAsync(cancellationToken);
+            await tables.Ranges(new TablePlace(account, layout.Facts.RangesTable)).CreateAsync(cancellationToken);
+        }
     }
 
     private async Task<StoreIdentity?> FindIdentityAsync(CancellationToken cancellationToken)
@@ -201,7 +260,8 @@ public sealed class StoreSetup(
         if (inDatabase is null && inTable is not null)
         {
             throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
-                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account");
+                + "its marks would relabel everyone in the table; use the database it was filled from, or another storage account; where "
+                + "that database is lost, 'hibp database restored --empty' fills this one from the account log");
         }
         if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {

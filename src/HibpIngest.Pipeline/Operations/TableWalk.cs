@@ -1,36 +1,44 @@
+using System.Collections.Concurrent;
 using System.Text.Json;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>How far each part of a table has been walked.</summary>
+/// <summary>How far each part of the tables has been walked.</summary>
 internal sealed class TableWalk
 {
     // No token of a service is this short.
     private const string Done = ".";
 
-    private readonly string?[] _tokens;
+    private readonly ConcurrentDictionary<string, string> _tokens;
 
-    private TableWalk(string?[] tokens) => _tokens = tokens;
+    private TableWalk(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
 
     /// <summary>How many parts have been walked to their end.</summary>
-    public int PartsDone => _tokens.Count(token => token == Done);
+    public int PartsDone => _tokens.Values.Count(token => token == Done);
 
     /// <param name="text">As recorded; null: nothing has been walked.</param>
-    /// <param name="parts">Parts there are; of those that were recorded by a program that knew fewer, the others are begun.</param>
-    public static TableWalk Parse(string? text, int parts)
-    {
-        var tokens = text is null ? [] : JsonSerializer.Deserialize<string?[]>(text)!;
-        Array.Resize(ref tokens, Math.Max(parts, tokens.Length));
-        return new TableWalk(tokens);
-    }
+    public static TableWalk Parse(string? text) => new(
+        text is null ? []
+        : text.StartsWith('[') ? ParseFirst(JsonSerializer.Deserialize<string?[]>(text)!)
+        : JsonSerializer.Deserialize<Dictionary<string, string>>(text)!);
 
-    public bool IsDone(int part) => _tokens[part] == Done;
+    public bool IsDone(TablePart part) => Token(part) == Done;
 
-    public string? Token(int part) => _tokens[part];
+    public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
-    /// <param name="part">0 and up.</param>
+    /// <param name="part">Which.</param>
     /// <param name="token">Of the next page; null: there is none.</param>
-    public void MoveTo(int part, string? token) => _tokens[part] = token ?? Done;
+    public void MoveTo(TablePart part, string? token) => _tokens[part.Key] = token ?? Done;
 
     public override string ToString() => JsonSerializer.Serialize(_tokens);
+
+    /// <summary>As recorded by programs that knew one layout: the parts of its accounts, and those of its hashes behind them.</summary>
+    private static IEnumerable<KeyValuePair<string, string>> ParseFirst(string?[] tokens)
+    {
+        var first = StoreLayout.First.Facts;
+        var parts = TablePart.OfAccounts(first).Concat(TablePart.OfRanges(first));
+        return parts.Zip(tokens).Where(one => one.Second is not null)
+            .Select(one => KeyValuePair.Create(one.First.Key, one.Second!));
+    }
 }

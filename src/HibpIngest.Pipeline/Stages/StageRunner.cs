@@ -148,7 +148,7 @@ public sealed partial class StageRunner(
     /// 30 seconds, doubled each time, and as much again at random, so that what was put off together doesn't
     /// come back together; at most 10 minutes: the longest that Sweep reckons with.
     /// </summary>
-    internal static TimeSpan Delay(int deferrals)
+    public static TimeSpan Delay(int deferrals)
     {
         var least = FirstDelay * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
         return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());

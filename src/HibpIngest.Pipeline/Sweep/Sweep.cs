@@ -12,8 +12,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
-    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LoadReports reports, PipelineMessages messages,
-    PipelineOptions options, TimeProvider time, ILogger<Sweep> log)
+    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LogSchedule schedule, LoadReports reports,
+    PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
 
@@ -92,6 +92,11 @@ public sealed partial class Sweep(
                 LogResent(load.Id, "mail");
                 break;
         }
+        if (AwaitsLog(load) && !(time.GetUtcNow() - load.LogMessageAt < options.SweepStaleAge))
+        {
+            LogResent(load.Id, "log");
+            await schedule.SendAsync(load.Id, cancellationToken);
+        }
     }
 
     /// <summary>
@@ -119,7 +124,10 @@ public sealed partial class Sweep(
     }
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
-    private static bool IsSettled(Load load) =>
-        load.Removing || load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
-        || load.Purged;
+    private bool IsSettled(Load load) =>
+        load.Removing || (!AwaitsLog(load) && (
+            load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
+            || (load.Purged && (load.LoggedVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
+
+    private bool AwaitsLog(Load load) => schedule.IsOn && load.WaitsForLog;
 }

@@ -7,9 +7,9 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>
 /// The rows of one slice and their order by partition, in buffers that are used again from slice to slice.
-/// <see cref="Group"/> cuts them into entity group transactions: one domain each, or one partition of hashes,
-/// each account once, at most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is the same
-/// whenever the slice is read in the same layouts: it is what progress is counted in.
+/// <see cref="Group"/> cuts them into entity group transactions, for each layout: one partition of accounts each,
+/// or one of hashes, each account once, at most <see cref="IAccountTable.MaxTransactionEntities"/>. Their order is
+/// the same whenever the slice is read in the same layouts: it is what progress is counted in.
 /// </summary>
 internal sealed class SliceBuffers
 {
@@ -21,10 +21,7 @@ internal sealed class SliceBuffers
     /// Of the order of transactions, to be raised by whatever changes it: what is recorded as done in another
     /// counts no more.
     /// </summary>
-    public const int OrderVersion = 2;
-
-    private const uint GoldenRatio = 2654435769; // of 2^32: multiples of it lie evenly between 0 and 2^32, however many there are
-    private const int IndexBits = 24;
+    public const int OrderVersion = 3;
 
     private const int RangePartitions = 1 << (4 * AccountHash.PartitionDigits);
 
@@ -35,22 +32,29 @@ internal sealed class SliceBuffers
 
     private readonly int[] _order;
     private readonly Range[] _aliases;
-    private readonly List<(int First, int Count)> _transactions = [];
-    private readonly List<(int Partition, int First, int Count)> _rangeTransactions = [];
-    private readonly ulong[] _sequence;
+    private readonly List<(int First, int Count)> _domains = [];
+    private readonly List<Cut> _cuts = [];
+    private readonly TransactionOrder _sequence;
+
+    // Of domains that a layout spreads: their aliases by partition, and the partitions' keys.
+    private Range[] _spreadAliases = [];
+    private int _spreadCount;
+    private byte[] _spreadKeys = [];
+    private int _spreadKeysLength;
 
     // Of the accounts' hashes, made where they are written: the digits of the rows, as many for each; their
-    // partitions; and where the rows lie, by partition.
+    // partitions; and where the rows lie, by partition, the first of which is the one of _rangeStarts.
     private byte[] _digits = [];
     private byte[] _partitions = [];
     private Range[] _rangeRows = [];
+    private int[] _rangeStarts = [];
 
     private SliceBuffers(int rows)
     {
         Accounts = new AccountBatch(rows);
         _order = new int[rows];
         _aliases = new Range[rows];
-        _sequence = new ulong[2 * rows]; // no transaction has less than one account
+        _sequence = new TransactionOrder(2 * rows); // enough for one layout: no transaction has less than one account
     }
 
     /// <summary>The slice's rows, as read.</summary>
@@ -70,37 +74,43 @@ internal sealed class SliceBuffers
     }
 
     /// <summary>Sorts, cuts and orders; returns the number of transactions.</summary>
-    /// <param name="withRanges">Those of the accounts' hashes among them.</param>
-    public int Group(bool withRanges)
+    /// <param name="layouts">That it is to be written in, in the order of the set.</param>
+    public int Group(IReadOnlyList<SliceLayout> layouts)
     {
-        Cut();
-        _rangeTransactions.Clear();
-        if (withRanges)
-        {
+        Sort();
+        if (layouts.Any(layout => layout.WithRanges))
             Hash();
-            CutRanges();
+        _cuts.Clear();
+        (_spreadCount, _spreadKeysLength) = (0, 0);
+        var partition = 0;
+        for (var layout = 0; layout < layouts.Count; layout++)
+        {
+            var (placement, withRanges) = layouts[layout];
+            CutAccounts(layout, placement, ref partition);
+            if (withRanges)
+                CutRanges(layout, placement, ref partition);
         }
         Spread();
-        return _transactions.Count + _rangeTransactions.Count;
+        return _cuts.Count;
     }
 
     /// <summary>One transaction, by its place in the order.</summary>
     public SliceTransaction Transaction(int index)
     {
-        var at = (int)(_sequence[index] & ((1 << IndexBits) - 1));
-        if (at < _transactions.Count)
+        var cut = _cuts[_sequence[index]];
+        return cut.Kind switch
         {
-            var (first, count) = _transactions[at];
-            return new SliceTransaction(
-                OfRanges: false, Accounts.DomainMemory(_order[first]), _aliases.AsMemory(first, count), Accounts.Memory);
-        }
-        var range = _rangeTransactions[at - _transactions.Count];
-        return new SliceTransaction(
-            OfRanges: true, RangeKeys.AsMemory(range.Partition * AccountHash.PartitionDigits, AccountHash.PartitionDigits),
-            _rangeRows.AsMemory(range.First, range.Count), _digits);
+            CutKind.Domain => Made(Accounts.DomainMemory(_order[cut.First]), _aliases, Accounts.Memory),
+            CutKind.SpreadDomain => Made(_spreadKeys.AsMemory(cut.Key, cut.KeyLength), _spreadAliases, Accounts.Memory),
+            _ => Made(RangeKeys.AsMemory(cut.Key, cut.KeyLength), _rangeRows, _digits),
+        };
+
+        SliceTransaction Made(ReadOnlyMemory<byte> partition, Range[] rows, ReadOnlyMemory<byte> bytes) => new(
+            cut.Layout, cut.Kind == CutKind.Range, cut.StorageAccount, partition, rows.AsMemory(cut.First, cut.Count), bytes);
     }
 
-    private void Cut()
+    /// <summary>By domain and alias, each once.</summary>
+    private void Sort()
     {
         var accounts = Accounts;
         var order = _order.AsSpan(0, accounts.Count);
@@ -112,7 +122,7 @@ internal sealed class SliceBuffers
             return byDomain != 0 ? byDomain : accounts.Alias(left).SequenceCompareTo(accounts.Alias(right));
         });
 
-        _transactions.Clear();
+        _domains.Clear();
         Entities = 0;
         var first = 0;
         for (var i = 0; i < order.Length; i++)
@@ -121,9 +131,9 @@ internal sealed class SliceBuffers
             // Past the dedupe cap a slice may hold an account twice; a transaction may not.
             if (sameDomain && accounts.Alias(order[i]).SequenceEqual(accounts.Alias(order[i - 1])))
                 continue;
-            if (Entities > first && (!sameDomain || Entities - first == IAccountTable.MaxTransactionEntities))
+            if (Entities > first && !sameDomain)
             {
-                _transactions.Add((first, Entities - first));
+                _domains.Add((first, Entities - first));
                 first = Entities;
             }
             // order[Entities] has been passed already, so the distinct ones are moved up in place.
@@ -132,10 +142,52 @@ internal sealed class SliceBuffers
             Entities++;
         }
         if (Entities > first)
-            _transactions.Add((first, Entities - first));
+            _domains.Add((first, Entities - first));
     }
 
-    /// <summary>The hash of each distinct account, once a slice: some 300 ns each, and nothing allocated.</summary>
+    private void CutAccounts(int layout, LayoutPlacement placement, ref int partition)
+    {
+        foreach (var (first, count) in _domains)
+        {
+            var domain = Accounts.Domain(_order[first]);
+            if (placement.PartitionsOf(domain) is > 1 and var partitions)
+                CutSpread(layout, placement, domain, partitions, (first, count), ref partition);
+            else
+                Add(new Cut(layout, CutKind.Domain, placement.StorageAccountOf(domain, 0), partition++, first, count, 0, 0));
+        }
+    }
+
+    /// <summary>A domain's accounts by its partitions: counted, not sorted.</summary>
+    private void CutSpread(
+        int layout, LayoutPlacement placement, ReadOnlySpan<byte> domain, int partitions, (int First, int Count) accounts,
+        ref int partition)
+    {
+        Reserve(ref _spreadAliases, _spreadCount + accounts.Count);
+        Span<int> next = stackalloc int[LayoutFacts.MaxPartitions];
+        next.Clear();
+        for (var i = accounts.First; i < accounts.First + accounts.Count; i++)
+            next[LayoutPlacement.BucketOf(Accounts.Alias(_order[i]), partitions)]++;
+        for (var bucket = 0; bucket < partitions; bucket++)
+        {
+            var (first, count) = (_spreadCount, next[bucket]);
+            next[bucket] = first;
+            _spreadCount += count;
+            if (count == 0)
+                continue;
+            Reserve(ref _spreadKeys, _spreadKeysLength + domain.Length + LayoutPlacement.SuffixLength);
+            var length = LayoutPlacement.WritePartition(domain, bucket, _spreadKeys.AsSpan(_spreadKeysLength));
+            var account = placement.StorageAccountOf(domain, bucket);
+            Add(new Cut(layout, CutKind.SpreadDomain, account, partition++, first, count, _spreadKeysLength, length));
+            _spreadKeysLength += length;
+        }
+        for (var i = accounts.First; i < accounts.First + accounts.Count; i++)
+            _spreadAliases[next[LayoutPlacement.BucketOf(Accounts.Alias(_order[i]), partitions)]++] = _aliases[i];
+    }
+
+    /// <summary>
+    /// The hash of each distinct account, once a slice whatever the layouts (some 300 ns each), and where its row
+    /// lies by partition: counted, not sorted; within one in the order of accounts.
+    /// </summary>
     private void Hash()
     {
         if (_partitions.Length == 0)
@@ -143,29 +195,20 @@ internal sealed class SliceBuffers
             _digits = new byte[Accounts.Capacity * AccountHash.RowDigits];
             _partitions = new byte[Accounts.Capacity];
             _rangeRows = new Range[Accounts.Capacity];
+            _rangeStarts = new int[RangePartitions + 1];
         }
+        Span<int> next = stackalloc int[RangePartitions];
+        next.Clear();
         for (var i = 0; i < Entities; i++)
         {
             _partitions[i] = AccountHash.Write(
                 Accounts.Alias(_order[i]), Accounts.Domain(_order[i]), _digits.AsSpan(i * AccountHash.RowDigits, AccountHash.RowDigits));
-        }
-    }
-
-    /// <summary>By partition, and within one in the order of accounts: counted, not sorted.</summary>
-    private void CutRanges()
-    {
-        Span<int> next = stackalloc int[RangePartitions];
-        next.Clear();
-        for (var i = 0; i < Entities; i++)
             next[_partitions[i]]++;
-        var first = 0;
+        }
         for (var partition = 0; partition < RangePartitions; partition++)
         {
-            var (start, count) = (first, next[partition]);
-            next[partition] = first;
-            first += count;
-            for (; start < first; start += IAccountTable.MaxTransactionEntities)
-                _rangeTransactions.Add((partition, start, Math.Min(IAccountTable.MaxTransactionEntities, first - start)));
+            _rangeStarts[partition + 1] = _rangeStarts[partition] + next[partition];
+            next[partition] = _rangeStarts[partition];
         }
         for (var i = 0; i < Entities; i++)
         {
@@ -174,39 +217,70 @@ internal sealed class SliceBuffers
         }
     }
 
-    /// <summary>
-    /// Orders the transactions so that those of one partition lie evenly in the whole, and those of either table
-    /// too: in the order of domains, all that are in flight would meet one partition. The k-th of a partition's n
-    /// comes at (k + p) / n of the way, and p differs from partition to partition.
-    /// </summary>
+    private void CutRanges(int layout, LayoutPlacement placement, ref int partition)
+    {
+        for (var range = 0; range < RangePartitions; range++)
+        {
+            var (first, count) = (_rangeStarts[range], _rangeStarts[range + 1] - _rangeStarts[range]);
+            var account = placement.StorageAccountOfRange(range);
+            if (count > 0)
+            {
+                Add(new Cut(
+                    layout, CutKind.Range, account, partition++, first, count, range * AccountHash.PartitionDigits,
+                    AccountHash.PartitionDigits));
+            }
+        }
+    }
+
+    /// <summary>What a partition is written by, in as few transactions as may be.</summary>
+    private void Add(Cut whole)
+    {
+        for (var done = 0; done < whole.Count; done += IAccountTable.MaxTransactionEntities)
+        {
+            _cuts.Add(whole with
+            {
+                First = whole.First + done,
+                Count = Math.Min(IAccountTable.MaxTransactionEntities, whole.Count - done),
+            });
+        }
+    }
+
     private void Spread()
     {
-        var partition = 0u;
-        for (var start = 0; start < _transactions.Count; partition++)
+        _sequence.Begin(_cuts.Count);
+        for (var start = 0; start < _cuts.Count;)
         {
             var end = start + 1;
-            while (end < _transactions.Count && DomainOf(end).SequenceEqual(DomainOf(start)))
+            while (end < _cuts.Count && _cuts[end].Partition == _cuts[start].Partition)
                 end++;
-            Place(start, end, partition);
+            _sequence.Place(start, end, (uint)_cuts[start].Partition);
             start = end;
         }
-        for (var start = 0; start < _rangeTransactions.Count; partition++)
-        {
-            var end = start + 1;
-            while (end < _rangeTransactions.Count && _rangeTransactions[end].Partition == _rangeTransactions[start].Partition)
-                end++;
-            Place(_transactions.Count + start, _transactions.Count + end, partition);
-            start = end;
-        }
-        _sequence.AsSpan(0, _transactions.Count + _rangeTransactions.Count).Sort();
+        _sequence.End();
     }
 
-    private void Place(int start, int end, uint partition)
+    private static void Reserve<T>(ref T[] buffer, int length)
     {
-        var phase = unchecked(partition * GoldenRatio);
-        for (var i = start; i < end; i++)
-            _sequence[i] = (((((ulong)(i - start) << 32) | phase) / (ulong)(end - start)) << IndexBits) | (uint)i;
+        if (buffer.Length < length)
+            Array.Resize(ref buffer, Math.Max(length, 2 * buffer.Length));
     }
 
-    private ReadOnlySpan<byte> DomainOf(int transaction) => Accounts.Domain(_order[_transactions[transaction].First]);
+    private enum CutKind
+    {
+        Domain,
+        SpreadDomain,
+        Range,
+    }
+
+    /// <summary>One transaction.</summary>
+    /// <param name="Layout">Its place in the set.</param>
+    /// <param name="Kind">Which of the buffers it is of.</param>
+    /// <param name="StorageAccount">Number of the one it goes to.</param>
+    /// <param name="Partition">Running number of its partition, over all layouts.</param>
+    /// <param name="First">Of its rows.</param>
+    /// <param name="Count">How many they are.</param>
+    /// <param name="Key">Where the partition's key begins; of a domain that is not spread its first row has it.</param>
+    /// <param name="KeyLength">In bytes.</param>
+    private readonly record struct Cut(
+        int Layout, CutKind Kind, int StorageAccount, int Partition, int First, int Count, int Key, int KeyLength);
 }

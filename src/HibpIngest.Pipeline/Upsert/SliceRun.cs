@@ -12,9 +12,8 @@ namespace HibpIngest.Pipeline;
 public sealed class SliceRun : IStageWork
 {
     private readonly ISlices _slices;
-    private readonly IRows _rows;
-    private readonly IAccountTable _table;
-    private readonly IRangeTable _ranges;
+    private readonly LoggedRows _rows;
+    private readonly IStoreTables _tables;
     private readonly PipelineOptions _options;
 
     private readonly TimeSpan _timeout;
@@ -30,10 +29,10 @@ public sealed class SliceRun : IStageWork
     private ExceptionDispatchInfo? _failure;
 
     internal SliceRun(
-        SliceWork work, string owner, ISlices slices, IRows rows, IAccountTable table, IRangeTable ranges, PipelineOptions options,
-        TimeProvider time, CancellationToken cancellationToken)
+        SliceWork work, string owner, ISlices slices, LoggedRows rows, IStoreTables tables, PipelineOptions options, TimeProvider time,
+        CancellationToken cancellationToken)
     {
-        (Work, Owner, _slices, _rows, _table, _ranges, _options) = (work, owner, slices, rows, table, ranges, options);
+        (Work, Owner, _slices, _rows, _tables, _options) = (work, owner, slices, rows, tables, options);
         // The other half is for what cannot be stopped any more, and for what waits behind it in the same invocation.
         _timeout = options.PlanLimit > TimeSpan.Zero ? options.PlanLimit / 2 : Timeout.InfiniteTimeSpan;
         _limit = new CancellationTokenSource(_timeout, time);
@@ -98,11 +97,12 @@ public sealed class SliceRun : IStageWork
         var rows = SliceBuffers.Rent(slice.Count);
         try
         {
-            await _rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, rows.Accounts, _halt.Token);
+            await _rows.ReadAsync(Work, rows.Accounts, _halt.Token);
             if (rows.Accounts.Count != slice.Count)
                 throw new RowsMissingException(slice, rows.Accounts.Count);
             Work.Layouts.RequireKnown();
-            await UpsertAsync(rows, rows.Group(Work.Layouts.WritesRanges));
+            var layouts = Work.Layouts.Written;
+            await UpsertAsync(rows, rows.Group([.. layouts.Select(SliceLayout.Of)]), [.. layouts.Select(layout => layout.Facts)]);
             return rows.Entities;
         }
         finally
@@ -119,7 +119,7 @@ public sealed class SliceRun : IStageWork
             source.Dispose();
     }
 
-    private async Task UpsertAsync(SliceBuffers rows, int transactions)
+    private async Task UpsertAsync(SliceBuffers rows, int transactions, LayoutFacts[] layouts)
     {
         var done = new byte[(transactions + 7) / 8];
         if (Work.Progress is { OrderVersion: SliceBuffers.OrderVersion } before
@@ -140,7 +140,7 @@ public sealed class SliceRun : IStageWork
                     continue;
                 await inFlight.EnterAsync();
                 begun.Add();
-                _ = Task.Run(() => TransactAsync(rows, next, done, inFlight, begun), CancellationToken.None);
+                _ = Task.Run(() => TransactAsync(rows, layouts, next, done, inFlight, begun), CancellationToken.None);
             }
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
@@ -156,14 +156,17 @@ public sealed class SliceRun : IStageWork
                 $"its transactions were not all done within {_timeout}, half of HIBP_PLANLIMIT; those that are done are kept");
     }
 
-    private async Task TransactAsync(SliceBuffers rows, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)
+    private async Task TransactAsync(
+        SliceBuffers rows, LayoutFacts[] layouts, int index, byte[] done, TransactionsInFlight inFlight, Begun begun)
     {
         try
         {
-            var (ofRanges, partition, keys, bytes) = rows.Transaction(index);
+            var (layout, ofRanges, account, partition, keys, bytes) = rows.Transaction(index);
             await (ofRanges
-                ? _ranges.UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token)
-                : _table.UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token));
+                ? _tables.Ranges(new TablePlace(account, layouts[layout].RangesTable))
+                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token)
+                : _tables.Accounts(new TablePlace(account, layouts[layout].AccountsTable))
+                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
         }

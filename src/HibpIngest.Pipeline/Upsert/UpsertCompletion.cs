@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>Ends the upsert of a load behind its last slice, whichever that was.</summary>
-public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, LoadReports reports)
+public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, LogSchedule log, LoadReports reports)
 {
     /// <summary>The completion statement; whoever changes the row sends the message.</summary>
     public async Task TryAsync(long load, CancellationToken cancellationToken)
@@ -11,6 +11,7 @@ public sealed class UpsertCompletion(IMatching matching, PipelineMessages messag
         if (!await matching.TryStartMatchingAsync(load, cancellationToken))
             return;
         await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        await log.SendAsync(load, cancellationToken);
         await reports.ReportAsync(load);
     }
 }

@@ -7,12 +7,12 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Upserts the accounts of one slice into the tables. Its key is (load, slice): a second delivery beside the
+/// Upserts the accounts of one slice into the tables of every layout of the set. Its key is (load, slice): a second delivery beside the
 /// first comes again when that one's lease has ended; a late one goes on where the first was cut off, or finds
 /// the slice done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, IRows rows, IAccountTable table, IRangeTable ranges, IOpenLoads open, UpsertCompletion completion,
+    ISlices slices, LoggedRows rows, IStoreTables tables, IOpenLoads open, UpsertCompletion completion,
     LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
@@ -42,7 +42,7 @@ public sealed partial class UpsertSlice(
             return null;
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Attempt, slice.Attempts).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
-        return new SliceRun(work, owner, slices, rows, table, ranges, options, time, cancellationToken) { MaxTries = most };
+        return new SliceRun(work, owner, slices, rows, tables, options, time, cancellationToken) { MaxTries = most };
     }
 
     /// <inheritdoc/>

@@ -9,6 +9,9 @@ public sealed partial class SqlServerBreachDatabase
 
     private protected override string RowsOfLoad => "load_id = @load";
 
+    private protected override string WithoutRows =>
+        ", slices = @slices, purged_position = CASE WHEN @gone = 1 THEN @rows ELSE purged_position END";
+
     private protected override string FirstRow => "l.purged_position + 1";
 
     /// <inheritdoc/>

@@ -129,7 +129,7 @@ internal sealed class SqlServerSession(
             var (name, type, size, value) = parameter.Value is TimeSpan fromNow
                 ? Parameter.Milliseconds(parameter.Name + InMilliseconds, fromNow)
                 : parameter;
-            yield return new SqlParameter(name, type, size) { Value = value ?? DBNull.Value };
+            yield return new SqlParameter(name, type, size) { Value = value is DateTimeOffset at ? at.UtcDateTime : value ?? DBNull.Value };
         }
         // To prepare a statement the driver wants the size, though the scale decides.
         if (NamesNow(sql, parameters) && time != TimeProvider.System)

@@ -14,6 +14,8 @@ public sealed partial class SqliteBreachDatabase
 
     private protected override string RowsOfLoad => "id > @load << 40 AND id < (@load + 1) << 40";
 
+    private protected override string WithoutRows => "";
+
     private protected override string FirstRow =>
         "COALESCE((SELECT MIN(id) FROM dbo.rows WHERE id > l.id << 40 AND id < (l.id + 1) << 40) - (l.id << 40), l.last_position + 1)";
 

@@ -8,6 +8,9 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
     public const string KeyHeader = "hibp-api-key";
     public const string EnterpriseKeyHeader = "Hibp-Enterprise-Api-Key";
 
+    /// <summary>Where senders of passwords have theirs, as Azure's API Management takes it.</summary>
+    public const string SubscriptionKeyHeader = "Ocp-Apim-Subscription-Key";
+
     /// <summary>Nobody needs a key here.</summary>
     public bool IsOpen => isOpen;
 
@@ -15,10 +18,21 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
     /// Finds the caller of a route that needs a key with this scope. Not null: why it is refused. The scope is looked at
     /// before the limit, so that what is refused anyway costs nothing of it.
     /// </summary>
+    /// <param name="context">Of the server.</param>
+    /// <param name="header">Where its key is.</param>
+    /// <param name="scope">What the key must be good for.</param>
+    /// <param name="otherHeader">Where it may be as well. Two keys that differ are none.</param>
     public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(
-        HttpContext context, string header, KeyScopes scope)
+        HttpContext context, string header, KeyScopes scope, string? otherHeader = null)
     {
         var given = context.Request.Headers[header];
+        if (otherHeader is not null && context.Request.Headers[otherHeader] is { Count: > 0 } other && !string.IsNullOrEmpty(other[0]))
+        {
+            if (given.Count > 0 && !string.IsNullOrEmpty(given[0])
+                && !string.Equals(given.ToString(), other.ToString(), StringComparison.OrdinalIgnoreCase))
+                return (Caller.Anybody, ErrorAnswer.MalformedKey);
+            given = other;
+        }
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
             return isOpen ? (Caller.Anybody, null) : (Caller.Anybody, ErrorAnswer.NoKey);
         // A header sent twice comes joined through some proxies: neither of the two counts.

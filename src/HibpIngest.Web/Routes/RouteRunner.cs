@@ -9,7 +9,6 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
 
     // What clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one breaks them all).
     private const string AllowedHeaders = "user-agent, hibp-api-key, add-padding, if-none-match, cache-control, content-type, accept";
-    private const string AllowedMethods = "GET, HEAD, OPTIONS";
     private const string PreflightSeconds = "1728000";
 
     /// <summary>Answers a request of a route.</summary>
@@ -19,9 +18,11 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         AddHeaders(response, route.Access);
         if (HttpMethods.IsOptions(request.Method))
         {
-            WritePreflight(response, route.Access);
+            WritePreflight(response, route);
             return;
         }
+        if (route.TakesBody)
+            RequestBody.Allow(context);
         if (route.Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText && !HasAgent(request))
         {
             await (ErrorAnswer.NoUserAgent with { AsText = route.Access == RouteAccess.KeyWithText }).WriteAsync(response);
@@ -30,10 +31,11 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         var parameter = RequestTarget.Of(context)[route.ParameterAt];
         var caller = Caller.Anybody;
         var isTest = route.TakesTestAccounts && tests?.IsAsked(context, parameter) == true;
-        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise && !isTest)
+        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Append && !isTest)
         {
             var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
-            (caller, var refusal) = await callers.CheckAsync(context, header, route.Scope);
+            (caller, var refusal) = await callers.CheckAsync(
+                context, header, route.Scope, route.Access == RouteAccess.Append ? CallerCheck.SubscriptionKeyHeader : null);
             if (refusal is not null)
             {
                 await (refusal.StatusCode == 403 && route.Access == RouteAccess.KeyWithText ? refusal with { AsText = true } : refusal)
@@ -50,19 +52,19 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         headers.XContentTypeOptions = "nosniff";
         if (isHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
-        if (access == RouteAccess.Catalogue)
+        if (access is RouteAccess.Catalogue or RouteAccess.Passwords)
             headers.AccessControlAllowOrigin = "*";
         else if (access != RouteAccess.Open)
             (headers.CacheControl, headers["Referrer-Policy"]) = ("no-store", "no-referrer");
     }
 
-    private static void WritePreflight(HttpResponse response, RouteAccess access)
+    private static void WritePreflight(HttpResponse response, WebRoute route)
     {
         response.StatusCode = StatusCodes.Status204NoContent;
-        response.Headers.Allow = AllowedMethods;
-        if (access != RouteAccess.Catalogue)
+        response.Headers.Allow = string.Join(", ", route.Methods);
+        if (route.Access is not (RouteAccess.Catalogue or RouteAccess.Passwords))
             return;
-        response.Headers.AccessControlAllowMethods = AllowedMethods;
+        response.Headers.AccessControlAllowMethods = response.Headers.Allow;
         response.Headers.AccessControlAllowHeaders = AllowedHeaders;
         response.Headers.AccessControlMaxAge = PreflightSeconds;
     }

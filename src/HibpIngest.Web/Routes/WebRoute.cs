@@ -8,6 +8,16 @@ namespace HibpIngest.Web;
 /// <param name="Answer">Answers.</param>
 internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCall, Task> Answer)
 {
+    /// <summary>How it is asked; where that is GET, HEAD is answered too.</summary>
+    public string Method { get; init; } = HttpMethods.Get;
+
+    /// <summary>It takes a body.</summary>
+    public bool TakesBody => Method == HttpMethods.Post;
+
+    /// <summary>All methods that it answers.</summary>
+    public IReadOnlyList<string> Methods =>
+        Method == HttpMethods.Get ? [Method, HttpMethods.Head, HttpMethods.Options] : [Method, HttpMethods.Options];
+
     /// <summary>What its key must be good for.</summary>
     public KeyScopes Scope { get; init; }
 
@@ -32,6 +42,15 @@ internal enum RouteAccess
 
     /// <summary>Who has a key, in the header of the Enterprise API; every answer is JSON.</summary>
     Enterprise,
+
+    /// <summary>Anybody, browsers of other sites too; what is wrong with the request is said in plain text.</summary>
+    Passwords,
+
+    /// <summary>
+    /// Who has a key, in either of two headers, and need not say with what it asks; what is wrong with the request is said in plain
+    /// text.
+    /// </summary>
+    Append,
 
     /// <summary>Anybody.</summary>
     Open,

@@ -1,6 +1,8 @@
 using System.Text.Json.Nodes;
 using HibpIngest.Functions;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Web;
 
@@ -18,6 +20,9 @@ public sealed class PublishTests
         ["UpsertSlice"] = QueueNames.Slices,
         ["MatchSubscribers"] = QueueNames.Match,
         ["SendNotifications"] = QueueNames.Mail,
+        ["LogLoad"] = QueueNames.Log,
+        ["ImportPasswords"] = QueueNames.PasswordsImport,
+        ["AppendPasswords"] = QueueNames.PasswordsAppend,
     };
 
     [Fact]
@@ -25,7 +30,10 @@ public sealed class PublishTests
     {
         var folder = await PublishedApp.FolderAsync();
         // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
-        Assert.Equal(["Health", "IngestBreach", "MatchSubscribers", "ResumeIngest", "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
+        Assert.Equal(
+            ["AppendPasswords", "Health", "ImportPasswords", "IngestBreach", "LogLoad", "MatchSubscribers", "PlanPasswords",
+                "ResumeIngest",
+                "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
             Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
             .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
         Assert.True(File.Exists(await PublishedApp.ExecutableAsync()));
@@ -36,12 +44,14 @@ public sealed class PublishTests
         Assert.False(File.Exists(Path.Combine(folder, "local.settings.json")));
     }
 
-    [Fact]
-    public async Task A_blob_is_announced_by_event_grid_and_handed_over_by_reference()
+    [Theory]
+    [InlineData("IngestBreach", "breach/{name}.zip")]
+    [InlineData("PlanPasswords", "passwords-import/{name}")]
+    public async Task A_blob_is_announced_by_event_grid_and_handed_over_by_reference(string function, string path)
     {
         // A second binding would have the host post the whole blob.
-        var binding = (await ReadAsync("IngestBreach"))["bindings"]!.AsArray().Single()!;
-        Assert.Equal(("blobTrigger", "breach/{name}.zip", "EventGrid", "true"),
+        var binding = (await ReadAsync(function))["bindings"]!.AsArray().Single()!;
+        Assert.Equal(("blobTrigger", path, "EventGrid", "true"),
             ((string?)binding["type"], (string?)binding["path"], (string?)binding["source"],
                 (string?)binding["properties"]!["supportsDeferredBinding"]));
         Assert.Equal("blob", (string?)binding["name"]);
@@ -143,6 +153,13 @@ public sealed class PublishTests
         {
             Assert.Contains($"HIBP_{option.Name.ToUpperInvariant()}", values.Keys);
             Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
+        }
+        foreach (var option in typeof(PasswordOptions).GetProperties())
+        {
+            Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
+            Assert.Equal(
+                (option.Name, option.GetValue(new PasswordOptions())),
+                (option.Name, option.GetValue(HandlerSettings.ReadWeb(values).Passwords)));
         }
     }
 

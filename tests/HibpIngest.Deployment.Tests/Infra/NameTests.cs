@@ -37,6 +37,16 @@ public sealed partial class NameTests
         [UpsertSliceFunction.Name] = QueueNames.Slices,
         [MatchSubscribersFunction.Name] = QueueNames.Match,
         [SendNotificationsFunction.Name] = QueueNames.Mail,
+        [LogLoadFunction.Name] = QueueNames.Log,
+        [AppendPasswordsFunction.Name] = QueueNames.PasswordsAppend,
+        [ImportPasswordsFunction.Name] = QueueNames.PasswordsImport,
+    };
+
+    /// <summary>Which function is told of which blobs.</summary>
+    private static readonly Dictionary<string, string> Blobs = new()
+    {
+        [IngestBreachFunction.Name] = $"{IBreachBlobs.Container}/{{name}}.zip",
+        [PlanPasswordsFunction.Name] = $"{IPasswordDrops.Container}/{{name}}",
     };
 
     [Fact]
@@ -50,19 +60,28 @@ public sealed partial class NameTests
     [Fact]
     public async Task Tables_and_containers_are_those_of_the_code()
     {
-        var options = new StorageOptions();
+        var (options, first) = (new StorageOptions(), new HibpIngest.Stores.LayoutFacts());
         Assert.Equal(
-            new[] { options.AccountsTable, options.RangesTable, options.KeysTable, options.RegisterTable }.Order(StringComparer.Ordinal),
+            new[] { first.AccountsTable, first.RangesTable, options.KeysTable, options.RegisterTable, options.PasswordAppends }
+                .Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
         string[] known =
         [
             outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
+            outputs.GetProperty("passwordsContainer").GetString()!, outputs.GetProperty("passwordDropsContainer").GetString()!,
+            outputs.GetProperty("accountLogContainer").GetString()!,
             outputs.GetProperty("undeliveredContainer").GetString()!,
+            options.PasswordAppends,
         ];
-        Assert.Equal((options.BreachContainer, options.CatalogueContainer), (known[0], known[1]));
+        Assert.Equal(
+            [options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
+                options.AccountLogContainer],
+            known[..5]);
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
+        // A replica holds a copy of the one container.
+        Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "infra/modules/replica.bicep"));
         // The host makes the rest of its account itself.
         var host = await InfraFiles.DigestAsync(Host);
         var package = host.GetProperty("outputs").GetProperty("packageContainerUrl").GetString()!.Split('}')[^1];
@@ -100,9 +119,7 @@ public sealed partial class NameTests
                     Assert.Equal(1, bindings);
                     break;
                 case "blobTrigger":
-                    Assert.Equal(
-                        (IngestBreachFunction.Name, $"{IBreachBlobs.Container}/{{name}}.zip"),
-                        (name, trigger.GetProperty("path").GetString()));
+                    Assert.Equal((name, Blobs[name]), (name, trigger.GetProperty("path").GetString()));
                     // Flex Consumption fires no other, and a second binding would send the whole blob through the handler.
                     Assert.Equal("EventGrid", trigger.GetProperty("source").GetString());
                     Assert.Equal("true", trigger.GetProperty("properties").GetProperty("supportsDeferredBinding").GetString());
@@ -110,27 +127,33 @@ public sealed partial class NameTests
                     break;
             }
         }
-        Assert.Equal(
-            Queues.Keys.Order(StringComparer.Ordinal), Functions()
-            .Where(function => function.Value.Trigger.GetProperty("type").GetString() == "queueTrigger")
-            .Select(function => function.Key).Order(StringComparer.Ordinal));
+        foreach (var (type, names) in new[] { ("queueTrigger", Queues.Keys.AsEnumerable()), ("blobTrigger", Blobs.Keys) })
+        {
+            Assert.Equal(
+                names.Order(StringComparer.Ordinal), Functions()
+                .Where(function => function.Value.Trigger.GetProperty("type").GetString() == type)
+                .Select(function => function.Key).Order(StringComparer.Ordinal));
+        }
     }
 
-    [Fact]
-    public async Task The_event_subscription_sends_zips_to_the_function_with_the_blob_trigger()
+    [Theory]
+    [InlineData("zips", IngestBreachFunction.Name, "${dropContainer}", ".zip")]
+    [InlineData("passwords", PlanPasswordsFunction.Name, IPasswordDrops.Container, null)]
+    public async Task Event_subscriptions_send_what_is_dropped_to_the_functions_with_blob_triggers(
+        string name, string function, string container, string? ending)
     {
-        var zips = Assert.Single(
-            (await InfraFiles.DigestAsync("infra/events.bicep"))
-            .GetProperty("resources").EnumerateArray(), resource => !resource.GetProperty("existing").GetBoolean());
-        var properties = zips.GetProperty("body").GetProperty("properties");
-        var function = Assert.Single(Functions(), function => function.Value.Trigger.GetProperty("type").GetString() == "blobTrigger").Key;
+        var events = await InfraFiles.DigestAsync("infra/events.bicep");
+        var made = events.GetProperty("resources").EnumerateArray().Where(resource => !resource.GetProperty("existing").GetBoolean())
+            .ToDictionary(resource => resource.GetProperty("body").GetProperty("name").GetString()!);
+        Assert.Equal(Blobs.Count, made.Count);
+        var properties = made[name].GetProperty("body").GetProperty("properties");
         Assert.Contains(
             $"/runtime/webhooks/blobs?functionName=Host.Functions.{function}&", properties.GetProperty("destination")
             .GetProperty("properties").GetProperty("endpointUrl").GetString(), StringComparison.Ordinal);
 
         var filter = properties.GetProperty("filter");
-        Assert.Equal("/blobServices/default/containers/${dropContainer}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
-        Assert.Equal(".zip", filter.GetProperty("subjectEndsWith").GetString());
+        Assert.Equal($"/blobServices/default/containers/{container}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
+        Assert.Equal(ending, filter.TryGetProperty("subjectEndsWith", out var found) ? found.GetString() : null);
         Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
         // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
         var calls = Assert.Single(filter.GetProperty("advancedFilters").EnumerateArray());
@@ -193,11 +216,16 @@ public sealed partial class NameTests
         var settings = (await InfraFiles.DigestAsync("infra/modules/web.bicep")).GetProperty("vars").GetProperty("settings");
         foreach (var setting in settings.EnumerateObject())
             environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
+        // What the second region's has beside them.
+        foreach (var name in
+            OptionalSettings().Matches(InfraFiles.Read("infra/modules/web.bicep")).Select(match => match.Groups["name"].Value))
+            environment[name] = Sample(name);
         Assert.False(HandlerSettings.IsIngest(environment));
         var read = HandlerSettings.ReadWeb(environment);
         Assert.Empty(read.UnknownVariables);
         Assert.Equal(
             (Sample("HIBP_STORAGE"), Sample("HIBP_WEB_URL"), 1), (read.Storage, read.Options.WebUrl, read.Web.Proxies));
+        Assert.Equal(Sample("HIBP_PASSWORDS_NEAREST"), read.Passwords.PasswordsNearest);
         Assert.Equal("managedidentity", environment["AzureWebJobsStorage__credential"]);
         AssertOverrides(environment.Keys, WebHost);
         // The host reads the one and not the other.
@@ -211,7 +239,7 @@ public sealed partial class NameTests
         // The rest have none: a timer's lock is in the host's account.
         foreach (var (name, (trigger, _)) in Functions())
         {
-            var expected = name == IngestBreachFunction.Name || Queues.ContainsKey(name) ? HandlerSettings.BreachStorage : null;
+            var expected = Blobs.ContainsKey(name) || Queues.ContainsKey(name) ? HandlerSettings.BreachStorage : null;
             var found = trigger.TryGetProperty("connection", out var connection) ? connection.GetString() : null;
             Assert.Equal((name, expected), (name, found));
         }
@@ -380,6 +408,7 @@ public sealed partial class NameTests
     private static string Sample(string setting) => setting switch
     {
         "HIBP_STORAGE" => "hibpabc123",
+        "HIBP_PASSWORDS_NEAREST" => "hibpreplabc123",
         "HIBP_DATABASE" => "hibp.db",
         "HIBP_MAIL" => "smtp://mail.example:587?tls=starttls",
         "HIBP_MAIL_FROM" => "notifications@contoso.example",

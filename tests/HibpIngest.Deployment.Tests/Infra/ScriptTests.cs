@@ -78,11 +78,11 @@ public sealed class ScriptTests
         Assert.Equal(
             ["app.zip ingest", "web.zip web"], azure.Calls.Where(call => call.Contains("pack.cs", StringComparison.Ordinal))
             .Select(call => call.Split('/')[^1]));
-        Assert.Equal(
-            ["-n appName-value app.zip", "-n webAppName-value web.zip"], azure.Calls
-            .Where(call => call.Contains("config-zip", StringComparison.Ordinal)).Select(call => call.Split(' '))
-            .Select(words => $"-n {words[Array.IndexOf(words, "-n") + 1]} {Path.GetFileName(words[Array.IndexOf(words, "--src") + 1])}"));
-        Assert.Contains("The API, for whoever has a key (hibp keys create NAME): webUrl-value\n", output, StringComparison.Ordinal);
+        Assert.Equal(["-n appName-value app.zip", "-n webAppName-value web.zip"], Uploads(azure));
+        Assert.Contains(
+            "The API, for whoever has a key (hibp keys create NAME): webUrl-value\n\nBefore a large load", output,
+            StringComparison.Ordinal);
+        Assert.DoesNotContain("HIBP_PASSWORDS_REPLICAS", output, StringComparison.Ordinal);
         Assert.Contains(
             "az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output,
             StringComparison.Ordinal);
@@ -101,6 +101,20 @@ public sealed class ScriptTests
         Assert.Contains("-n appName-value ", Assert.Single(
             azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal)), StringComparison.Ordinal);
         Assert.Contains("The API, for whoever has a key (hibp keys create NAME): not deployed", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_second_region_gets_the_webs_package_and_says_how_passwords_come_there()
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        azure.Environment["DEPLOY_SECOND_LOCATION"] = "eastus2";
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.True(exitCode == 0, output + error);
+        Assert.Equal(
+            ["-n appName-value app.zip", "-n webAppName-value web.zip", "-n secondWebAppName-value web.zip"], Uploads(azure));
+        Assert.Contains("The same API in eastus2: secondWebUrl-value. It reads Pwned Passwords from replicaAccountName-value, once hibp "
+            + "has copied them there:\n   export HIBP_PASSWORDS_REPLICAS=replicaAccountName-value\n   hibp passwords replicate\n\n"
+            + "Before a large load", output, StringComparison.Ordinal);
     }
 
     [Theory]
@@ -218,6 +232,11 @@ public sealed class ScriptTests
         int IndexOf(string call) => azure.Calls.ToList().FindIndex(one => one.Contains(call, StringComparison.Ordinal));
     }
 
+    /// <summary>Which package went to which app.</summary>
+    private static IEnumerable<string> Uploads(RecordedAzure azure) =>
+        azure.Calls.Where(call => call.Contains("config-zip", StringComparison.Ordinal)).Select(call => call.Split(' '))
+            .Select(words => $"-n {words[Array.IndexOf(words, "-n") + 1]} {Path.GetFileName(words[Array.IndexOf(words, "--src") + 1])}");
+
     /// <summary>
     /// az, dotnet, sqlcmd, curl and sleep as programs that write their arguments into a file and answer what
     /// the scripts ask for.
@@ -239,6 +258,8 @@ public sealed class ScriptTests
               *'ad sp show --id 77777777-8888-9999-aaaa-bbbbbbbbbbbb --query appId'*) echo cccccccc-dddd-eeee-ffff-000000000000 ;;
               *'signed-in-user show --query id'*) echo 11111111-2222-3333-4444-555555555555 ;;
               *'group exists'*) echo "$GROUP_EXISTS" ;;
+              *'query properties.outputs.second'* | *'query properties.outputs.replica'*)
+                [ -z "$DEPLOY_SECOND_LOCATION" ] || { all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value"; } ;;
               *'query properties.outputs.web'*)
                 [ "$DEPLOY_WEB" = false ] || { all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value"; } ;;
               *'query properties.outputs.'*) all="$*"; out=${all##*properties.outputs.}; echo "${out%%.value*}-value" ;;

@@ -23,6 +23,7 @@ public sealed partial class TemplateTests
         ["0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3"] = "Storage Table Data Contributor",
         ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] = "Storage Blob Data Reader",
         ["76199698-9eea-4c19-bc75-cec21354c6b6"] = "Storage Table Data Reader",
+        ["c6a89b2d-59bc-44d0-9896-0f6e12d7b80a"] = "Storage Queue Data Message Sender",
         ["3913510d-42f4-4e42-8a64-420c390055eb"] = "Monitoring Metrics Publisher",
     };
 
@@ -75,7 +76,7 @@ public sealed partial class TemplateTests
                 Assert.True(
                     outputs[asked[0].GetString()!].Contains(asked[1].GetString()!), $"{file}: module {asked[0]} has no output {asked[1]}");
         }
-        Assert.Equal(7, seen);
+        Assert.Equal(10, seen);
     }
 
     [Fact]
@@ -116,14 +117,21 @@ public sealed partial class TemplateTests
     [Fact]
     public async Task Nothing_signs_in_by_key_or_password()
     {
-        foreach (var module in new[] { "storage", "host" })
+        foreach (var module in new[] { "storage", "host", "replica" })
         {
-            var account = Properties(await ResourceAsync($"infra/modules/{module}.bicep", "account"));
+            var resource = await ResourceAsync($"infra/modules/{module}.bicep", "account");
+            Assert.StartsWith("Microsoft.Storage/storageAccounts@", resource.GetProperty("type").GetString(), StringComparison.Ordinal);
+            var account = Properties(resource);
             Assert.False(account.GetProperty("allowSharedKeyAccess").GetBoolean());
             Assert.False(account.GetProperty("allowBlobPublicAccess").GetBoolean());
             Assert.True(account.GetProperty("supportsHttpsTrafficOnly").GetBoolean());
             Assert.Equal("TLS1_2", account.GetProperty("minimumTlsVersion").GetString());
+            var first = Properties(await ResourceAsync("infra/modules/storage.bicep", "account"));
+            Assert.Equal((module, first.GetRawText()), (module, account.GetRawText()));
         }
+        foreach (var file in InfraFiles.List(".bicep"))
+            foreach (var container in await ResourcesAsync(file, "/containers@"))
+                Assert.Equal((file, "None"), (file, Properties(container).GetProperty("publicAccess").GetString()));
         var server = Properties(await ResourceAsync("infra/modules/database.bicep", "server"));
         Assert.True(server.GetProperty("administrators").GetProperty("azureADOnlyAuthentication").GetBoolean());
         Assert.False(server.TryGetProperty("administratorLogin", out _));
@@ -170,11 +178,29 @@ public sealed partial class TemplateTests
             "appPrincipalId: Storage Table Data Contributor on storage/account",
             "dropperObjectId: Storage Blob Data Contributor on storage/account::blobs::drop",
             "eventTopic.identity.principalId: Storage Blob Data Contributor on storage/account::blobs::undelivered",
+            "operatorObjectId: Storage Blob Data Contributor on replica/account",
             "operatorObjectId: Storage Blob Data Contributor on storage/account",
             "operatorObjectId: Storage Queue Data Contributor on storage/account",
+            "operatorObjectId: Storage Table Data Contributor on replica/account",
             "operatorObjectId: Storage Table Data Contributor on storage/account",
+            "passwordsDropperObjectId: Storage Blob Data Contributor on storage/account::blobs::passwordDrops",
+            "secondWebPrincipalId: Monitoring Metrics Publisher on monitoring/appInsights",
+            "secondWebPrincipalId: Storage Blob Data Contributor on storage/account::blobs::appends",
+            "secondWebPrincipalId: Storage Blob Data Reader on storage/account::blobs::catalogue",
+            "secondWebPrincipalId: Storage Blob Data Reader on storage/account::blobs::passwords",
+            "secondWebPrincipalId: Storage Queue Data Message Sender on storage/account::queueService::appends",
+            "secondWebPrincipalId: Storage Table Data Contributor on storage/account::tableService::appends",
+            "secondWebPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "secondWebPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "secondWebPrincipalId: Storage Table Data Reader on storage/tables[i]",
+            "secondWebPrincipalId: Storage Table Data Reader on storage/tables[i]",
             "webPrincipalId: Monitoring Metrics Publisher on monitoring/appInsights",
+            "webPrincipalId: Storage Blob Data Contributor on storage/account::blobs::appends",
+            "webPrincipalId: Storage Blob Data Reader on replica/account::blobs::passwords",
             "webPrincipalId: Storage Blob Data Reader on storage/account::blobs::catalogue",
+            "webPrincipalId: Storage Blob Data Reader on storage/account::blobs::passwords",
+            "webPrincipalId: Storage Queue Data Message Sender on storage/account::queueService::appends",
+            "webPrincipalId: Storage Table Data Contributor on storage/account::tableService::appends",
             "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
             "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
             "webPrincipalId: Storage Table Data Reader on storage/tables[i]",
@@ -182,8 +208,9 @@ public sealed partial class TemplateTests
         ], given.Order(StringComparer.Ordinal));
 
         // What they are called beside their ids.
-        foreach (var file in new[] { "infra/modules/storage.bicep", "infra/modules/host.bicep", "infra/modules/monitoring.bicep" })
-            foreach (var role in (await InfraFiles.DigestAsync(file)).GetProperty("vars").GetProperty("roles").EnumerateObject())
+        foreach (var module in new[] { "storage", "host", "replica", "monitoring" })
+            foreach (var role in (await InfraFiles.DigestAsync($"infra/modules/{module}.bicep")).GetProperty("vars").GetProperty("roles")
+                .EnumerateObject())
                 Assert.Equal(BuiltInRoles[role.Value.GetString()!], role.Name);
     }
 
@@ -194,7 +221,8 @@ public sealed partial class TemplateTests
         var modules = (await InfraFiles.DigestAsync("infra/main.bicep")).GetProperty("modules").EnumerateArray()
             .ToDictionary(module => module.GetProperty("symbol").GetString()!);
         var hosts = new HashSet<string>();
-        foreach (var (symbol, identity) in new[] { ("app", "identity"), ("webApp", "webIdentity") })
+        foreach (var (symbol, identity) in
+            new[] { ("app", "identity"), ("webApp", "webIdentity"), ("secondWebApp", "secondWebIdentity") })
         {
             var host = Module(Given(symbol).GetProperty("packageContainerUrl"));
             Assert.Equal(host, await OfSettingAsync(symbol, "AzureWebJobsStorage__accountName"));
@@ -210,7 +238,9 @@ public sealed partial class TemplateTests
         foreach (var setting in new[] { "HIBP_STORAGE", "BreachStorage__blobServiceUri", "BreachStorage__queueServiceUri" })
             Assert.Equal((setting, "storage"), (setting, await OfSettingAsync("app", setting)));
         Assert.Equal("storage", await OfSettingAsync("webApp", "HIBP_STORAGE"));
+        Assert.Equal("storage", await OfSettingAsync("secondWebApp", "HIBP_STORAGE"));
         Assert.True(hosts.Add(AccountName("storage")!));
+        Assert.True(hosts.Add(AccountName("replica")!));
 
         JsonElement Given(string symbol) => modules[symbol].GetProperty("params");
         string Module(JsonElement value) => Source(value).Split('.')[0];
@@ -246,8 +276,12 @@ public sealed partial class TemplateTests
             ("applicationInsights__enableDependencyTracking", "false"),
         })
             Assert.Equal((name, value), (name, settings.GetProperty($"AzureFunctionsJobHost__logging__{name}").GetString()));
-        // These and no others: nothing is merged into them, and no other resource has settings.
-        Assert.Equal(settings.GetRawText(), Properties(await ResourceAsync("infra/modules/web.bicep", "appSettings")).GetRawText());
+        // These and no others: nothing but the nearest account is merged into them, and no other resource has settings.
+        Assert.Equal(
+            "union(settings, nearestSettings)", Source(Properties(await ResourceAsync("infra/modules/web.bicep", "appSettings"))));
+        Assert.Equal(
+            "empty(nearestAccountName) ? {} : { HIBP_PASSWORDS_NEAREST: nearestAccountName }",
+            Source(web.GetProperty("vars").GetProperty("nearestSettings")));
         var siteConfig = Properties(await ResourceAsync("infra/modules/web.bicep", "app")).GetProperty("siteConfig");
         Assert.Equal(["minTlsVersion"], siteConfig.EnumerateObject().Select(property => property.Name));
 
@@ -272,18 +306,63 @@ public sealed partial class TemplateTests
                 " = if (web) {", Assert.Single(text.Split('\n'), line => line.StartsWith(declared, StringComparison.Ordinal)),
                 StringComparison.Ordinal);
         // What others are told of it is nothing then, and there is no role for nobody.
+        foreach (var module in new[] { "storage", "monitoring" })
+        {
+            var given = (await ModuleAsync(module)).GetProperty("params");
+            Assert.Equal("web ? webIdentity.properties.principalId : ''", Source(given.GetProperty("webPrincipalId")));
+            Assert.Equal(
+                "hasSecond ? secondWebIdentity.properties.principalId : ''", Source(given.GetProperty("secondWebPrincipalId")));
+            var lines = InfraFiles.Read($"infra/modules/{module}.bicep").Split('\n');
+            var resources = lines.Where(line => WebResource().IsMatch(line)).ToList();
+            Assert.NotEmpty(resources);
+            Assert.All(resources, line => Assert.Matches(@"if \(!empty\((webPrincipalId|secondWebPrincipalId|principal)\)\) \{$", line));
+        }
+    }
+
+    [Fact]
+    public async Task The_second_region_is_nothing_unless_it_is_named_and_then_the_web_app_again_beside_its_replica()
+    {
+        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        Assert.Equal("", main.GetProperty("params").GetProperty("secondLocation").GetProperty("default").GetString());
+        Assert.Equal("web && !empty(secondLocation)", Source(main.GetProperty("vars").GetProperty("hasSecond")));
+        var text = InfraFiles.Read("infra/main.bicep");
+        var declared = text.Split('\n').Where(line => SecondDeclared().IsMatch(line)).ToList();
+        Assert.Equal(4, declared.Count);
+        Assert.All(declared, line => Assert.EndsWith(" = if (hasSecond) {", line, StringComparison.Ordinal));
+        foreach (var output in main.GetProperty("outputs").EnumerateObject().Where(output => SecondOutput().IsMatch(output.Name)))
+            Assert.Matches("^hasSecond \\? .+ : ''$", Source(output.Value));
+
+        // All of it is there and nowhere else.
         foreach (var module in main.GetProperty("modules").EnumerateArray())
         {
-            if (module.GetProperty("params").TryGetProperty("webPrincipalId", out var principal))
-                Assert.Equal("web ? webIdentity.properties.principalId : ''", Source(principal));
+            var symbol = module.GetProperty("symbol").GetString()!;
+            if (!module.GetProperty("params").TryGetProperty("location", out var location))
+                continue;
+            var expected = symbol is "secondWebApp" or "secondWebHost" or "replica" ? "secondLocation" : "location";
+            Assert.Equal((symbol, expected), (symbol, Source(location)));
         }
-        foreach (var file in new[] { "infra/modules/storage.bicep", "infra/modules/monitoring.bicep" })
-        {
-            var lines = InfraFiles.Read(file).Split('\n');
-            var resources = lines.Where(line => line.StartsWith("resource web", StringComparison.Ordinal)).ToList();
-            Assert.NotEmpty(resources);
-            Assert.All(resources, line => Assert.Contains("if (!empty(webPrincipalId)) {", line, StringComparison.Ordinal));
-        }
+        Assert.Equal(
+            "secondLocation",
+            Source((await ResourceAsync("infra/main.bicep", "secondWebIdentity")).GetProperty("body").GetProperty("location")));
+
+        // The same module with the same values, but for whose it is and what is nearest.
+        var (first, second) = (await ModuleAsync("webApp"), await ModuleAsync("secondWebApp"));
+        Assert.Equal(first.GetProperty("path").GetString(), second.GetProperty("path").GetString());
+        var other = first.GetProperty("params").EnumerateObject()
+            .Where(one => one.Value.GetRawText() != second.GetProperty("params").GetProperty(one.Name).GetRawText());
+        Assert.Equal(
+        [
+            "appName", "hostStorageAccountName", "identityClientId", "identityId", "location", "nearestAccountName",
+            "packageContainerUrl", "planName",
+        ], other.Select(one => one.Name).Order(StringComparer.Ordinal));
+        Assert.Equal("", first.GetProperty("params").GetProperty("nearestAccountName").GetString());
+        Assert.Equal("replica.outputs.accountName", Source(second.GetProperty("params").GetProperty("nearestAccountName")));
+
+        // The replica's reader is that web app, its writer who runs hibp.
+        var replica = (await ModuleAsync("replica")).GetProperty("params");
+        Assert.Equal("secondWebIdentity.properties.principalId", Source(replica.GetProperty("webPrincipalId")));
+        foreach (var name in new[] { "operatorObjectId", "operatorType" })
+            Assert.Equal(name, Source(replica.GetProperty(name)));
     }
 
     [Fact]
@@ -353,15 +432,31 @@ public sealed partial class TemplateTests
             (await InfraFiles.DigestAsync(file))
             .GetProperty("resources").EnumerateArray(), resource => resource.GetProperty("symbol").GetString() == symbol);
 
-    private static async Task<IReadOnlyList<JsonElement>> RoleAssignmentsAsync(string file) =>
+    private static async Task<JsonElement> ModuleAsync(string symbol) =>
+        Assert.Single(
+            (await InfraFiles.DigestAsync("infra/main.bicep"))
+            .GetProperty("modules").EnumerateArray(), module => module.GetProperty("symbol").GetString() == symbol);
+
+    private static Task<IReadOnlyList<JsonElement>> RoleAssignmentsAsync(string file) => ResourcesAsync(file, "roleAssignments");
+
+    private static async Task<IReadOnlyList<JsonElement>> ResourcesAsync(string file, string type) =>
     [
         .. (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray()
-            .Where(resource => resource.GetProperty("type").GetString()!.Contains("roleAssignments", StringComparison.Ordinal)),
+            .Where(resource => resource.GetProperty("type").GetString()!.Contains(type, StringComparison.Ordinal)),
     ];
 
     private static JsonElement Properties(JsonElement resource) => resource.GetProperty("body").GetProperty("properties");
 
     private static string Source(JsonElement value) => value.GetProperty("$expression").GetString()!;
+
+    [GeneratedRegex("^resource (web|secondWeb)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex WebResource();
+
+    [GeneratedRegex("^(resource|module) (second|replica)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex SecondDeclared();
+
+    [GeneratedRegex("^(second|replica)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex SecondOutput();
 
     [GeneratedRegex(@"\bcors\b", RegexOptions.IgnoreCase, 1000)]
     private static partial Regex Cors();

@@ -41,7 +41,7 @@ public sealed partial class QueryTests
 
     /// <summary>What is in quotes and is no name: columns' texts, and the words of commands and messages.</summary>
     private static readonly string[] Texts =
-        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ",
+        ["seen before", ", load ", "", "hibp requeue \\\"", "\\\" --slice ", "\\\" --failed", "hibp resume ", "hibp log write --load ",
             "{\\\"version\\\":1,\\\"load\\\":", ",\\\"slice\\\":", "}", "/api/v3/breacheddomain/{domain?}"];
 
     private static readonly IReadOnlyDictionary<string, string> Queries = ReadQueries();

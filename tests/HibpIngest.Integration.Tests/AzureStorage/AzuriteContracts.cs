@@ -70,3 +70,13 @@ public sealed class AzureCatalogueBlobsTests : CatalogueBlobsContract
         return blobs;
     }
 }
+
+public sealed class AzurePasswordAppendsTests : PasswordAppendsContract
+{
+    protected override async Task<IPasswordAppends> NewStoreAsync() => (await AzuriteStorage.OpenAsync()).PasswordAppends;
+}
+
+public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
+{
+    protected override async Task<IAccountLogBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
+}

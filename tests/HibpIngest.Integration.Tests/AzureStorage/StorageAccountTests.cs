@@ -68,7 +68,7 @@ public sealed class StorageAccountTests
         using var first = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         using var second = StorageAccount.Open(
             connection, NullLoggerFactory.Instance,
-            new StorageOptions { AccountsTable = "other", RegisterTable = "otherstore", BreachContainer = "drops", QueuePrefix = "test-" });
+            new StorageOptions { TablePrefix = "other", RegisterTable = "otherstore", BreachContainer = "drops", QueuePrefix = "test-" });
         await UseAllAsync(first);
         await AssertRefusedAsync(second);
         await UseAllAsync(second);

@@ -1,8 +1,10 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Azurite;
 
@@ -37,6 +39,23 @@ public sealed class AzuriteEmulatorTests
             () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
         Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
         Assert.Contains(port.ToString(System.Globalization.CultureInfo.InvariantCulture), error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Another_one_waits_for_the_folder_until_what_was_written_there_is_saved()
+    {
+        using var folder = new TemporaryFolder();
+        var first = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
+        var second = AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
+        using (var account = StorageAccount.Open(first.ConnectionString, NullLoggerFactory.Instance))
+            await account.Blobs.CreateAsync(CancellationToken.None);
+        Assert.False(second.IsCompleted);
+        await first.DisposeAsync();
+        await using var emulator = await second;
+        using var again = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+        // There it is: where the container is missing, this is an error.
+        await foreach (var _ in again.Blobs.ListZipsAsync(CancellationToken.None))
+            Assert.Fail("nothing was dropped");
     }
 
     internal static Uri[] Endpoints(string connection) =>

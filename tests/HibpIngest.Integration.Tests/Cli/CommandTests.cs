@@ -3,6 +3,8 @@ using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
 using HibpIngest.AzureStorage;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -12,7 +14,7 @@ public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
         ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
-            "finishedAt", "heldBecause", "published"];
+            "finishedAt", "heldBecause", "published", "logged", "logError"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];
@@ -98,10 +100,12 @@ public sealed class CommandTests : IAsyncLifetime
         await UntilDoneAsync();
         Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
 
+        (await RunAsync("log", "write", "--load", number)).Succeeded(); // which the host may have done by now
         Assert.Empty((await JsonAsync("purge", "--older-than", "1", "--json")).GetProperty("loads").EnumerateArray());
         Assert.Equal(
             300, Number(Assert.Single((await JsonAsync("purge", number, "--json")).GetProperty("loads").EnumerateArray()), "rows"));
-        Assert.Contains("purged", (await RunAsync("requeue", "Tiny", "--all")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Equal(1, Number(await JsonAsync("requeue", "Tiny", "--all", "--json"), "requeued"));
+        await UntilDoneAsync();
         Assert.Contains("only a failed load", (await RunAsync("resume", number)).FailedWithOneLine(), StringComparison.Ordinal);
 
         var empty = await RunAsync("drop", Zip("Nothing.zip", "no account in here"), "--wait", "--json");
@@ -122,6 +126,65 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.EndsWith("stopped", ended.Error.TrimEnd(), StringComparison.Ordinal);
         // What a host says goes into log files.
         Assert.DoesNotContain("@", ended.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task What_was_loaded_without_a_log_is_logged_later_read_back_and_copied()
+    {
+        _variables["HIBP_LOG"] = "off";
+        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        {
+            var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
+            (await RunAsync("drop", zip, "--wait")).Succeeded();
+            Assert.Contains("--without-log", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
+            Assert.Contains("HIBP_LOG", (await RunAsync("log", "write")).FailedWithOneLine(), StringComparison.Ordinal);
+        }
+        _variables["HIBP_LOG"] = "on";
+        Assert.Empty((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
+        Assert.Contains("load 1 of Tiny is not logged", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
+        var unlogged = await RunAsync("log", "verify");
+        Assert.Equal(1, unlogged.ExitCode);
+        Assert.Contains("load 1 of Tiny is not logged", unlogged.Error, StringComparison.Ordinal);
+        Assert.Contains("hibp log write --load 1", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
+
+        Assert.Equal(300, Number(Assert.Single((await JsonAsync("log", "write", "--json")).GetProperty("loads").EnumerateArray()), "rows"));
+        Assert.Empty((await JsonAsync("log", "write", "--json")).GetProperty("loads").EnumerateArray());
+        var logged = Assert.Single((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
+        Assert.Equal(("Tiny", "counts", 300), (Text(logged, "breach"), Text(logged, "state"), Number(logged, "rows")));
+        var verified = await JsonAsync("log", "verify", "--accounts", "--json");
+        Assert.Equal((300, 300), (Number(verified, "rows"), Number(verified, "accounts")));
+
+        var (copy, cold) = (Path.Combine(_folder.Path, "copy"), Path.Combine(_folder.Path, "cold"));
+        var copied = await JsonAsync("log", "export", copy, "--json");
+        Assert.Equal(copied.ToString(), (await JsonAsync("log", "export", copy, "--json")).ToString());
+        var rewritten = await JsonAsync("log", "rewrite", cold, "--json");
+        Assert.True(Number(rewritten, "bytes") < Number(copied, "bytes"));
+        foreach (var folder in (string[])[copy, cold])
+        {
+            var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.AccountLog.FolderLog(folder)));
+            Assert.Equal(
+                Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com").Order(StringComparer.Ordinal),
+                there.Accounts.Order(StringComparer.Ordinal));
+            Assert.Equal(("Tiny", 300), (there.Document!.Breach, there.Document.Rows));
+        }
+
+        // An account that the table lacks, and a segment that is gone: each is named, and nothing is purged.
+        using (var stores = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
+        {
+            await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, CancellationToken.None);
+            var lacking = await RunAsync("log", "verify", "--accounts", "--json");
+            Assert.Equal(1, lacking.ExitCode);
+            Assert.Contains("1 accounts of load 1", lacking.Json.GetProperty("faults")[0].GetString(), StringComparison.Ordinal);
+            await foreach (var blob in stores.AccountLog.ListAsync("", CancellationToken.None))
+            {
+                if (blob.Name.EndsWith(".alog", StringComparison.Ordinal))
+                    await stores.AccountLog.DeleteAsync(blob.Name, CancellationToken.None);
+            }
+        }
+        Assert.Contains(".alog", (await RunAsync("log", "verify")).Error, StringComparison.Ordinal);
+        Assert.Contains(".alog", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
+        (await RunAsync("log", "write", "--load", "1", "--again")).Succeeded();
+        Assert.Equal(300, Number(await JsonAsync("log", "verify", "--json"), "rows"));
     }
 
     [Fact]
@@ -153,8 +216,8 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(["loads", "queues"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(
-            ["breach-ingest", "breach-slices", "breach-match", "breach-mail"], status.GetProperty("queues")
-            .EnumerateArray().Select(queue => Text(queue, "name")));
+            ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "passwords-import", "passwords-append"],
+            status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
         Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison"], Names(queue)));
 
         // A second database is not what the table was filled from.
@@ -248,7 +311,7 @@ public sealed class CommandTests : IAsyncLifetime
             (await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
         Assert.Equal(("breach-slices", 1), (Text(listed, "queue"), Number(listed, "messages")));
         Assert.Equal("{\"load\":1}", Text(Assert.Single(listed.GetProperty("head").EnumerateArray()), "body"));
-        Assert.Equal(4, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
+        Assert.Equal(7, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
 
         Assert.Equal(1, Number(await JsonAsync("poison", "requeue", "breach-slices", "--json"), "messages"));
         Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, CancellationToken.None)).Body);
@@ -294,6 +357,18 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.True(well.GetProperty("ok").GetBoolean());
         Assert.DoesNotContain(well.GetProperty("checks").EnumerateArray(), check => Text(check, "state") == "broken");
 
+        // Database and register are compared, and each layout with what it is to have.
+        await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, "hibp.db"), TimeProvider.System))
+        {
+            var facts = new LayoutFacts { AccountsTable = "accountswide", RangesTable = "rangeswide" };
+            await database.AddLayoutAsync(new StoreLayout { Id = 2, Ranges = RangesState.Off, Facts = facts }, CancellationToken.None);
+            await database.SetRebuildAsync(2, "{}", CancellationToken.None);
+        }
+        Assert.Equal("broken", StatesOf((await RunAsync("doctor", "--json")).Json)["layouts"]);
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var open = StatesOf((await RunAsync("doctor", "--json")).Json);
+        Assert.Equal(("ok", "missing"), (open["layouts"], open["layout wide"]));
+
         // Another key than the account's: it answers, and refuses.
         var key = "AccountKey=";
         var connection = _variables["HIBP_STORAGE"];
@@ -302,8 +377,7 @@ public sealed class CommandTests : IAsyncLifetime
         _variables["HIBP_MAILPERSECOND"] = "10";
         var ill = await RunAsync("doctor", "--json");
         Assert.Equal(1, ill.ExitCode);
-        var states = ill.Json.GetProperty("checks").EnumerateArray().ToDictionary(
-            check => Text(check, "check"), check => Text(check, "state"));
+        var states = StatesOf(ill.Json);
         Assert.Equal(
             ("broken", "broken", "broken", "ok", "missing"),
             (states["blobs"], states["queues"], states["tables"], states["database"], states["settings"]));
@@ -311,6 +385,9 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Contains("error: ", ill.Error, StringComparison.Ordinal);
 
         (await RunAsync("status")).FailedWithOneLine();
+
+        static Dictionary<string, string> StatesOf(JsonElement document) => document.GetProperty("checks").EnumerateArray()
+            .ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
     }
 
     [Fact]

@@ -16,7 +16,7 @@ public sealed class CatalogueTests
     public async Task A_published_breach_is_told_in_every_document()
     {
         await using var rig = await PipelineRig.StartAsync(options => options.WebUrl = "https://breaches.example.com");
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await catalogue.AssertShowsAsync("fresh");
         Assert.Equal("null", await catalogue.ReadAsync(CatalogueDocuments.Latest));
 
@@ -53,7 +53,7 @@ public sealed class CatalogueTests
     public async Task What_an_operator_changes_is_told_when_it_is_done_and_what_is_the_same_keeps_its_etag()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await DropAsync(rig, "Adobe", 3, null);
         await DropAsync(rig, "Bold", 3, null);
         var before = (await catalogue.ListAsync()).ToDictionary(entry => entry.Name);
@@ -103,7 +103,7 @@ public sealed class CatalogueTests
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await DropAsync(rig, "Adobe", 3, null);
         await DropAsync(rig, "Bold", 3, null);
         var hidden = false;
@@ -182,7 +182,7 @@ public sealed class CatalogueTests
         for (var at = 1; ; at++)
         {
             await using var rig = await PipelineRig.StartAsync();
-            var catalogue = new CatalogueReader(rig.Context.Catalogue);
+            var catalogue = new RawCatalogue(rig.Context.Catalogue);
             await DropAsync(rig, "Adobe", 3, null);
             await DropAsync(rig, "Bold", 3, null);
             if (repairs)
@@ -224,7 +224,7 @@ public sealed class CatalogueTests
     public async Task A_match_is_done_without_the_catalogue_and_hiding_says_that_it_is_still_shown()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await DropAsync(rig, "Adobe", 3, null);
         var down = rig.OpenContext();
         down = down with
@@ -259,7 +259,7 @@ public sealed class CatalogueTests
     public async Task A_database_put_back_to_a_backup_is_published_again()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await DropAsync(rig, "Adobe", 3, null);
         var backup = rig.DatabaseFile + ".backup";
         await using (var connection = new Microsoft.Data.Sqlite.SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False"))
@@ -284,7 +284,7 @@ public sealed class CatalogueTests
     public async Task A_logo_beside_the_zip_is_published_and_outlives_it()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var catalogue = new CatalogueReader(rig.Context.Catalogue);
+        var catalogue = new RawCatalogue(rig.Context.Catalogue);
         await PutAsync("in/Adobe.png", Png(1_024, 1));
         await PutAsync("in/Bold.png", Png(1_025, 1));
         await PutAsync("in/Cold.png", new byte[LogoImage.MaxBytes + 1]);

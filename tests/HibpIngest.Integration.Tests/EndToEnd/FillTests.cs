@@ -27,7 +27,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Other", 50, 100);
         Assert.Empty(await rig.RangesAsync());
         var progress = new Reports();
-        Assert.Equal(150, await rig.OpenContext().NewFillRanges().RunAsync(progress, None));
+        Assert.Equal(150, await rig.OpenContext().NewFillRanges().RunAsync(null, progress, None));
         await AssertFilledAsync(rig, 150);
         Assert.Equal((150L, IAccountTable.Parts), (progress.Seen[^1].Accounts, progress.Seen[^1].PartsDone));
 
@@ -36,7 +36,7 @@ public sealed class FillTests(ITestOutputHelper output)
         Assert.Equal([1, 2], entry.Marks);
 
         // Again: there is nothing to do. What comes later is written by its slices.
-        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, None));
+        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
         await LoadAsync(rig, "Later", 140, 30);
         await AssertFilledAsync(rig, 170);
     }
@@ -51,31 +51,41 @@ public sealed class FillTests(ITestOutputHelper output)
         foreach (var mark in new[] { 249, 250, 251, 500, 501, 777 })
             await MarkLoadAsync(rig, mark, mark % 2 == 0 ? 0 : 10, 20);
         await MarkLoadAsync(rig, 600, 100, 5); // no mark of theirs is in the first row
-        Assert.Equal(35, await rig.Context.NewFillRanges(chunkRows: 7).RunAsync(null, None));
+        Assert.Equal(35, await rig.Context.NewFillRanges(chunkRows: 7).RunAsync(null, null, None));
         await AssertFilledAsync(rig, 35);
     }
 
     [Fact]
     public async Task A_crash_at_any_call_leaves_a_fill_that_is_gone_on_with()
     {
-        for (var (at, crashed) = (1, true); crashed; at += at < 20 ? 1 : 7)
-        {
-            await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
-            await LoadAsync(rig, "Old", 0, 60);
-            var point = new CrashPoint(at, afterwards: at % 2 == 0);
-            var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 5).RunAsync(null, None));
-            crashed = point.Crashed;
-            Assert.Equal(crashed, died is not null);
-            output.WriteLine($"died at call {at}: {point.Where}");
+        // More of its first and of its last steps than of the walk between them.
+        const int Steps = 20;
+        var (few, many) = (new CallDraw(oneOf: 7, output.WriteLine), new CallDraw(oneOf: 3, output.WriteLine));
+        var calls = await BreakOffAsync(int.MaxValue, afterwards: false);
+        var walk = few.Of(calls).Where(at => at > Steps && at <= calls - 3);
+        var ends = many.Of(calls).Where(at => at <= Steps || at > calls - 3);
+        foreach (var at in walk.Concat(ends).ToList())
+            await BreakOffAsync(at, many.IsAfterwards());
+    }
 
-            // Readers are never told of ranges that lack an account.
-            if ((await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges == RangesState.On)
-                Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
-            ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // the lock of the dead
-            await LoadAsync(rig, "Between", 50, 20);
-            await rig.OpenContext().NewFillRanges(chunkRows: 5).RunAsync(null, None);
-            await AssertFilledAsync(rig, 70);
-        }
+    /// <summary>A fill that dies at a call, and another one that ends it; how many calls the first made.</summary>
+    private async Task<int> BreakOffAsync(int at, bool afterwards)
+    {
+        await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
+        await LoadAsync(rig, "Old", 0, 30);
+        var point = new CrashPoint(at, afterwards);
+        var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 5).RunAsync(null, null, None));
+        Assert.Equal(point.Crashed, died is not null);
+        output.WriteLine($"died at call {at}: {point.Where}");
+
+        // Readers are never told of ranges that lack an account.
+        if ((await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges == RangesState.On)
+            Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
+        ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // the lock of the dead
+        await LoadAsync(rig, "Between", 25, 10);
+        await rig.OpenContext().NewFillRanges(chunkRows: 5).RunAsync(null, null, None);
+        await AssertFilledAsync(rig, 35);
+        return point.Calls;
     }
 
     [Fact]
@@ -88,12 +98,12 @@ public sealed class FillTests(ITestOutputHelper output)
         var hooks = new HookedPorts((_, what) =>
             what == nameof(ILayouts.SetFillAsync) && ++recorded == 20 ? stop.CancelAsync() : Task.CompletedTask);
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
-            () => hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, stop.Token));
+            () => hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, stop.Token));
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         // Its lock is gone with it, and what it has walked is not read again.
         var pages = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountPages.ReadPageAsync) ? ++pages : 0));
-        await counting.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, None);
+        await counting.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, None);
         Assert.InRange(pages, 1, IAccountTable.Parts - 15);
         await AssertFilledAsync(rig, 100);
     }
@@ -106,7 +116,7 @@ public sealed class FillTests(ITestOutputHelper output)
         for (var i = 0; i < 3; i++)
             await rig.DropAsync($"New{i}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100 + (60 * i), 150))));
         var loading = Task.Run(() => PipelineRig.RunToEndAsync(rig.OpenContext()));
-        await rig.OpenContext().NewFillRanges(chunkRows: 10).RunAsync(null, None);
+        await rig.OpenContext().NewFillRanges(chunkRows: 10).RunAsync(null, null, None);
         await loading;
         await rig.RunToEndAsync();
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
@@ -129,7 +139,7 @@ public sealed class FillTests(ITestOutputHelper output)
             if (what == nameof(IAccountTable.UpsertAsync) && !filled)
             {
                 filled = true;
-                Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, None));
+                Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
             }
         });
         await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
@@ -145,15 +155,16 @@ public sealed class FillTests(ITestOutputHelper output)
         var first = true;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what != nameof(IRangeTable.FillAsync) || !first)
+            if (what != nameof(IRangeTable.MergeAsync) || !first)
                 return;
             first = false;
-            var refused = await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().NewFillRanges().RunAsync(null, None));
-            Assert.Contains("another 'hibp ranges fill' is at work", refused.Message, StringComparison.Ordinal);
+            var refused = await Assert.ThrowsAsync<NotPossibleException>(
+                () => rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
+            Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is at work", refused.Message, StringComparison.Ordinal);
             // As where the lock has run out under a process that stood still.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });
-        await hooks.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 9).RunAsync(null, None);
+        await hooks.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 9).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 100);
     }
 
@@ -166,18 +177,18 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 60);
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
-            await rig.Context.NewLoadOperations().PurgeAsync(1, null, None);
+            await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None);
         // The removal runs whole behind a page that was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IRangeTable.FillAsync) && !removed)
+            if (what == nameof(IRangeTable.MergeAsync) && !removed)
             {
                 removed = true;
                 await rig.OpenContext().NewRemoveBreach().RunAsync("Gone", null, None);
             }
         });
-        await hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, None);
+        await hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, None);
         Assert.True(removed);
         await AssertFilledAsync(rig, 60);
         Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
@@ -190,7 +201,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 20);
         await LoadAsync(rig, "Old", 10, 20);
         await rig.Context.Database.BeginRemovalAsync("Gone", None); // and broken off
-        Assert.Equal(20, await rig.Context.NewFillRanges().RunAsync(null, None));
+        Assert.Equal(20, await rig.Context.NewFillRanges().RunAsync(null, null, None));
         Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
         await rig.Context.NewRemoveBreach().RunAsync("Gone", null, None);
         await AssertFilledAsync(rig, 20);
@@ -199,14 +210,14 @@ public sealed class FillTests(ITestOutputHelper output)
     /// <summary>Another process, to which every lock is free.</summary>
     private static async Task FillUnlockedAsync(PipelineRig rig)
     {
-        while (true)
+        for (var left = 100; ; left--)
         {
             try
             {
-                await Unlocked(rig).NewFillRanges(chunkRows: 9).RunAsync(null, None);
+                await Unlocked(rig).NewFillRanges(chunkRows: 9).RunAsync(null, null, None);
                 return;
             }
-            catch (NotPossibleException)
+            catch (NotPossibleException) when (left > 1)
             {
                 // The other one was between this one's two steps.
             }

@@ -26,11 +26,13 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     [Fact]
     public async Task A_set_up_that_dies_at_any_call_is_ended_by_the_next()
     {
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
         var calls = 0;
-        for (var (at, crashed) = (1, true); crashed; at++)
+        for (var crashed = true; crashed;)
         {
+            var at = draw.Next();
             await using var rig = await PipelineRig.NewAsync();
-            var point = new CrashPoint(at, afterwards: at % 2 == 0);
+            var point = new CrashPoint(at, draw.IsAfterwards());
             var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewStoreSetup().EnsureAsync(None));
             crashed = died is CrashException;
             output.WriteLine($"died at call {at}: {point.Where}");
@@ -38,7 +40,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
             Assert.NotEqual(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))?.Ranges);
             await rig.Context.NewStoreSetup().EnsureAsync(None);
             await AssertAgreedAsync(rig.Context, RangesState.On);
-            calls = at;
+            calls = point.Calls;
         }
         Assert.True(calls > 20, $"the set-up was expected to make more than {calls} calls");
     }
@@ -71,7 +73,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.NewAsync();
         await rig.Context.Database.UpgradeAsync(None);
-        var third = new StoreLayout { Id = 3, Ranges = RangesState.On, Facts = new LayoutFacts { AccountsTable = "accounts3" } };
+        var third = new StoreLayout { Id = 3, Ranges = (RangesState)3 };
         await rig.Context.Database.AddFirstLayoutAsync(third, filled: false, None);
         var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.Context.NewStoreSetup().EnsureAsync(None));
         Assert.Contains("use the newer program", refused.Message, StringComparison.Ordinal);

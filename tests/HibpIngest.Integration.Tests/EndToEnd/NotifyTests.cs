@@ -79,7 +79,7 @@ public sealed class NotifyTests
             if (throttled && method == nameof(IAccountTable.ListAliasesAsync) && (string)arguments![0]! == "d1.example.org")
                 throw new StoreUnavailableException("the table throttles");
         });
-        var context = rig.Context with { Table = table };
+        var context = rig.Context.WithTable(table);
         await PipelineRig.RunToEndAsync(context);
 
         Assert.Equal(["chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());

@@ -4,127 +4,20 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
-using Microsoft.Data.Sqlite;
-using Xunit.Abstractions;
+using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
 /// A breach is removed with the loads that it has when the removal begins, whatever else happens to it
-/// meanwhile, and however often the removal is broken off. The old load is of accounts 0 to 11, a new one of 6
-/// to 19.
+/// meanwhile, and however often the removal is broken off.
 /// </summary>
-public sealed class RemovalTests(ITestOutputHelper output)
+public sealed class RemovalTests
 {
     private const int Old = 12;
     private const int FirstOfNew = 6;
     private const int New = 14;
     private static readonly CancellationToken None = CancellationToken.None;
-    private static readonly string InBoth = PipelineRig.Expected(7, 1).Single();
-
-    private static void Small(PipelineOptions options) =>
-        (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage) = (8, 4, 2, 2);
-
-    [Theory]
-    [InlineData(false, false)]
-    [InlineData(false, true)]
-    [InlineData(true, false)]
-    [InlineData(true, true)]
-    public async Task A_new_drop_at_any_step_keeps_all_it_has(bool purged, bool halfWay)
-    {
-        await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));
-        var (at, reached) = (0, true);
-        while (reached)
-        {
-            at += purged && at > 2 ? 6 : 1; // a walk over the table is of 36 parts
-            var breach = $"Adobe{at}";
-            var old = await LoadAsync(rig, breach, 0, Old, purged, """{"Title":"Adobe Systems","IsVerified":true}""");
-            var mails = rig.Mails().Count;
-            var listed = false;
-            var (late, where) = (false, "");
-            var hooks = new HookedPorts(async (call, what) =>
-            {
-                if (call == at)
-                {
-                    (late, where) = (listed, what);
-                    await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
-                    await (halfWay ? RunHalfWayAsync(rig) : rig.RunToEndAsync());
-                }
-                listed |= what == nameof(IRemovals.BeginRemovalAsync);
-            });
-            var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), breach, null, None);
-            var refused = await Record.ExceptionAsync(() => removing);
-            reached = hooks.Calls >= at;
-            output.WriteLine($"new drop before call {at}, {where}");
-            if (reached && !late && halfWay)
-            {
-                // It came before the listing, and is open: nothing was done.
-                Assert.Contains("still open", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
-                await rig.RunToEndAsync();
-                Assert.Equal(2, (await LoadsAsync(rig, breach)).Count);
-                continue;
-            }
-            Assert.Null(refused);
-            await rig.RunToEndAsync();
-            var table = await rig.TableAsync();
-            Assert.DoesNotContain(table.Values, marks => marks.Contains($"b{old.Mark}"));
-            Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
-            if (!reached || !late)
-            {
-                // It was never dropped, or before the listing.
-                Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));
-                continue;
-            }
-            var fresh = Assert.Single(await LoadsAsync(rig, breach));
-            Assert.Equal([fresh.Id], (await removing).Left);
-            Assert.Equal((LoadState.Done, (long)New, 2), (fresh.State, fresh.Accounts, fresh.Notifications.Sent));
-            var marked = table.Where(one => one.Value.Contains($"b{fresh.Mark}")).Select(one => one.Key);
-            Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
-            Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
-            Assert.Equal(mails + 2, rig.Mails().Count);
-            var found = Assert.Single(await rig.FindAsync(InBoth), one => one.Name == breach);
-            Assert.Equal(("Adobe Systems", true), (found.Title, found.IsVerified));
-        }
-        Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
-        Assert.Equal(0, await CountAsync(rig, "loads WHERE removing"));
-    }
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task A_crash_at_any_call_leaves_a_removal_that_is_gone_on_with(bool purged)
-    {
-        await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.ImportAsync((InBoth, null));
-        var other = await LoadAsync(rig, "Other", FirstOfNew, New);
-        for (var (at, crashed) = (1, true); crashed; at += purged ? 5 : 1)
-        {
-            var breach = $"Adobe{at}";
-            var old = await LoadAsync(rig, breach, 0, Old, purged);
-            var point = new CrashPoint(at, afterwards: at % 2 == 0);
-            var died = await Record.ExceptionAsync(() => RemoveAsync(point.Wrap(rig.OpenContext()), breach, null, None));
-            crashed = point.Crashed;
-            Assert.Equal(crashed, died is CrashException);
-            output.WriteLine($"died at call {at}, {point.Where}");
-
-            // Readers see all of it or nothing.
-            var shown = await FindAllAsync(rig, 0, Old, breach);
-            Assert.True(shown is 0 or Old, $"{shown} accounts are still found");
-            // It may have been done but for the answer.
-            if (await rig.Context.Database.GetBreachAsync(breach, None) is not null)
-                await RemoveAsync(rig.OpenContext(), breach, null, None);
-            Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));
-            Assert.Empty(await LoadsAsync(rig, breach));
-            var table = await rig.TableAsync();
-            Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), table.Keys.Order());
-            Assert.All(table.Values, marks => Assert.Equal([$"b{other.Mark}"], marks));
-            Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
-            Assert.Equal(New, await CountAsync(rig, "rows"));
-            Assert.Equal((1, 1), (await CountAsync(rig, "notifications"), await CountAsync(rig, "loads")));
-        }
-        Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Other"));
-    }
 
     [Theory]
     [InlineData(false)]
@@ -280,7 +173,7 @@ public sealed class RemovalTests(ITestOutputHelper output)
         await ShareMarkAsync(rig, "Adobe.2.zip");
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
-            await rig.Context.NewLoadOperations().PurgeAsync(load, null, None);
+            await rig.Context.NewLoadOperations().PurgeAsync(load, withoutLog: true, null, None);
         // Broken off when the first load is gone, and another one has come.
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -340,23 +233,6 @@ public sealed class RemovalTests(ITestOutputHelper output)
         Assert.Equal(0, await CountAsync(rig, "rows"));
     }
 
-    /// <summary>In chunks of a few rows, so that there are several.</summary>
-    private static Task<BreachRemoval> RemoveAsync(
-        PipelineContext context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken) =>
-        context.NewRemoveBreach(chunkRows: 5).RunAsync(breach, progress, cancellationToken);
-
-    private static async Task<Load> LoadAsync(
-        PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
-    {
-        var blob = await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))), metadata);
-        await rig.RunToEndAsync();
-        var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
-        Assert.Equal(LoadState.Done, load.State);
-        if (purged)
-            await rig.Context.NewLoadOperations().PurgeAsync(load.Id, null, None);
-        return load;
-    }
-
     /// <summary>A load that has mark 1 too, as in a store that was upgraded from schema 1.</summary>
     private static async Task ShareMarkAsync(PipelineRig rig, string blob)
     {
@@ -367,50 +243,9 @@ public sealed class RemovalTests(ITestOutputHelper output)
         await rig.RunToEndAsync();
     }
 
-    /// <summary>Scans, ingests, and does one of the slices.</summary>
-    private static async Task RunHalfWayAsync(PipelineRig rig)
-    {
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-        await TakeAsync(rig, QueueNames.Ingest, 1);
-        await TakeAsync(rig, QueueNames.Slices, 1);
-    }
-
-    private static async Task TakeAsync(PipelineRig rig, string queue, int messages)
-    {
-        var dispatcher = rig.Context.NewDispatcher();
-        foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
-        {
-            await dispatcher.DispatchAsync(queue, message.Body, None);
-            await rig.Context.Queues.Get(queue).DeleteAsync(message, None);
-        }
-    }
-
-    private static async Task<IReadOnlyList<Load>> LoadsAsync(PipelineRig rig, string breach) =>
-        await rig.Context.Database.ListLoadsAsync(breach, None);
-
-    private static async Task<int> FindAllAsync(PipelineRig rig, int first, int count, string breach)
-    {
-        var found = 0;
-        foreach (var account in PipelineRig.Expected(first, count))
-            found += (await rig.FindAsync(account)).Count(one => one.Name == breach);
-        return found;
-    }
-
     /// <summary>Somebody is at work on the first slice of the first load, until then.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
         ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
-
-    private static async Task<long> CountAsync(PipelineRig rig, string table) =>
-        (long)(await ExecuteAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
-
-    private static async Task<object?> ExecuteAsync(PipelineRig rig, string sql)
-    {
-        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = sql;
-        return await command.ExecuteScalarAsync();
-    }
 
     private sealed class Reports : IProgress<RemovalProgress>
     {

@@ -99,7 +99,7 @@ public sealed class SweepTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
-        var down = rig.Context with { Table = new DownTable() };
+        var down = rig.Context.WithTable(new DownTable());
         await PipelineRig.RunToEndAsync(down);
 
         var slice = Assert.Single(await rig.SlicesAsync(1));
@@ -149,7 +149,7 @@ public sealed class SweepTests
         await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
 
-        var broken = (rig.Context with { Table = new BrokenTable() }).NewDispatcher();
+        var broken = rig.Context.WithTable(new BrokenTable()).NewDispatcher();
         var messages = await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None);
         var second = messages.Single(message => PipelineMessage.Parse<SliceMessage>(message.Body).Slice == 2);
         for (var attempt = 1; attempt <= 5; attempt++)
@@ -217,7 +217,7 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var operations = rig.Context.NewLoadOperations();
-        Assert.Equal(300, await operations.PurgeAsync(1, null, CancellationToken.None));
+        Assert.Equal(300, await operations.PurgeAsync(1, withoutLog: true, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(
             () => operations.RequeueSlicesAsync("X", null, failedOnly: false, CancellationToken.None));
@@ -293,10 +293,14 @@ public sealed class SweepTests
 
         public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
+        public Task DropAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
         public Task UpsertAsync(
             ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
             TransactionsInFlight inFlight, CancellationToken cancellationToken) =>
             throw Fault();
+
+        public Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken) => throw Fault();
 
         public IAsyncEnumerable<string> ListAliasesAsync(
             string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw Fault();

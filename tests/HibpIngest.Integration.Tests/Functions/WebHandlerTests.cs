@@ -1,6 +1,9 @@
 using System.Net;
+using System.Security.Cryptography;
+using System.Text;
 using System.Text.Json;
 using HibpIngest.AzureStorage;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
@@ -42,7 +45,8 @@ public sealed class WebHandlerTests : IAsyncLifetime
     {
         await using var handler = await StartAsync(
             ("HIBP_APP", app), ("HIBP_DATABASE", Path.Combine(_folder.Path, "hibp.db")), ("HIBP_MAIL", $"pickup:{_folder.Path}/mail"));
-        Assert.Equal((200, """{"status":"healthy"}"""), await AskAsync(handler, HttpMethod.Get, "api/health"));
+        var well = (200, """{"status":"healthy"}""");
+        Assert.Equal(well, await Probe.AskUntilAsync(well, () => AskAsync(handler, HttpMethod.Get, "api/health")));
         string[] paths = ["api/v3/breaches", "api/v3/breachedaccount/somebody%40example.com", "healthz", "readyz", "openapi/v3.json"];
         foreach (var path in paths)
             Assert.Equal((path, 500), (path, (await AskAsync(handler, HttpMethod.Get, path)).Status));
@@ -101,6 +105,37 @@ public sealed class WebHandlerTests : IAsyncLifetime
             request.Headers.Add("X-Forwarded-For", from);
             using var answer = await _http.SendAsync(request);
             return answer.StatusCode;
+        }
+    }
+
+    [Fact]
+    public async Task Passwords_are_handed_in_here_too()
+    {
+        const string Items =
+            "[{\"sha1\":\"F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D\",\"ntlm\":\"FC525C9683E8FE067095BA2DDC971889\",\"num\":15}]";
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        var key = RandomNumberGenerator.GetHexString(ApiKey.Digits, lowercase: true);
+        await account.Keys.CreateAsync(CancellationToken.None);
+        await account.Keys.AddAsync(
+            new ApiKey { Hash = ApiKey.HashOf(key), Name = "sender", Rpm = 60, Scopes = KeyScopes.Append }, CancellationToken.None);
+        await using var handler = await StartAsync(("HIBP_APP", "web"));
+        var (status, answer) = await PostAsync("ingestion/append", Items);
+        Assert.Equal((200, 200), (status, (await PostAsync("ingestion/append/confirm", answer)).Status));
+        var id = JsonElement.Parse(answer).GetProperty("transactionId").GetGuid();
+        Assert.Equal(
+            AppendState.Confirmed, (await account.PasswordAppends.FindAsync(ApiKey.HashOf(key), id, CancellationToken.None))?.State);
+
+        async Task<(int Status, string Body)> PostAsync(string path, string body)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Post, new Uri(handler.Address, path))
+            {
+                Content = new StringContent(body, Encoding.UTF8, "application/json"),
+            };
+            request.Headers.Add("Ocp-Apim-Subscription-Key", key);
+            // As the host passes it on.
+            request.Headers.TransferEncodingChunked = true;
+            using var reply = await _http.SendAsync(request);
+            return ((int)reply.StatusCode, await reply.Content.ReadAsStringAsync());
         }
     }
 

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using HibpIngest.Passwords;
 using HibpIngest.Web;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -18,8 +19,10 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     {
         using var account = HibpIngest.AzureStorage.StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         using var api = new WebApi(
-            Hosting.Web.WebFactory.StoresOf(account), new WebOptions(), false, false, TimeProvider.System, NullLoggerFactory.Instance);
-        var routes = api.Routes.Select(route => $"GET {route.Template.Replace("?}", "}", StringComparison.Ordinal)}").Order();
+            Hosting.Web.WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance), new WebOptions(),
+            new PasswordOptions(), false, false, TimeProvider.System,
+            NullLoggerFactory.Instance);
+        var routes = api.Routes.Select(route => $"{route.Method} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}").Order();
         var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
         Assert.Equal(string.Join('\n', routes), string.Join('\n', sections));
     }
@@ -74,6 +77,14 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         var range = document.GetProperty("paths").GetProperty("/api/v3/breachedaccount/range/{prefix}").GetProperty("get");
         Assert.True(range.GetProperty("responses").GetProperty("404").GetProperty("content").TryGetProperty("text/plain", out _));
         Assert.True(range.GetProperty("responses").GetProperty("429").GetProperty("content").TryGetProperty("application/json", out _));
+        var append = document.GetProperty("paths").GetProperty("/ingestion/append").GetProperty("post");
+        Assert.Equal(
+            ["Ocp-Apim-Subscription-Key"],
+            append.GetProperty("parameters").EnumerateArray().Select(one => one.GetProperty("name").GetString()!));
+        Assert.Equal(
+            ["200", "400", "401", "403", "413", "415", "429", "503"],
+            append.GetProperty("responses").EnumerateObject().Select(response => response.Name).Order());
+        Assert.True(append.GetProperty("requestBody").GetProperty("content").TryGetProperty("application/json", out _));
     }
 
     /// <summary>Equal, but that "…" stands for any text.</summary>
@@ -105,7 +116,8 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         }
     }
 
-    [GeneratedRegex("^### (?<route>GET .*)$", RegexOptions.Multiline | RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 10_000)]
+    [GeneratedRegex("^### (?<route>(GET|POST) .*)$", RegexOptions.Multiline | RegexOptions.ExplicitCapture,
+        matchTimeoutMilliseconds: 10_000)]
     private static partial Regex Section();
 
     [GeneratedRegex(

@@ -163,7 +163,8 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
         using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(account), new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
+            new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
         using var client = new HttpClient(new SocketsHttpHandler
         {
@@ -221,7 +222,8 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     {
         using var account = StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         await using var server = await WebServer.StartAsync(
-            WebFactory.StoresOf(account), new WebServerOptions { Urls = [url], IsOpen = true },
+            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
+            new WebServerOptions { Urls = [url], IsOpen = true },
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
     }
 }

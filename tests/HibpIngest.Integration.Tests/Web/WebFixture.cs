@@ -38,7 +38,8 @@ public sealed class WebFixture : IAsyncLifetime
         Web = await WebRig.StartAsync(Pipeline.Connection);
         Key = await Web.AddKeyAsync("search");
         AllScopes = await Web.AddKeyAsync(
-            "all", Stores.KeyScopes.Search | Stores.KeyScopes.Range | Stores.KeyScopes.Domains, 60_000, "example.com", "example.org");
+            "all", Stores.KeyScopes.Search | Stores.KeyScopes.Range | Stores.KeyScopes.Domains | Stores.KeyScopes.Append, 60_000,
+            "example.com", "example.org");
     }
 
     public async Task DisposeAsync()

@@ -86,10 +86,11 @@ public abstract class RangeTableContract
         await FillAsync(hashes[0], 2, 501);
         await FillAsync(hashes[0], 0, 1, 2, 250); // again
         Assert.Equal<(string, string)[]>([(hashes[0][4..], "1 2 9 250 251 500 501")], await ReadAsync(table, "AB0000"));
-        await table.FillAsync("AC", [.. hashes.Select(hash => new MarkedRow(hash, 0, [4, 5]))], None);
+        await table.MergeAsync("AC"u8.ToArray(), MarkedRows.Of([.. hashes.Select(hash => new MarkedRow(hash, 0, [4, 5]))]), None);
         Assert.Equal(hashes.Select(hash => (hash[4..], "4 5")), await ReadAsync(table, "AC0000"));
 
-        Task FillAsync(string key, int row, params int[] marks) => table.FillAsync("AB", [new MarkedRow(key, row, marks)], None);
+        Task FillAsync(string key, int row, params int[] marks) =>
+            table.MergeAsync("AB"u8.ToArray(), MarkedRows.Of([new MarkedRow(key, row, marks)]), None);
     }
 
     [Fact]

@@ -67,6 +67,42 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
+    public async Task Another_layout_is_read_once_somebody_who_knew_the_one_before_has_switched()
+    {
+        var register = await NewRegisterAsync();
+        var layouts = Enumerable.Range(1, 3).Select(id => new StoreLayout
+        {
+            Id = id,
+            Ranges = RangesState.On,
+            Facts = new LayoutFacts { AccountsTable = $"accounts{id}" },
+        }).ToList();
+        foreach (var layout in layouts)
+            await register.PutLayoutAsync(layout, CancellationToken.None);
+        Assert.False(await register.TrySwitchAsync(1, 2, CancellationToken.None)); // none is read
+        await register.AddReadLayoutAsync(1, CancellationToken.None);
+        Assert.False(await register.TrySwitchAsync(2, 3, CancellationToken.None));
+        var switched = await Task.WhenAll(
+            Enumerable.Range(0, 8).Select(i => register.TrySwitchAsync(1, 2 + (i % 2), CancellationToken.None)));
+        var read = await register.GetReadLayoutAsync(CancellationToken.None);
+        Assert.Contains(read, layouts.Skip(1));
+        Assert.Contains(true, switched);
+        Assert.All(switched.Select((done, i) => (done, i)), one => Assert.True(!one.done || 2 + (one.i % 2) == read!.Id));
+        Assert.True(await register.TrySwitchAsync(read!.Id, 1, CancellationToken.None));
+        Assert.Equal(layouts[0], await register.GetReadLayoutAsync(CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_layout_that_was_dropped_stays_so()
+    {
+        var register = await NewRegisterAsync();
+        var layout = new StoreLayout { Id = 2, Ranges = RangesState.Filling };
+        await register.PutLayoutAsync(layout, CancellationToken.None);
+        await register.PutLayoutAsync(layout with { IsDropped = true, Ranges = RangesState.Off }, CancellationToken.None);
+        await register.PutLayoutAsync(layout, CancellationToken.None);
+        Assert.Equal([layout with { IsDropped = true }], await register.ListLayoutsAsync(CancellationToken.None));
+    }
+
+    [Fact]
     public async Task Layouts_put_at_once_end_as_the_highest()
     {
         var register = await NewRegisterAsync();

@@ -3,26 +3,27 @@ using HibpIngest.Hosting.Local;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// One emulator for the whole test run, in memory, on free ports, started by the first test that asks. Each
-/// test takes a storage account of its own from it, so tests see nothing of each other's containers, queues and
-/// tables.
+/// Emulators for the whole test run, in memory, on free ports, started by the first tests that ask. Each test takes
+/// a storage account of its own from one of them, so tests see nothing of each other's containers, queues and tables.
 /// </summary>
 public static class AzuriteFixture
 {
-    /// <summary>Accounts that tests may take in one run.</summary>
+    /// <summary>Accounts that tests may take in one run from each.</summary>
     private const int Accounts = 1_000;
 
-    private static readonly Lazy<Task<AzuriteEmulator>> Shared = new(
-        () => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
+    /// <summary>Each works on one core: a single one was busy nine tenths of a run while the other core waited for it.</summary>
+    private static readonly Lazy<Task<AzuriteEmulator>>[] Shared = [Start(), Start()];
     private static int _taken;
 
     /// <summary>Connection string of a storage account that nobody else uses in this run.</summary>
     public static async Task<string> NewAccountAsync()
     {
-        var emulator = await Shared.Value;
-        var number = Interlocked.Increment(ref _taken);
-        if (number > Accounts)
-            throw new InvalidOperationException($"more than {Accounts} accounts taken; raise {nameof(Accounts)}");
-        return emulator.GetConnectionString(number);
+        var taken = Interlocked.Increment(ref _taken) - 1;
+        if (taken >= Accounts * Shared.Length)
+            throw new InvalidOperationException($"more than {Accounts} accounts taken of each; raise {nameof(Accounts)}");
+        return (await Shared[taken % Shared.Length].Value).GetConnectionString((taken / Shared.Length) + 1);
     }
+
+    private static Lazy<Task<AzuriteEmulator>> Start() => new(
+        () => AzuriteEmulator.StartAsync(new AzuriteOptions { ExtraAccounts = Accounts }, CancellationToken.None));
 }

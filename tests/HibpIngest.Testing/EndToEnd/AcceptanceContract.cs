@@ -11,9 +11,9 @@ namespace HibpIngest.Testing;
 /// </summary>
 public abstract class AcceptanceContract
 {
-    // A tenth of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
+    // Little of it finds the same faults; HIBP_TEST_ACCOUNTS=250000 takes some minutes, most of them the emulator's.
     private static readonly int Accounts = int.Parse(
-        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "25000", System.Globalization.CultureInfo.InvariantCulture);
+        Environment.GetEnvironmentVariable("HIBP_TEST_ACCOUNTS") ?? "10000", System.Globalization.CultureInfo.InvariantCulture);
 
     /// <summary>What <c>--database</c> is told: an empty database of the test's own.</summary>
     protected abstract string Database(string folder);
@@ -29,6 +29,9 @@ public abstract class AcceptanceContract
             ["HIBP_DATABASE"] = Database(folder.Path),
             ["HIBP_MAIL"] = $"pickup:{File("mail")}",
             ["HIBP_MAILSPERSECOND"] = "1000",
+            // Several batches of several slices, however few accounts there are.
+            ["HIBP_BATCHROWS"] = "4000",
+            ["HIBP_SLICEROWS"] = "2000",
         };
         string File(string name) => Path.Combine(folder.Path, name);
         Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(folder.Path, variables, arguments);

@@ -28,12 +28,12 @@ internal sealed class CrashPoint(int at, bool afterwards)
     public PipelineContext Wrap(PipelineContext context) => context with
     {
         Database = Wrap(context.Database),
-        Table = Wrap(context.Table),
-        AccountPages = Wrap(context.AccountPages),
-        Ranges = Wrap(context.Ranges),
+        Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),
+        StoreAccounts = Wrap(context.StoreAccounts),
         Register = Wrap(context.Register),
         Blobs = Wrap(context.Blobs),
         Catalogue = Wrap(context.Catalogue),
+        Log = Wrap(context.Log),
         Queues = Wrap(context.Queues),
         Sender = Wrap(context.Sender),
     };

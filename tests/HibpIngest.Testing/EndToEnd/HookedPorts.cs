@@ -17,9 +17,7 @@ internal sealed class HookedPorts(Func<int, string, Task> before)
     public PipelineContext Wrap(PipelineContext context) => context with
     {
         Database = Wrap(context.Database),
-        Table = Wrap(context.Table),
-        AccountPages = Wrap(context.AccountPages),
-        Ranges = Wrap(context.Ranges),
+        Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),
     };
 
     private T Wrap<T>(T port)

@@ -5,6 +5,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
@@ -26,6 +27,12 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public required string Connection { get; init; }
 
+    /// <summary>The store's storage accounts behind the first.</summary>
+    public IReadOnlyList<string> Further { get; init; } = [];
+
+    /// <summary>The storage account of the account log, where it is another one.</summary>
+    public string? LogConnection { get; init; }
+
     public required PipelineOptions Options { get; init; }
 
     public required TimeProvider Time { get; init; }
@@ -38,21 +45,32 @@ internal sealed class PipelineRig : IAsyncDisposable
     public PipelineContext Context { get; private set; } = null!;
 
     public static async Task<PipelineRig> StartAsync(
-        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1)
     {
-        var rig = await NewAsync(configure, time, secretKey);
+        var rig = await NewAsync(configure, time, secretKey, storageAccounts);
         await rig.Context.NewStoreSetup().EnsureAsync(CancellationToken.None);
         return rig;
     }
 
     /// <summary>The same with nothing in its stores.</summary>
     public static async Task<PipelineRig> NewAsync(
-        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null)
+        Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1,
+        string? logConnection = null)
     {
-        var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000 };
+        var further = new List<string>();
+        while (further.Count < storageAccounts - 1)
+            further.Add(await AzuriteFixture.NewAccountAsync());
+        // Without the account log, which has tests of its own: each load of the others would be written twice.
+        var options = new PipelineOptions { DedupeCap = 1_000_000, MailsPerSecond = 10_000, Log = LogMode.Off };
         configure?.Invoke(options);
-        var rig =
-            new PipelineRig { Connection = await AzuriteFixture.NewAccountAsync(), Options = options, Time = time ?? TimeProvider.System };
+        var rig = new PipelineRig
+        {
+            Connection = await AzuriteFixture.NewAccountAsync(),
+            Further = further,
+            LogConnection = logConnection,
+            Options = options,
+            Time = time ?? TimeProvider.System,
+        };
         rig.Context = rig.OpenContext(secretKey);
         return rig;
     }
@@ -60,26 +78,20 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>What another process on the same stores would have.</summary>
     public PipelineContext OpenContext(string? secretKey = null)
     {
-        var account = StorageAccount.Open(Connection, NullLoggerFactory.Instance);
+        var account = OpenAccount();
         var database = SqliteBreachDatabase.Open(DatabaseFile, Time);
         _databases.Add(database);
-        return new PipelineContext
+        var context = PipelineFactory.ContextOf(
+            account, database, NotificationSenders.Create($"pickup:{MailFolder}"), Options, NullLoggerFactory.Instance, secretKey);
+        return context with
         {
-            Database = database,
-            Table = account.Table,
-            AccountPages = account.AccountPages,
-            Ranges = account.Ranges,
-            Register = account.Register,
-            Blobs = account.Blobs,
-            Catalogue = account.Catalogue,
-            Queues = account.Queues,
-            Sender = NotificationSenders.Create($"pickup:{MailFolder}"),
-            Options = Options,
-            Passwords = new ArchivePasswords(database, database, secretKey),
             Time = Time,
-            Logs = NullLoggerFactory.Instance,
+            Log = LogConnection is null ? context.Log : StorageAccount.Open(LogConnection, NullLoggerFactory.Instance).AccountLog,
         };
     }
+
+    /// <summary>The storage accounts, as another process would open them.</summary>
+    public StorageAccount OpenAccount() => StorageAccount.Open(Connection, NullLoggerFactory.Instance, further: Further);
 
     /// <summary>Puts a blob into the container, as any storage tool would.</summary>
     public async Task<BlobVersion> DropAsync(string blob, byte[] content, string? metadata = null)
@@ -119,13 +131,22 @@ internal sealed class PipelineRig : IAsyncDisposable
         await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
 
     /// <summary>The breaches of an account that anybody is told of, as a reader finds them who has just started.</summary>
-    public async Task<IReadOnlyList<PublicBreach>> FindAsync(string account)
+    public async Task<IReadOnlyList<PublicBreach>> FindAsync(string account) => (await FindAsync([account]))[0];
+
+    /// <summary>Those of each of several accounts, by one reader.</summary>
+    public async Task<IReadOnlyList<IReadOnlyList<PublicBreach>>> FindAsync(IReadOnlyList<string> accounts)
     {
-        Assert.True(AccountRules.TryParse(account, out var alias, out var domain, out var broken), $"no account by rule {broken}");
-        using var stores = StorageAccount.Open(Connection, NullLoggerFactory.Instance);
+        using var stores = OpenAccount();
         var catalogue = new Lookup.CatalogueReader(stores.Catalogue, Time, NullLogger<Lookup.CatalogueReader>.Instance);
-        var found = await new BreachedAccounts(catalogue, stores.Accounts).FindAsync(alias, domain, CancellationToken.None);
-        return [.. found.Select(breach => breach.Model)];
+        var breached = new BreachedAccounts(catalogue, WebFactory.ReadsOf(stores, Time, NullLoggerFactory.Instance));
+        var all = new List<IReadOnlyList<PublicBreach>>();
+        foreach (var account in accounts)
+        {
+            Assert.True(AccountRules.TryParse(account, out var alias, out var domain, out var broken), $"no account by rule {broken}");
+            var found = await breached.FindAsync(alias, domain, CancellationToken.None);
+            all.Add([.. found.Select(breach => breach.Model)]);
+        }
+        return all;
     }
 
     /// <summary>Each account in the table with its b* properties, read by other means than the product's.</summary>
@@ -196,18 +217,45 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// </summary>
     public async Task RestoreAsync(string backup)
     {
+        await LoseDatabaseAsync(backup);
+        File.Copy(backup, DatabaseFile);
+    }
+
+    /// <summary>Closes what was opened of the database, as when every host is stopped.</summary>
+    public async Task CloseAsync()
+    {
         foreach (var database in _databases)
             await database.DisposeAsync();
         _databases.Clear();
-        foreach (var file in Directory.GetFiles(_folder, "hibp.db*").Where(file => file != backup))
-            File.Delete(file);
-        File.Copy(backup, DatabaseFile);
+    }
+
+    /// <summary>Takes the database away; what was opened before is closed.</summary>
+    /// <param name="but">A file that stays.</param>
+    public async Task LoseDatabaseAsync(string? but = null)
+    {
+        await CloseAsync();
+        foreach (var file in Directory.GetFiles(_folder, "hibp.db*"))
+        {
+            if (file != but && !file.EndsWith(".backup", StringComparison.Ordinal))
+                File.Delete(file);
+        }
+    }
+
+    /// <summary>Backs the database up, as its page says.</summary>
+    public async Task<string> BackUpAsync(string name)
+    {
+        var backup = $"{DatabaseFile}.{name}.backup";
+        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = $"VACUUM INTO '{backup}'";
+        await command.ExecuteNonQueryAsync();
+        return backup;
     }
 
     public async ValueTask DisposeAsync()
     {
-        foreach (var database in _databases)
-            await database.DisposeAsync();
+        await CloseAsync();
         Directory.Delete(_folder, recursive: true);
     }
 
@@ -216,7 +264,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     {
         const int AtOnce = 32;
         var any = false;
-        foreach (var name in QueueNames.All)
+        foreach (var name in QueueNames.Loads)
         {
             var queue = context.Queues.Get(name);
             foreach (var message in await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None))

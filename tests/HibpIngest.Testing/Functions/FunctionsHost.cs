@@ -98,6 +98,15 @@ internal sealed class FunctionsHost : IAsyncDisposable
             HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob[..^".zip".Length]),
             cancellationToken);
 
+    /// <summary>Drops a file of password hashes, and posts the event of it.</summary>
+    public async Task<HostAnswer> DropPasswordsAsync(string blob, byte[] content)
+    {
+        var drops = new BlobContainerClient(Storage, "passwords-import");
+        await drops.CreateIfNotExistsAsync();
+        await drops.UploadBlobAsync(blob, new BinaryData(content));
+        return await SendAsync(HostRequests.Blob(Handler.Address, "PlanPasswords", drops.GetBlobClient(blob).Uri, blob));
+    }
+
     public Task<HostAnswer> PostMessageAsync(string function, string text, long dequeueCount = 1) =>
         SendAsync(HostRequests.Message(Handler.Address, function, text, Guid.NewGuid().ToString(), dequeueCount));
 

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
@@ -150,6 +151,158 @@ public abstract partial class BreachDatabaseContract
         var kept = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.Progress!;
         Assert.Equal((7, 3, 0b0101), (kept.OrderVersion, kept.LayoutVersion, Assert.Single(kept.Done)));
     }
+
+    [Fact]
+    public async Task Layouts_are_added_and_dropped_and_each_change_raises_the_version()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var second = Layout(2, "two");
+        var set = await Database.AddLayoutAsync(second, None);
+        Assert.Equal(2, set.Version);
+        Assert.Equal([First, second], set.Layouts);
+        Assert.Equal(2, (await OpenAnother().AddLayoutAsync(second, None)).Version); // once more
+        foreach (var taken in (StoreLayout[])[Layout(2, "three"), Layout(3, "two"), second with { Ranges = RangesState.Off, Id = 1 }])
+            await Assert.ThrowsAsync<NotPossibleException>(() => Database.AddLayoutAsync(taken, None));
+        Assert.Equal(2, (await Database.GetLayoutsAsync(None)).Version);
+
+        set = await Database.DropLayoutAsync(1, None);
+        Assert.Equal(3, set.Version);
+        Assert.Equal([second], set.Layouts);
+        Assert.Equal(3, (await Database.DropLayoutAsync(1, None)).Version); // once more
+        Assert.Equal(3, (await Database.DropLayoutAsync(2, None)).Version); // the only one
+        Assert.Equal(3, (await Database.DropLayoutAsync(7, None)).Version); // none
+        Assert.Equal(3, (await Database.RaiseRangesAsync(1, RangesState.On, None)).Version);
+        Assert.Equal([First with { IsDropped = true }, second], await Database.ListLayoutsAsync(None));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(
+            () => Database.AddLayoutAsync(First with { Id = 4 }, None));
+        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        Assert.Equal([second], (await Database.GetLayoutsAsync(None)).Layouts);
+    }
+
+    [Fact]
+    public async Task Of_layouts_added_at_once_with_one_name_one_is_there()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var added = await Task.WhenAll(Enumerable.Range(2, 6).Select(id => Task.Run(() => Record.ExceptionAsync(
+            () => OpenAnotherOnce().AddLayoutAsync(Layout(id, "two"), None)))));
+        Assert.Single(added, error => error is null);
+        Assert.All(added.OfType<Exception>(), error => Assert.IsType<NotPossibleException>(error));
+        Assert.Equal(2, (await Database.GetLayoutsAsync(None)).Layouts.Count);
+    }
+
+    [Fact]
+    public async Task A_layout_lacks_all_of_a_load_that_counts_until_it_is_there_whatever_its_slices_are_doing()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var counts = await UpsertAsync(Numbered(5));
+        await MatchAsync(counts.Id);
+        var replaced = await UpsertAsync(Numbered(4), "Bold");
+        await MatchAsync(replaced.Id);
+        var next = await UpsertAsync(Numbered(2), "Bold", Blob("Bold.zip", "\"0x2\""));
+        await MatchAsync(next.Id);
+        await Database.AddLayoutAsync(Layout(2, "two"), None);
+        Assert.Equal(5 + 2, await Database.CountMissingAsync(2, None));
+        Assert.Equal([new(counts.Id, 5), new(next.Id, 2)], await Database.ListMissingAsync(2, None));
+        Assert.Empty(await Database.ListMissingAsync(1, None));
+        await Database.SetReplayedAsync(2, next.Id, 2, None);
+        await Database.RequeueSlicesAsync(counts.Id, null, failedOnly: false, None);
+        Assert.Equal(5, await Database.CountMissingAsync(2, None));
+        await Database.SetReplayedAsync(2, counts.Id, 5, None);
+        Assert.Equal(0, await Database.CountMissingAsync(2, None));
+    }
+
+    [Fact]
+    public async Task A_layout_lacks_what_was_done_before_it_was_added_until_that_was_written_in_it()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var load = await IngestAllAsync(Numbered(9)); // three slices
+        await DoneAsync(1);
+        await Database.BeginSliceAsync(load.Id, 2, Me, SliceLease, MaxTries, None);
+        Assert.Equal(0, await Database.CountMissingAsync(1, None));
+        await Database.AddLayoutAsync(Layout(2, "two"), None);
+        Assert.Equal((0, 3), (await Database.CountMissingAsync(1, None), await Database.CountMissingAsync(2, None)));
+
+        // One that had begun is written in it as well, and so is whatever is done behind this.
+        var ended = await Database.CompleteSliceAsync(load.Id, 2, Me, 3, layoutVersion: 1, None);
+        Assert.Equal(2, ended.Layouts!.Layouts.Count);
+        Assert.True((await Database.CompleteSliceAsync(load.Id, 2, Me, 3, ended.Layouts.Version, None)).IsDone);
+        await DoneAsync(3);
+        Assert.Equal(3, await Database.CountMissingAsync(2, None));
+        Assert.Equal([(1L, 3L)], await Database.ListMissingSlicesAsync(2, load.Id, None));
+        Assert.Empty(await Database.ListMissingSlicesAsync(1, load.Id, None));
+
+        foreach (var (rows, missing) in new[] { (2, 1), (2, 1), (3, 0), (9, 0), (1, 2) })
+        {
+            await Database.SetReplayedAsync(2, load.Id, rows, None);
+            Assert.Equal(missing, await Database.CountMissingAsync(2, None));
+        }
+        // Done again it is counted once: what was written behind it says no more than it did.
+        await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
+        Assert.Equal(0, await Database.CountMissingAsync(2, None)); // not done: it will be in it
+        await DoneAsync(1);
+        Assert.Equal(0, await Database.CountMissingAsync(2, None));
+        Assert.Equal(0, await Database.CountMissingAsync(3, None)); // there is none
+        await Database.SetReplayedAsync(3, load.Id, 1, None);
+
+        async Task DoneAsync(int slice)
+        {
+            var work = await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None);
+            Assert.True((await Database.CompleteSliceAsync(load.Id, slice, Me, 3, work!.Layouts.Version, None)).IsDone);
+        }
+    }
+
+    [Fact]
+    public async Task How_far_a_rebuild_is_is_recorded_until_it_has_ended()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddLayoutAsync(Layout(2, "two"), None);
+        Assert.Null(await Database.GetRebuildAsync(2, None));
+        await Database.SetRebuildAsync(2, "here", None);
+        Assert.Equal(("here", null), (await OpenAnother().GetRebuildAsync(2, None), await Database.GetRebuildAsync(1, None)));
+        await Database.SetRebuildAsync(2, null, None);
+        Assert.Null(await Database.GetRebuildAsync(2, None));
+        await Database.DropLayoutAsync(2, None);
+        await Database.SetRebuildAsync(2, "too late", None);
+        Assert.Null(await Database.GetRebuildAsync(2, None));
+    }
+
+    [Fact]
+    public async Task A_load_that_is_removed_is_missing_nowhere_and_takes_what_was_recorded_with_it()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var load = await IngestAllAsync(Numbered(3));
+        var work = await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
+        await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work!.Layouts.Version, None);
+        await Database.AddLayoutAsync(Layout(2, "two"), None);
+        await Database.SetReplayedAsync(2, load.Id, 1, None);
+        Assert.Equal(2, await Database.CountMissingAsync(2, None));
+        await Database.FailLoadAsync(load.Id, owner: null, "bad", superseded: false, None);
+        await Database.BeginRemovalAsync(load.Breach, None);
+        Assert.Equal(0, await Database.CountMissingAsync(2, None));
+        await Database.FinishRemovalAsync(load.Id, None);
+        Assert.Empty(await Database.ListLoadsAsync(null, None));
+    }
+
+    [Fact]
+    public async Task Slices_are_held_while_their_lease_is_alive()
+    {
+        var load = await IngestAllAsync(Numbered(9));
+        Assert.Empty(await Database.ListHeldSlicesAsync(None));
+        for (var slice = 1; slice <= 3; slice++)
+            await Database.BeginSliceAsync(load.Id, slice, $"{Me}{slice}", SliceLease, MaxTries, None);
+        await Database.CompleteSliceAsync(load.Id, 1, $"{Me}1", 3, 0, None);
+        await Database.ReturnSliceTryAsync(load.Id, 3, $"{Me}3", null, null, None);
+        Assert.Equal([new HeldSlice(load.Id, 2, $"{Me}2")], await Database.ListHeldSlicesAsync(None));
+        Time.Advance(SliceLease);
+        Assert.Empty(await Database.ListHeldSlicesAsync(None));
+    }
+
+    private static StoreLayout Layout(int id, string name) => new()
+    {
+        Id = id,
+        Ranges = RangesState.On,
+        Facts = new LayoutFacts { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}", StorageAccounts = [id, 1] },
+    };
 
     private IBreachDatabase OpenAnotherAt(int place) => place % 2 == 0 ? Database : OpenAnotherOnce();
 

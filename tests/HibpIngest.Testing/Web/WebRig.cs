@@ -4,6 +4,7 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.Extensions.Logging;
@@ -30,15 +31,22 @@ internal sealed class WebRig : IAsyncDisposable
 
     public static async Task<WebRig> StartAsync(
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
-        TimeProvider? time = null, Func<WebStores, WebStores>? stand = null)
+        TimeProvider? time = null, Func<WebStores, WebStores>? stand = null, PasswordOptions? passwords = null)
     {
         var web = new WebOptions();
         configure?.Invoke(web);
         var account = StorageAccount.Open(connection, logs ?? NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
-        var stores = WebFactory.StoresOf(account);
+        var stores = WebFactory.StoresOf(account, time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance);
         var server = await WebServer.StartAsync(
             stand?.Invoke(stores) ?? stores,
-            new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = isOpen, Address = "https://api.example", Web = web },
+            new WebServerOptions
+            {
+                Urls = ["http://127.0.0.1:0"],
+                IsOpen = isOpen,
+                Address = "https://api.example",
+                Web = web,
+                Passwords = passwords ?? new PasswordOptions(),
+            },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
         return new WebRig(account, server);
     }

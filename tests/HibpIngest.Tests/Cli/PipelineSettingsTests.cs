@@ -44,6 +44,34 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
+    public void Further_storage_accounts_have_an_order_without_gaps()
+    {
+        Assert.Empty(Read().FurtherStorage);
+        var settings = Read(("HIBP_STORAGE", "one"), ("HIBP_STORAGE_3", "three"), ("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_33", "much"));
+        Assert.Equal(["two", "three"], settings.FurtherStorage);
+        Assert.Equal(["HIBP_STORAGE_33"], settings.UnknownVariables);
+        Assert.DoesNotContain("three", settings.Describe(), StringComparison.Ordinal);
+        var missing = Assert.Throws<BadInputException>(() => Read(("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_4", "four")));
+        Assert.Contains("HIBP_STORAGE_3 is expected where HIBP_STORAGE_4 is set", missing.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Replicas_are_parted_by_white_space_and_never_described()
+    {
+        var settings = Read(
+            ("HIBP_PASSWORDS_REPLICAS", " west\n  AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net\t "),
+            ("HIBP_PASSWORDS_NEAREST", "AccountName=east;AccountKey=c2VjcmV0"), ("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00.25"));
+        Assert.Equal(
+            ["west", "AccountName=east;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"], settings.Passwords.ReplicaConnections());
+        Assert.Equal(TimeSpan.FromMilliseconds(250), settings.Passwords.PasswordsNearestTimeout);
+        Assert.Empty(settings.UnknownVariables);
+        Assert.DoesNotContain("c2VjcmV0", settings.Describe(), StringComparison.Ordinal);
+        Assert.Equal((0, TimeSpan.FromSeconds(1)), (Read().Passwords.ReplicaConnections().Count, Read().Passwords.PasswordsNearestTimeout));
+        Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "1")));
+        Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00")));
+    }
+
+    [Fact]
     public void The_command_line_wins()
     {
         var settings = PipelineSettings.Read(

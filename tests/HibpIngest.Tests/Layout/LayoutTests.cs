@@ -21,9 +21,11 @@ public sealed partial class LayoutTests
         ["HibpIngest.Core"] = [],
         // Capabilities: no adapter, no host.
         ["HibpIngest.Archives"] = ["HibpIngest.Core"],
-        ["HibpIngest.Pipeline"] = ["HibpIngest.Archives", "HibpIngest.Core"],
+        ["HibpIngest.AccountLog"] = ["HibpIngest.Core"],
+        ["HibpIngest.Pipeline"] = ["HibpIngest.AccountLog", "HibpIngest.Archives", "HibpIngest.Core"],
         ["HibpIngest.Lookup"] = ["HibpIngest.Core"],
-        ["HibpIngest.Web"] = ["HibpIngest.Core", "HibpIngest.Lookup"],
+        ["HibpIngest.Passwords"] = ["HibpIngest.Archives", "HibpIngest.Core"],
+        ["HibpIngest.Web"] = ["HibpIngest.Core", "HibpIngest.Lookup", "HibpIngest.Passwords"],
         ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
         ["HibpIngest.Samples"] = [],
         // Adapters: no capability, no host, and nothing of one another.
@@ -31,8 +33,8 @@ public sealed partial class LayoutTests
         ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
         // Hosts.
         ["HibpIngest.Hosting"] =
-            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Pipeline", "HibpIngest.Sql",
-                "HibpIngest.Web"],
+            ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Passwords", "HibpIngest.Pipeline",
+                "HibpIngest.Sql", "HibpIngest.Web"],
         ["HibpIngest.Functions"] = ["HibpIngest.Hosting"],
         ["HibpIngest.Cli"] = ["HibpIngest.Hosting", "HibpIngest.Samples"],
     };
@@ -135,7 +137,7 @@ public sealed partial class LayoutTests
         var stages = typeof(PipelineDispatcher).Assembly.GetTypes()
             .Where(type => type.GetInterfaces().Any(port => port.IsGenericType && port.GetGenericTypeDefinition() == typeof(IStage<,>)))
             .Select(type => type.Name).ToList();
-        Assert.Equal(["IngestBreach", "MatchSubscribers", "SendNotifications", "UpsertSlice"], stages.Order());
+        Assert.Equal(["IngestBreach", "LogLoad", "MatchSubscribers", "SendNotifications", "UpsertSlice"], stages.Order());
         Assert.All(stages, stage =>
         {
             var text = File.ReadAllText(

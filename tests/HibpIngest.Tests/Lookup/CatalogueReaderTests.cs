@@ -1,6 +1,6 @@
 using HibpIngest.Errors;
+using HibpIngest.Lookup;
 using Microsoft.Extensions.Logging.Abstractions;
-using CatalogueReader = HibpIngest.Lookup.CatalogueReader;
 
 namespace HibpIngest.Tests.Lookup;
 

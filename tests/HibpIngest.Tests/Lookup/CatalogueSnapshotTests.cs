@@ -1,7 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Lookup;
 using Microsoft.Extensions.Logging.Abstractions;
-using CatalogueReader = HibpIngest.Lookup.CatalogueReader;
 
 namespace HibpIngest.Tests.Lookup;
 

@@ -5,6 +5,7 @@ using HibpIngest.Delivery;
 using HibpIngest.Functions;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Lookup;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.SqlServer;
 using HibpIngest.Telemetry;
@@ -20,7 +21,8 @@ public sealed class EventIdTests
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
-                typeof(Screen), typeof(HandlerPipeline), typeof(BreachedAccounts), typeof(WebApi)];
+                typeof(Screen), typeof(HandlerPipeline), typeof(BreachedAccounts), typeof(PasswordRanges),
+                typeof(WebApi)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(

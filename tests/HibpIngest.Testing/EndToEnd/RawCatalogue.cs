@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Testing;
 
 /// <summary>The catalogue as its blobs have it.</summary>
-internal sealed class CatalogueReader(ICatalogueBlobs blobs)
+internal sealed class RawCatalogue(ICatalogueBlobs blobs)
 {
     public async Task<IReadOnlyList<CatalogueEntry>> ListAsync(string prefix = "")
     {

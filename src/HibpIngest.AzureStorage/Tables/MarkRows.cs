@@ -4,10 +4,10 @@ using System.Text.Json;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Reads rows of the account table from the service's JSON as it came: a lookup is one of millions a day, and a document
+/// Reads rows of the tables of marks from the service's JSON as it came: a lookup is one of millions a day, and a document
 /// model of an answer costs more than the rest of it.
 /// </summary>
-internal static class AccountRows
+internal static class MarkRows
 {
     /// <summary>Of an entity that is not there.</summary>
     public static readonly IReadOnlyList<int> None = [];

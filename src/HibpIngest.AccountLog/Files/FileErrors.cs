@@ -1,0 +1,26 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>Turns what a file system answers into the pipeline's errors.</summary>
+internal static class FileErrors
+{
+    private const int NoSpace = 28;
+    private const int QuotaLinux = 122;
+    private const int QuotaMac = 69;
+    private const int WindowsDiskFull = unchecked((int)0x80070070);
+    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+
+    /// <summary>Whether a file system says so.</summary>
+    public static bool Is(Exception error) => error is IOException or UnauthorizedAccessException;
+
+    /// <summary>The error that counts for it.</summary>
+    public static HibpException Map(Exception error, string operation) => error switch
+    {
+        IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
+            new StoreFullException($"{operation} failed: no room is left on the disk; make some"),
+        UnauthorizedAccessException =>
+            new StoreRefusedException($"{operation} failed: this user may not do that in the folder; give it the right to"),
+        _ => new StoreUnavailableException($"{operation} failed: {error.GetType().Name} ({error.HResult})"),
+    };
+}

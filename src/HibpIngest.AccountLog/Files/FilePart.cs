@@ -1,0 +1,82 @@
+using Microsoft.Win32.SafeHandles;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>A part of a file, read forward, without a buffer of its own.</summary>
+internal sealed class FilePart(string path, long offset, long length) : Stream
+{
+    private const string Operation = "reading of the account log";
+
+    // Deleted while it is read, it stays readable.
+    private readonly SafeFileHandle _file =
+        File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.Read | FileShare.Delete, FileOptions.SequentialScan);
+
+    private readonly long _end = offset + length;
+    private long _next = offset;
+
+    public override bool CanRead => true;
+
+    public override bool CanSeek => false;
+
+    public override bool CanWrite => false;
+
+    public override long Length => throw new NotSupportedException();
+
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
+
+    public override int Read(Span<byte> buffer)
+    {
+        try
+        {
+            var read = RandomAccess.Read(_file, buffer[..Part(buffer.Length)], _next);
+            _next += read;
+            return read;
+        }
+        catch (Exception e) when (FileErrors.Is(e))
+        {
+            throw FileErrors.Map(e, Operation);
+        }
+    }
+
+    public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
+        ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
+
+    public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        try
+        {
+            var read = await RandomAccess.ReadAsync(_file, buffer[..Part(buffer.Length)], _next, cancellationToken);
+            _next += read;
+            return read;
+        }
+        catch (Exception e) when (FileErrors.Is(e))
+        {
+            throw FileErrors.Map(e, Operation);
+        }
+    }
+
+    public override void Flush()
+    {
+    }
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing)
+            _file.Dispose();
+        base.Dispose(disposing);
+    }
+
+    private int Part(int wanted) => (int)Math.Min(wanted, _end - _next);
+}

@@ -1,0 +1,105 @@
+using HibpIngest.Accounts;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>
+/// Copies what counts of an account log to another place: the loads that count, and which ones were removed. Run again, it
+/// goes on where it was broken off. Each segment is read back, every byte, before its load's document is written.
+/// </summary>
+public sealed class CopyLog(IAccountLogBlobs from, IAccountLogBlobs to)
+{
+    /// <param name="codec">Segments are compressed so; null: they are copied as they are.</param>
+    /// <param name="progress">Told of rows: of those that are there, and of all.</param>
+    /// <param name="cancellationToken">Ends it at a segment, which is then not there.</param>
+    /// <exception cref="BadInputException">Something else is there.</exception>
+    /// <exception cref="DamagedSegmentException">A segment of the log is damaged.</exception>
+    public async Task<LogCopied> RunAsync(
+        BlockCodec? codec, IProgress<(long Done, long All)>? progress, CancellationToken cancellationToken)
+    {
+        await to.CreateAsync(cancellationToken);
+        var manifest = await LogManifest.ReadAsync(from, cancellationToken);
+        var copied = new LogCopied(0, 0, 0, 0);
+        foreach (var load in manifest.Loads.Where(load => load.Removal is not null))
+            await to.WriteAsync(load.Folder + LogNames.Removed, load.Removal!.ToJson(), cancellationToken);
+        var all = manifest.Counting.Sum(load => load.Document!.Rows);
+        foreach (var load in manifest.Counting)
+        {
+            var segments = new List<DocumentSegment>();
+            foreach (var segment in load.Document!.Segments)
+            {
+                var name = LogNames.Segment(load.Folder, segment.First);
+                if (await to.FindAsync(name, cancellationToken) is null)
+                    await CopyAsync(name, codec, cancellationToken);
+                segments.Add(segment with { Bytes = await CheckAsync(name, load.Document, segment, cancellationToken) });
+                copied = copied with
+                {
+                    Segments = copied.Segments + 1,
+                    Rows = copied.Rows + segment.Last - segment.First + 1,
+                    Bytes = copied.Bytes + segments[^1].Bytes,
+                };
+                progress?.Report((copied.Rows, all));
+            }
+            var document = load.Document with { Segments = segments };
+            if (!await to.WriteAsync(LogNames.Document(load.Folder, document.Version), document.ToJson(), cancellationToken)
+                && (await LogManifest.FindAsync(to, load.Folder, cancellationToken))?.Document?.IsOfSameLoad(document) != true)
+            {
+                throw Other(load.Folder);
+            }
+            copied = copied with { Loads = copied.Loads + 1 };
+        }
+        return copied;
+    }
+
+    private async Task CopyAsync(string name, BlockCodec? codec, CancellationToken cancellationToken)
+    {
+        if (codec is { } other)
+        {
+            await using var reader = await SegmentReader.OpenAsync(from, name, cancellationToken);
+            await SegmentUpload.RunAsync(
+                to, name,
+                async (output, token) =>
+                {
+                    using var writer = new SegmentWriter(output, reader.Facts, other);
+                    var batch = new AccountBatch(reader.Blocks.Max(block => block.Rows));
+                    foreach (var block in reader.Blocks)
+                    {
+                        await reader.ReadBlockAsync(block.First, batch, token);
+                        await writer.AddAsync(block.Slice, batch, token);
+                    }
+                    return await writer.SealAsync(token);
+                },
+                cancellationToken);
+            return;
+        }
+        var length = await from.FindAsync(name, cancellationToken);
+        await using var content = length is null ? null : await from.OpenAsync(name, 0, length.Value, cancellationToken);
+        if (content is null)
+            throw new DamagedSegmentException(name, null, 0, "it is missing");
+        await to.UploadAsync(name, content, cancellationToken);
+    }
+
+    /// <summary>Reads a copy back; how long it is.</summary>
+    private async Task<long> CheckAsync(
+        string name, LoadDocument load, DocumentSegment segment, CancellationToken cancellationToken)
+    {
+        await using var reader = await SegmentReader.OpenAsync(to, name, cancellationToken);
+        var facts = reader.Facts;
+        if ((facts.Store, facts.Load, facts.Mark, facts.First, facts.Last)
+            != (load.Store, load.Load, load.Mark, segment.First, segment.Last))
+            throw Other(name);
+        await reader.VerifyAsync(cancellationToken);
+        return reader.Length;
+    }
+
+    private static BadInputException Other(string name) =>
+        new($"'{name}' is there already, and is of another log: name an empty place");
+}
+
+/// <summary>What lies where a log was copied to.</summary>
+/// <param name="Loads">Loads that count.</param>
+/// <param name="Segments">Their segments.</param>
+/// <param name="Rows">Rows of these.</param>
+/// <param name="Bytes">And bytes.</param>
+public sealed record LogCopied(int Loads, int Segments, long Rows, long Bytes);

@@ -1,0 +1,199 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>What the account log tells of a load: that it counts, and everything to make it count again. Its JSON is a contract.</summary>
+public sealed record LoadDocument
+{
+    /// <summary>The format that this program writes and reads.</summary>
+    public const int CurrentFormat = 1;
+
+    /// <summary>Of the document.</summary>
+    public int Format { get; init; } = CurrentFormat;
+
+    /// <summary>Identity of the store that it is of.</summary>
+    public required Guid Store { get; init; }
+
+    /// <summary>Id of the load.</summary>
+    public required long Load { get; init; }
+
+    /// <summary>Its mark.</summary>
+    public required int Mark { get; init; }
+
+    /// <summary>Name of the breach.</summary>
+    public required string Breach { get; init; }
+
+    /// <summary>Name of the archive that it has read.</summary>
+    public required string Blob { get; init; }
+
+    /// <summary>Of the archive's version.</summary>
+    [JsonPropertyName("etag")]
+    public required string ETag { get; init; }
+
+    /// <summary>Counts the restarts of that version, from 1.</summary>
+    public required int Generation { get; init; }
+
+    /// <summary>When the load was recorded.</summary>
+    public required DateTimeOffset StartedAt { get; init; }
+
+    /// <summary>What its positions depend on.</summary>
+    public required LoadSettings Settings { get; init; }
+
+    /// <summary>Rows of its segments together.</summary>
+    public required long Rows { get; init; }
+
+    /// <summary>Its accounts, as told of it: fewer, where an account was in more rows than one.</summary>
+    public required long Accounts { get; init; }
+
+    /// <summary>Its segments, in order.</summary>
+    public required IReadOnlyList<DocumentSegment> Segments { get; init; }
+
+    /// <summary>Loads in whose place it was published: they count no more.</summary>
+    public required IReadOnlyList<long> Replaces { get; init; }
+
+    /// <summary>Of the catalogue, when any of this last changed: of two documents of a breach the higher is the newer.</summary>
+    public required long Version { get; init; }
+
+    /// <summary>Since when its mark counts.</summary>
+    public required DateTimeOffset PublishedAt { get; init; }
+
+    /// <summary>When the first load of the breach was published.</summary>
+    public required DateTimeOffset BreachPublishedAt { get; init; }
+
+    /// <summary>When what is told of the breach last changed.</summary>
+    public required DateTimeOffset ModifiedAt { get; init; }
+
+    /// <summary>An operator took the breach out of every lookup; null: the document doesn't say.</summary>
+    [JsonPropertyName("hidden")]
+    public bool? HiddenFlag { get; init; }
+
+    /// <summary>The breach is in no lookup; also where nothing says that it may be.</summary>
+    [JsonIgnore]
+    public bool Hidden
+    {
+        get => !IsTold || HiddenFlag == true;
+        init => HiddenFlag = value;
+    }
+
+    /// <summary>What is known of the breach: the form of a metadata document.</summary>
+    public JsonElement Metadata { get; init; }
+
+    /// <summary>Whether the document tells the breach's flags: what was written by other means may lack them.</summary>
+    [JsonIgnore]
+    public bool IsTold => HiddenFlag is not null && Metadata.ValueKind == JsonValueKind.Object;
+
+    /// <summary>Of a load that counts, and whose segments are all written.</summary>
+    public static LoadDocument Of(LoadLogEntry load, Guid store) => new()
+    {
+        Store = store,
+        Load = load.Load,
+        Mark = load.Mark,
+        Breach = load.Breach.Name,
+        Blob = load.Blob.Name,
+        ETag = load.Blob.ETag,
+        Generation = load.Generation,
+        StartedAt = load.StartedAt,
+        Settings = load.Settings,
+        Rows = load.LastPosition,
+        Accounts = load.Accounts,
+        Segments = [.. load.Segments.Select(segment => new DocumentSegment(segment.First, segment.Last, segment.Bytes!.Value))],
+        Replaces = load.Replaces,
+        Version = load.Version,
+        PublishedAt = load.PublishedAt!.Value,
+        BreachPublishedAt = load.Breach.PublishedAt ?? load.PublishedAt.Value,
+        ModifiedAt = load.ModifiedAt ?? load.PublishedAt.Value,
+        Hidden = load.Breach.Hidden,
+        Metadata = JsonSerializer.Deserialize(load.Breach.Metadata.ToJson(), LogJson.Default.JsonElement),
+    };
+
+    /// <summary>Whether another document is of the same load, with the same segments, whatever else it tells.</summary>
+    public bool IsOfSameLoad(LoadDocument other) =>
+        (Store, Load, Mark, Blob, ETag, Generation, StartedAt, Rows)
+            == (other.Store, other.Load, other.Mark, other.Blob, other.ETag, other.Generation, other.StartedAt, other.Rows)
+        && Settings == other.Settings && Segments.SequenceEqual(other.Segments);
+
+    /// <summary>Its JSON, the same for the same facts.</summary>
+    public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(
+        Metadata.ValueKind == JsonValueKind.Undefined ? this with { Metadata = JsonElement.Parse("null") } : this,
+        LogJson.Default.LoadDocument);
+
+    /// <summary>What no document can tell, for people; null: it is one. What it tells of its breach's metadata is not looked at.</summary>
+    public string? FindFault() =>
+        Load is < 1 or > DocumentLimits.Ids ? $"of load {Load}; expected 1 to {DocumentLimits.Ids}"
+        : Mark is < 1 or > DocumentLimits.Ids ? $"of mark {Mark}; expected 1 to {DocumentLimits.Ids}"
+        : Generation < 1 ? $"of generation {Generation}; expected 1 and up"
+        : Version is < 0 or > DocumentLimits.Versions ? $"of version {Version}; expected at most {DocumentLimits.Versions}"
+        : Accounts < 0 || Accounts > Rows ? $"of {Accounts} accounts in {Rows} rows"
+        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "of loads that it replaces which are not older"
+        : DocumentLimits.FindFault(StartedAt, PublishedAt, BreachPublishedAt, ModifiedAt)
+            ?? DocumentLimits.FindFault(Breach, Blob, ETag) ?? FindFaultOfSettings() ?? FindFaultOfSegments();
+
+    private string? FindFaultOfSettings() =>
+        Settings is not { Limits: not null, TopLevelDomains: not null } ? "of no settings"
+        : Settings.BatchRows is < 1 or > SegmentLimits.Rows || Settings.SliceRows is < 1 or > SegmentLimits.BlockRows
+            ? $"of {Settings.BatchRows} rows a batch and {Settings.SliceRows} a slice" : null;
+
+    private string? FindFaultOfSegments()
+    {
+        var end = 0L;
+        foreach (var segment in Segments ?? [])
+        {
+            if (segment is null || segment.First != end + 1 || segment.Last < segment.First || segment.Bytes < 1
+                || segment.Last - segment.First >= SegmentLimits.Rows)
+            {
+                return $"of a segment behind position {end} that can't be one";
+            }
+            end = segment.Last;
+        }
+        return end != Rows || end == 0 ? $"of {Rows} rows, and of segments with {end}" : null;
+    }
+}
+
+/// <summary>A segment, as a load's document tells of it.</summary>
+/// <param name="First">Its first position, by which its blob is named.</param>
+/// <param name="Last">Its last.</param>
+/// <param name="Bytes">Of the blob.</param>
+public sealed record DocumentSegment(long First, long Last, long Bytes);
+
+/// <summary>Wins over everything else in its folder: the load was removed. Its JSON is a contract.</summary>
+public sealed record RemovedDocument
+{
+    /// <summary>Of the document.</summary>
+    public int Format { get; init; } = LoadDocument.CurrentFormat;
+
+    /// <summary>Identity of the store that it is of.</summary>
+    public required Guid Store { get; init; }
+
+    /// <summary>Id of the load.</summary>
+    public required long Load { get; init; }
+
+    /// <summary>Its mark; 0: it had none.</summary>
+    public required int Mark { get; init; }
+
+    /// <summary>Loads in whose place it was published: they don't count for its removal.</summary>
+    public required IReadOnlyList<long> Replaces { get; init; }
+
+    /// <summary>Of a load that is being removed.</summary>
+    public static RemovedDocument Of(LoadLogEntry load, Guid store) =>
+        new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces };
+
+    /// <summary>Its JSON, the same for the same facts.</summary>
+    public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, LogJson.Default.RemovedDocument);
+
+    /// <summary>What no document can tell, for people; null: it is one.</summary>
+    public string? FindFault() =>
+        Load is < 1 or > DocumentLimits.Ids || Mark is < 0 or > DocumentLimits.Ids
+            ? $"of load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
+        : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "of loads that it replaced which are not older"
+        : null;
+}
+
+/// <summary>The JSON of the log's documents.</summary>
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, WriteIndented = true)]
+[JsonSerializable(typeof(LoadDocument))]
+[JsonSerializable(typeof(RemovedDocument))]
+[JsonSerializable(typeof(JsonElement))]
+public sealed partial class LogJson : JsonSerializerContext;

@@ -1,0 +1,201 @@
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>What lies in the account log, by load, and which of it counts: one listing, and the newest document of each.</summary>
+public sealed class LogManifest
+{
+    private LogManifest(IReadOnlyList<LoggedLoad> loads) => Loads = loads;
+
+    /// <summary>Every load of which there is anything, by the name of its folder, which begins with its number.</summary>
+    public IReadOnlyList<LoggedLoad> Loads { get; }
+
+    /// <summary>Those that count.</summary>
+    public IEnumerable<LoggedLoad> Counting => Loads.Where(load => load.State == LoggedState.Counts);
+
+    /// <summary>Reads it.</summary>
+    /// <param name="blobs">The log.</param>
+    /// <param name="cancellationToken">Of the calls.</param>
+    /// <param name="tolerant">What can't be read is <see cref="LoggedLoad.Fault"/>, and an older document of the load tells.</param>
+    /// <exception cref="BadInputException">A document can't be read, or was written by a newer program.</exception>
+    public static async Task<LogManifest> ReadAsync(
+        IAccountLogBlobs blobs, CancellationToken cancellationToken, bool tolerant = false)
+    {
+        var found = new List<LoggedLoad>();
+        var folder = "";
+        var there = new List<LogBlob>();
+        await foreach (var blob in blobs.ListAsync("", cancellationToken))
+        {
+            // Whatever else somebody may have put there is none of ours.
+            if (LogNames.FolderOf(blob.Name) is not { } its)
+                continue;
+            if (its != folder)
+                await AddAsync();
+            folder = its;
+            there.Add(blob);
+        }
+        await AddAsync();
+        // A load that another one was published in the place of counts no more, whatever became of that one.
+        var replaced = found.SelectMany(load => load.Replaces).ToHashSet();
+        return new LogManifest(
+            [.. found.Select(load => load.State == LoggedState.Counts && replaced.Contains(load.Document!.Load)
+                ? load with { State = LoggedState.Replaced } : load)]);
+
+        async Task AddAsync()
+        {
+            if (there.Count > 0)
+                found.Add(await ReadLoadAsync(blobs, folder, there, tolerant, cancellationToken));
+            there.Clear();
+        }
+    }
+
+    /// <summary>The newest document of a load; null: there is none.</summary>
+    /// <param name="blobs">The log.</param>
+    /// <param name="folder">The load's.</param>
+    /// <param name="cancellationToken">Of the calls.</param>
+    /// <exception cref="BadInputException">It can't be read.</exception>
+    public static async Task<LoggedLoad?> FindAsync(IAccountLogBlobs blobs, string folder, CancellationToken cancellationToken)
+    {
+        var there = new List<LogBlob>();
+        await foreach (var blob in blobs.ListAsync(folder, cancellationToken))
+            there.Add(blob);
+        return there.Count == 0 ? null : await ReadLoadAsync(blobs, folder, there, tolerant: false, cancellationToken);
+    }
+
+    private static async Task<LoggedLoad> ReadLoadAsync(
+        IAccountLogBlobs blobs, string folder, IReadOnlyList<LogBlob> there, bool tolerant, CancellationToken cancellationToken)
+    {
+        var load = new LoggedLoad
+        {
+            Folder = folder,
+            Blobs = [.. there],
+            Document = null,
+            Removal = null,
+            State = there.Any(blob => blob.Name == folder + LogNames.Removed) ? LoggedState.Removed : LoggedState.Begun,
+        };
+        foreach (var (name, version) in there
+            .Select(blob => (blob.Name, Version: LogNames.VersionOf(blob.Name[folder.Length..])))
+            .Where(blob => blob.Version is not null).OrderByDescending(blob => blob.Version))
+        {
+            try
+            {
+                var document = await ReadAsync(
+                    blobs, name, LogJson.Default.LoadDocument, one => one.Format, one => one.FindFault(), cancellationToken);
+                load = load with
+                {
+                    Document = document,
+                    State = load.State == LoggedState.Removed || document is null ? load.State : LoggedState.Counts,
+                };
+                break;
+            }
+            catch (BadInputException e) when (tolerant)
+            {
+                load = load with { Fault = load.Fault ?? e.Message, FaultVersion = Math.Max(load.FaultVersion, version!.Value) };
+            }
+        }
+        if (load.State != LoggedState.Removed)
+            return load;
+        try
+        {
+            return load with
+            {
+                Removal = await ReadAsync(
+                    blobs, folder + LogNames.Removed, LogJson.Default.RemovedDocument, one => one.Format, one => one.FindFault(),
+                    cancellationToken),
+            };
+        }
+        catch (BadInputException e) when (tolerant)
+        {
+            return load with { Fault = e.Message };
+        }
+    }
+
+    private static async Task<T?> ReadAsync<T>(
+        IAccountLogBlobs blobs, string name, JsonTypeInfo<T> form, Func<T, int> format, Func<T, string?> findFault,
+        CancellationToken cancellationToken)
+        where T : class
+    {
+        if (await blobs.FindAsync(name, cancellationToken) is not { } length
+            || await blobs.OpenAsync(name, 0, length, cancellationToken) is not { } content)
+        {
+            return null; // deleted since it was listed: its load is being removed
+        }
+        await using (content)
+        {
+            if (length > DocumentLimits.Bytes)
+            {
+                throw new BadInputException(
+                    $"'{name}' of the account log has {length} bytes; a document has {DocumentLimits.Bytes} at most");
+            }
+            T? document;
+            try
+            {
+                document = await JsonSerializer.DeserializeAsync(content, form, cancellationToken);
+            }
+            catch (JsonException e)
+            {
+                throw new BadInputException(
+                    $"'{name}' of the account log is not the document it should be (byte {e.BytePositionInLine ?? 0} of line "
+                    + $"{(e.LineNumber ?? 0) + 1}): put it back from a backup or a version of the blob", e);
+            }
+            if (document is null || format(document) != LoadDocument.CurrentFormat)
+            {
+                throw new BadInputException($"'{name}' of the account log has format {(document is null ? "none" : format(document))}, "
+                    + $"this program knows {LoadDocument.CurrentFormat}: use the newer program");
+            }
+            return findFault(document) is not { } fault ? document
+                : throw new BadInputException(
+                    $"'{name}' of the account log tells {fault}: put it back from a backup or a version of the blob");
+        }
+    }
+}
+
+/// <summary>What the account log has of a load.</summary>
+public sealed record LoggedLoad
+{
+    /// <summary>Of its blobs, with the slash at its end.</summary>
+    public required string Folder { get; init; }
+
+    /// <summary>Everything in it.</summary>
+    public required IReadOnlyList<LogBlob> Blobs { get; init; }
+
+    /// <summary>Its newest document; null: none was written, or not yet.</summary>
+    public required LoadDocument? Document { get; init; }
+
+    /// <summary>That it was removed; null: it wasn't.</summary>
+    public required RemovedDocument? Removal { get; init; }
+
+    /// <summary>What it is good for.</summary>
+    public required LoggedState State { get; init; }
+
+    /// <summary>Why its newest document can't be read; null: it can, or there is none.</summary>
+    public string? Fault { get; init; }
+
+    /// <summary>The version that that one tells, by its name.</summary>
+    public long FaultVersion { get; init; }
+
+    /// <summary>Bytes of all of it.</summary>
+    public long Bytes => Blobs.Sum(blob => blob.Length);
+
+    /// <summary>Loads that don't count for this one.</summary>
+    internal IReadOnlyList<long> Replaces => [.. Document?.Replaces ?? [], .. Removal?.Replaces ?? []];
+}
+
+/// <summary>What a load of the account log is good for.</summary>
+public enum LoggedState
+{
+    /// <summary>It is part of every table that is made from the log.</summary>
+    Counts,
+
+    /// <summary>Segments of it are there, and nothing says that it counts: it is being written, or its load failed.</summary>
+    Begun,
+
+    /// <summary>Another load was published in its place.</summary>
+    Replaced,
+
+    /// <summary>It was removed.</summary>
+    Removed,
+}

@@ -1,0 +1,189 @@
+using System.IO.Hashing;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>
+/// The accounts of one partition of a merge, each once, with the loads that it is in. Its buffers are used again from
+/// partition to partition.
+/// </summary>
+public sealed class MergedPartition
+{
+    private const int Nothing = -1;
+
+    private readonly MergePlan _plan;
+
+    private byte[] _bytes = [];
+    private int[] _table = [];
+    private uint _mask;
+
+    // Of a domain: where its text lies; and the table that it is found by.
+    private int[] _names = new int[1 << 10];
+    private int[] _nameTable = new int[1 << 11];
+
+    // Of an account: its alias, the number of its domain, and where its list of loads begins.
+    private int[] _aliases = [];
+    private int[] _domains = [];
+    private int[] _loads = [];
+
+    // Of a list: the load, and where it goes on.
+    private int[] _load = [];
+    private int[] _next = [];
+    private int _links;
+
+    internal MergedPartition(MergePlan plan) => _plan = plan;
+
+    /// <summary>Which of the merge's partitions it is, from 0.</summary>
+    public int Number { get; private set; }
+
+    /// <summary>Accounts.</summary>
+    public int Count { get; private set; }
+
+    /// <summary>Whether a domain's accounts are in several partitions, as there are so many.</summary>
+    public bool IsSpread(ReadOnlySpan<byte> domain) => _plan.PartitionOf(domain) < 0;
+
+    /// <summary>Different domains of its accounts.</summary>
+    public int Domains { get; private set; }
+
+    /// <summary>What stands before the @ of an account.</summary>
+    public ReadOnlySpan<byte> Alias(int account) => Text(_aliases[account]);
+
+    /// <summary>What stands behind it.</summary>
+    public ReadOnlySpan<byte> Domain(int account) => DomainName(_domains[account]).Span;
+
+    /// <summary>The number of an account's domain, from 0.</summary>
+    public int DomainOf(int account) => _domains[account];
+
+    /// <summary>A domain by its number.</summary>
+    public ReadOnlyMemory<byte> DomainName(int domain) => _bytes.AsMemory(_names[domain] + 1, _bytes[_names[domain]]);
+
+    /// <summary>The bytes behind it, for <see cref="AliasRange"/>.</summary>
+    public ReadOnlyMemory<byte> Memory => _bytes;
+
+    /// <summary>Where in <see cref="Memory"/> the alias of an account lies.</summary>
+    public Range AliasRange(int account) => (_aliases[account] + 1)..(_aliases[account] + 1 + _bytes[_aliases[account]]);
+
+    /// <summary>The loads that an account is in, each once, by their numbers in the merge; the last one read comes first.</summary>
+    public LoadNumbers Loads(int account) => new(this, _loads[account]);
+
+    /// <summary>Fills it with the rows of a partition, in the place of what it held.</summary>
+    internal void Fill(int number, SpillFile file)
+    {
+        Number = number;
+        var length = checked((int)file.Length);
+        Grow(ref _bytes, length);
+        file.Read(_bytes);
+        var rows = file.Rows;
+        Grow(ref _aliases, rows);
+        Grow(ref _domains, rows);
+        Grow(ref _loads, rows);
+        Grow(ref _load, rows);
+        Grow(ref _next, rows);
+        var slots = (int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)Math.Max(2 * rows, 16));
+        Grow(ref _table, slots);
+        _table.AsSpan(0, slots).Fill(Nothing);
+        _mask = (uint)(slots - 1);
+        _nameTable.AsSpan().Fill(Nothing);
+        (Count, Domains, _links) = (0, 0, 0);
+
+        var (load, domain, seed) = (0, 0, 0L);
+        for (var at = 0; at < length;)
+        {
+            if (_bytes[at] == 0)
+            {
+                load = System.Buffers.Binary.BinaryPrimitives.ReadInt32LittleEndian(_bytes.AsSpan(at + 1));
+                var name = at + 5;
+                var hash = XxHash3.HashToUInt64(Text(name));
+                (domain, seed) = (NumberOf(name, hash), (long)hash);
+                at = name + 1 + _bytes[name];
+                continue;
+            }
+            Add(at, domain, load, seed);
+            at += 1 + _bytes[at];
+        }
+    }
+
+    private void Add(int alias, int domain, int load, long seed)
+    {
+        for (var slot = (uint)XxHash3.HashToUInt64(Text(alias), seed) & _mask; ; slot = (slot + 1) & _mask)
+        {
+            var account = _table[slot];
+            if (account == Nothing)
+            {
+                account = _table[slot] = Count++;
+                (_aliases[account], _domains[account], _loads[account]) = (alias, domain, Nothing);
+            }
+            else if (_domains[account] != domain || !Text(_aliases[account]).SequenceEqual(Text(alias)))
+                continue;
+            // A load's rows come together: one that has the account already is the first of its list.
+            if (_loads[account] is var first && first != Nothing && _load[first] == load)
+                return;
+            (_load[_links], _next[_links]) = (load, first);
+            _loads[account] = _links++;
+            return;
+        }
+    }
+
+    /// <summary>The number of a domain, which gets one where it is new.</summary>
+    private int NumberOf(int name, ulong hash)
+    {
+        if (2 * Domains >= _nameTable.Length)
+            GrowNames();
+        var slot = FindName(name, hash);
+        if (_nameTable[slot] == Nothing)
+        {
+            _nameTable[slot] = Domains;
+            _names[Domains++] = name;
+        }
+        return _nameTable[slot];
+    }
+
+    private int FindName(int name, ulong hash)
+    {
+        var mask = _nameTable.Length - 1;
+        var slot = (int)hash & mask;
+        while (_nameTable[slot] is var found && found != Nothing && !Text(_names[found]).SequenceEqual(Text(name)))
+            slot = (slot + 1) & mask;
+        return slot;
+    }
+
+    private void GrowNames()
+    {
+        _nameTable = new int[2 * _nameTable.Length];
+        _nameTable.AsSpan().Fill(Nothing);
+        Array.Resize(ref _names, _nameTable.Length / 2);
+        for (var domain = 0; domain < Domains; domain++)
+            _nameTable[FindName(_names[domain], XxHash3.HashToUInt64(Text(_names[domain])))] = domain;
+    }
+
+    private ReadOnlySpan<byte> Text(int at) => _bytes.AsSpan(at + 1, _bytes[at]);
+
+    private static void Grow<T>(ref T[] array, int length)
+    {
+        if (array.Length < length)
+            array = new T[length];
+    }
+
+    /// <summary>The loads of an account.</summary>
+    public ref struct LoadNumbers
+    {
+        private readonly MergedPartition _partition;
+        private int _at;
+
+        internal LoadNumbers(MergedPartition partition, int first) => (_partition, _at, Current) = (partition, first, Nothing);
+
+        /// <summary>The number of one in the merge, from 0.</summary>
+        public int Current { get; private set; }
+
+        /// <summary>For foreach.</summary>
+        public readonly LoadNumbers GetEnumerator() => this;
+
+        /// <summary>On to the next one.</summary>
+        public bool MoveNext()
+        {
+            if (_at == Nothing)
+                return false;
+            (Current, _at) = (_partition._load[_at], _partition._next[_at]);
+            return true;
+        }
+    }
+}

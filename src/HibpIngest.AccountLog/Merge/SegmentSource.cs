@@ -1,0 +1,55 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>The rows of a load in the account log.</summary>
+/// <param name="blobs">The log.</param>
+/// <param name="load">The load's number, which its segments name.</param>
+/// <param name="mark">Its mark, which they name too.</param>
+/// <param name="segments">Names of its segments, in order.</param>
+public sealed class SegmentSource(IAccountLogBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
+{
+    /// <summary>Of a load that counts.</summary>
+    public static SegmentSource Of(IAccountLogBlobs blobs, LoggedLoad load) => new(
+        blobs, load.Document!.Load, load.Document.Mark,
+        [.. load.Document.Segments.Select(segment => LogNames.Segment(load.Folder, segment.First))]);
+
+    /// <inheritdoc/>
+    public long Rows { get; private set; }
+
+    /// <inheritdoc/>
+    public async Task<IReadOnlyList<LargeDomain>> FindLargeDomainsAsync(CancellationToken cancellationToken)
+    {
+        var large = new List<LargeDomain>();
+        Rows = 0;
+        foreach (var name in segments)
+        {
+            await using var reader = await OpenAsync(name, cancellationToken);
+            large.AddRange(reader.LargeDomains);
+            Rows += reader.Rows;
+        }
+        return large;
+    }
+
+    /// <inheritdoc/>
+    public async Task ReadAsync<T>(T visitor, Action<long> shown, CancellationToken cancellationToken)
+        where T : struct, IAccountVisitor
+    {
+        foreach (var name in segments)
+        {
+            await using var reader = await OpenAsync(name, cancellationToken);
+            await reader.ReadAsync(visitor, cancellationToken);
+            shown(reader.Rows);
+        }
+    }
+
+    private async Task<SegmentReader> OpenAsync(string name, CancellationToken cancellationToken)
+    {
+        var reader = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
+        if (reader.Facts.Load == load && reader.Facts.Mark == mark)
+            return reader;
+        var facts = reader.Facts;
+        await reader.DisposeAsync();
+        throw new DamagedSegmentException(name, null, 0, $"it is of load {facts.Load} with mark {facts.Mark}, not of {load} with {mark}");
+    }
+}

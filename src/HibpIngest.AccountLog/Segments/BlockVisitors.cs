@@ -1,0 +1,33 @@
+using HibpIngest.Accounts;
+
+namespace HibpIngest.AccountLog;
+
+/// <summary>Puts a block's accounts into a batch that has room for them.</summary>
+internal readonly struct BatchVisitor(AccountBatch into) : IAccountVisitor
+{
+    public void BeginBlock(in SegmentBlock block)
+    {
+        into.Clear();
+        into.FirstPosition = block.First;
+    }
+
+    public void BeginDomain(ReadOnlySpan<byte> domain, int rows)
+    {
+    }
+
+    public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) => into.Add(alias, domain);
+}
+
+/// <summary>Counts what there is.</summary>
+internal struct CountVisitor(DomainCounts domains) : IAccountVisitor
+{
+    public long Rows { get; private set; }
+
+    public readonly void BeginBlock(in SegmentBlock block)
+    {
+    }
+
+    public readonly void BeginDomain(ReadOnlySpan<byte> domain, int rows) => domains.Add(domain, rows);
+
+    public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) => Rows++;
+}

@@ -1,0 +1,60 @@
+namespace HibpIngest.AccountLog;
+
+/// <summary>
+/// What reading a whole segment does with its bytes, wherever they come from: the blocks in groups that are read at once.
+/// </summary>
+internal static class SegmentScan
+{
+    /// <summary>Of a group, unless one block alone has more.</summary>
+    public const int GroupBytes = 1 << 20;
+
+    /// <summary>Room for any group of a segment.</summary>
+    public static int BufferBytes(SegmentIndex index)
+    {
+        var most = SegmentLimits.FrameBytes + index.MostStoredBytes;
+        return (int)Math.Min(Math.Max(GroupBytes, most), index.Length);
+    }
+
+    /// <summary>Number of the first block behind the group that begins with this one.</summary>
+    public static int EndOfGroup(SegmentIndex index, int first)
+    {
+        var blocks = index.Blocks;
+        var end = first + 1;
+        while (end < blocks.Length && blocks[end].End - blocks[first].Offset <= GroupBytes)
+            end++;
+        return end;
+    }
+
+    /// <summary>Decodes a group.</summary>
+    /// <param name="index">The segment's.</param>
+    /// <param name="first">The first block.</param>
+    /// <param name="end">The first that isn't of the group.</param>
+    /// <param name="group">Its bytes.</param>
+    /// <param name="raw">Room for any block's payload.</param>
+    /// <param name="visitor">Takes the accounts.</param>
+    public static void Decode<TVisitor>(
+        SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)
+        where TVisitor : struct, IAccountVisitor
+    {
+        var start = index.Blocks[first].Offset;
+        foreach (ref readonly var block in index.Blocks[first..end])
+            BlockDecoder.Decode(index.Name, block, group[(int)(block.Offset - start)..(int)(block.End - start)], raw, ref visitor);
+    }
+
+    /// <summary>
+    /// Whether what was counted is what the footer has: its domains, beside the rows, which each block has been held against.
+    /// </summary>
+    public static SegmentVerification Verify(SegmentIndex index, long rows, DomainCounts domains)
+    {
+        if (rows != index.Facts.Rows)
+            throw new DamagedSegmentException(
+                index.Name, null, 0, $"its blocks have {rows} rows, and its header {index.Facts.Rows}");
+        var counted = domains.List();
+        if (!counted.SequenceEqual(index.LargeDomains))
+            throw new DamagedSegmentException(
+                index.Name, null, index.Length - index.Footer.Length,
+                $"the footer lists {index.LargeDomains.Count} large domains, and its blocks have {counted.Count}, or others, or with other "
+                + "rows");
+        return new SegmentVerification(rows, index.Blocks.Length, index.Length);
+    }
+}

@@ -1,0 +1,36 @@
+namespace HibpIngest.AccountLog;
+
+/// <summary>
+/// A number in groups of seven bits, the lowest first, each but the last with its highest bit set (LEB128), in as few bytes as it
+/// takes.
+/// </summary>
+internal static class Varint
+{
+    private const int MostBytes = 5;
+
+    public static int Write(Span<byte> destination, int value)
+    {
+        var (rest, length) = ((uint)value, 0);
+        for (; rest >= 0x80; rest >>= 7)
+            destination[length++] = (byte)(rest | 0x80);
+        destination[length++] = (byte)rest;
+        return length;
+    }
+
+    /// <summary>Reads one up to 2,147,483,647; false: there is none, or not in as few bytes as it takes.</summary>
+    public static bool TryRead(ReadOnlySpan<byte> source, ref int at, out int value)
+    {
+        var number = 0UL;
+        value = 0;
+        for (var length = 0; length < MostBytes && at < source.Length; length++)
+        {
+            var one = source[at++];
+            number |= (ulong)(one & 0x7F) << (7 * length);
+            if (one >= 0x80)
+                continue;
+            value = (int)number;
+            return number <= int.MaxValue && (one != 0 || length == 0);
+        }
+        return false;
+    }
+}

@@ -1,0 +1,47 @@
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>A blob's bytes as they come, read forward; what goes wrong on the way is one of the pipeline's errors.</summary>
+/// <param name="content">The client library's stream.</param>
+/// <param name="operation">For messages.</param>
+internal sealed class BlobBody(Stream content, string operation) : Stream
+{
+    public override bool CanRead => true;
+
+    public override bool CanSeek => false;
+
+    public override bool CanWrite => false;
+
+    public override long Length => throw new NotSupportedException();
+
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => BreachBlobs.Call(
+        operation, () => Task.FromResult(content.Read(buffer, offset, count)), CancellationToken.None).GetAwaiter().GetResult();
+
+    public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
+        ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
+
+    public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default) => new(
+        BreachBlobs.Call(operation, async () => await content.ReadAsync(buffer, cancellationToken), cancellationToken));
+
+    public override void Flush()
+    {
+    }
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing)
+            content.Dispose();
+        base.Dispose(disposing);
+    }
+}

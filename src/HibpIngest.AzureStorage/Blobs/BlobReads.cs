@@ -1,0 +1,114 @@
+using System.Globalization;
+using System.Net;
+using System.Security.Cryptography;
+using System.Text;
+using Azure.Core;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>
+/// Reads of a blob, or of part of one, as a request of their own: the client library takes twice the time of the read itself.
+/// Whatever is not simply an answer is left to it, with its tries and errors.
+/// </summary>
+/// <param name="http">The connections are the library's.</param>
+/// <param name="container">Address of the container.</param>
+/// <param name="connection">The account.</param>
+/// <param name="credential">Where it is named without a key.</param>
+/// <param name="options">How patiently it is asked.</param>
+internal sealed class BlobReads(
+    HttpMessageInvoker http, Uri container, StorageConnection connection, TokenCredential? credential, StorageOptions options)
+{
+    /// <summary>The service says the MD5 of no longer part (learn.microsoft.com/rest/api/storageservices/get-blob).</summary>
+    private const int LongestDigested = 4 << 20;
+
+    /// <summary>Takes tokens, and part of a blob in either header; of later versions nothing is needed.</summary>
+    private const string ServiceVersion = "2021-12-02";
+
+    private const string NoteHeader = $"x-ms-meta-{PasswordBlobs.NoteName}";
+
+    private readonly string _container = container.AbsoluteUri.TrimEnd('/');
+    private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
+    private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
+
+    /// <summary>Reads it.</summary>
+    /// <param name="name">The blob's: nothing in it needs to be encoded.</param>
+    /// <param name="part">The version that is meant, the first byte and how many; null: all of it, whatever it is.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <returns>Null: it is not known why there is no answer.</returns>
+    public async Task<PasswordBlob?> TryReadAsync(
+        string name, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)
+    {
+        using var timeout = cancellationToken.CanBeCanceled
+            ? CancellationTokenSource.CreateLinkedTokenSource(cancellationToken) : new CancellationTokenSource();
+        timeout.CancelAfter(options.NetworkTimeout);
+        try
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri($"{_container}/{name}{_query}"));
+            await AddHeadersAsync(request, part, timeout.Token);
+            using var response = await http.SendAsync(request, timeout.Token);
+            if (response.StatusCode != (part is null ? HttpStatusCode.OK : HttpStatusCode.PartialContent))
+            {
+                _token?.Forget();
+                return null;
+            }
+            var headers = response.Content.Headers;
+            if (response.Headers.ETag is not { } etag || headers.LastModified is not { } lastModified
+                || headers.ContentLength is not { } length || (part is not null && length != part.Value.Length))
+                return null;
+            var bytes = new byte[length];
+            await using var body = await response.Content.ReadAsStreamAsync(timeout.Token);
+            await body.ReadExactlyAsync(bytes, timeout.Token);
+            return new PasswordBlob(etag.ToString(), lastModified, bytes, IsUnchanged: false)
+            {
+                Md5 = headers.ContentMD5 is { Length: MD5.HashSizeInBytes } digest ? digest : null,
+                Note = response.Headers.TryGetValues(NoteHeader, out var notes) ? notes.FirstOrDefault() : null,
+            };
+        }
+        catch (Exception) when (!cancellationToken.IsCancellationRequested)
+        {
+            return null; // the client library finds out what it is
+        }
+    }
+
+    private async ValueTask AddHeadersAsync(
+        HttpRequestMessage request, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)
+    {
+        var headers = request.Headers;
+        // In the order in which they are signed.
+        var ours = new List<(string Name, string Value)>(4)
+        {
+            ("x-ms-date", options.TimeProvider.GetUtcNow().ToString("R", CultureInfo.InvariantCulture)),
+        };
+        if (part is var (etag, offset, length))
+        {
+            headers.TryAddWithoutValidation("If-Match", etag);
+            ours.Add(("x-ms-range", string.Create(CultureInfo.InvariantCulture, $"bytes={offset}-{offset + length - 1}")));
+            // What is sent on has it in a header: so it is nobody's work here.
+            if (length <= LongestDigested)
+                ours.Add(("x-ms-range-get-content-md5", "true"));
+        }
+        ours.Add(("x-ms-version", ServiceVersion));
+        foreach (var (name, value) in ours)
+            headers.TryAddWithoutValidation(name, value);
+        if (connection.Key is not null)
+            headers.TryAddWithoutValidation("Authorization", Sign(request.RequestUri!, part?.ETag, ours));
+        else if (_token is not null)
+            headers.TryAddWithoutValidation("Authorization", await _token.GetAsync(cancellationToken));
+    }
+
+    /// <summary>
+    /// The blob service's way (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key): the values of eleven
+    /// headers, of which a read has but If-Match, then ours, then the path.
+    /// </summary>
+    private string Sign(Uri address, string? ifMatch, List<(string Name, string Value)> ours)
+    {
+        var text = new StringBuilder(512).Append("GET\n\n\n\n\n\n\n\n").Append(ifMatch).Append("\n\n\n\n");
+        foreach (var (name, value) in ours)
+            text.Append(name).Append(':').Append(value).Append('\n');
+        text.Append('/').Append(connection.Account).Append(address.AbsolutePath);
+        Span<byte> signature = stackalloc byte[HMACSHA256.HashSizeInBytes];
+        HMACSHA256.HashData(connection.Key, Encoding.UTF8.GetBytes(text.ToString()), signature);
+        return $"SharedKey {connection.Account}:{Convert.ToBase64String(signature)}";
+    }
+}

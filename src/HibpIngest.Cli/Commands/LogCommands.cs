@@ -1,0 +1,397 @@
+using System.CommandLine;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class LogCommands() : CommandGroup(
+    "log", "Look after the account log: every load as it was written, from which tables can be made again.", new LogListCommand(),
+    new LogWriteCommand(), new LogVerifyCommand(), new LogExportCommand(), new LogStatsCommand(),
+    new LogRewriteCommand());
+
+internal sealed class LogListCommand : HibpCommand
+{
+    public LogListCommand()
+        : base("list", "List what the account log has, load by load. Asks the log alone, and no database.")
+    {
+        Examples =
+        [
+            ("hibp log list", "each load with its rows, and whether it counts"),
+            ("hibp log list --json", "the same for a program"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
+        var loads = (await LogManifest.ReadAsync(pipeline.Context.Log, cancellationToken)).Loads.Select(LogLoadDocument.Of).ToList();
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(new LogListDocument(loads), Documents.Default.LogListDocument);
+            return 0;
+        }
+        if (loads.Count == 0)
+        {
+            session.Screen.Show("The account log is empty; a load is written into it once its accounts are in the tables.");
+            return 0;
+        }
+        var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each");
+        foreach (var column in (int[])[0, 3, 4, 5, 6])
+            table.Columns[column].RightAligned();
+        foreach (var load in loads)
+        {
+            table.AddRow(
+                new Text(TableFormat.Number(load.Load)), new Text(load.Breach ?? ""), new Text(load.State),
+                new Text(load.Rows is { } rows ? TableFormat.Number(rows) : ""), new Text(TableFormat.Number(load.Segments)),
+                new Text(TableFormat.Bytes(load.Bytes)),
+                new Text(load.Rows > 0 ? FormattableString.Invariant($"{(double)load.Bytes / load.Rows:F1} bytes") : ""));
+        }
+        session.Screen.Show(table);
+        return 0;
+    }
+}
+
+internal sealed class LogWriteCommand : HibpCommand
+{
+    private readonly Option<long?> _load = new("--load") { Description = "Number of one load; without it, of all.", HelpName = "LOAD" };
+
+    private readonly Option<bool> _again = new("--again")
+    {
+        Description = "With --load: look at every segment of it, and write those anew that are damaged or missing.",
+    };
+
+    public LogWriteCommand()
+        : base(
+            "write",
+            "Write loads that count and are not in the account log, or not as they are by now. A host does so by itself for loads that "
+            + "it takes on: by hand it is for those from before there was a log, and for what a host could not write.")
+    {
+        Add(_load);
+        Add(_again);
+        Validators.Add(result =>
+        {
+            if (result.GetValue(_again) && result.GetValue(_load) is null)
+                result.AddError("--again says something only with --load");
+        });
+        Examples =
+        [
+            ("hibp log write", "whatever is not logged; broken off, it is given again and goes on"),
+            ("hibp log write --load 7", "load 7 alone"),
+            ("hibp log write --load 7 --again", "what hibp log verify has found damaged or missing of it, while its rows are in SQL"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var context = pipeline.Context;
+        if (context.Options.Log == LogMode.Off)
+            throw new NotPossibleException("the account log is off: HIBP_LOG=on turns it on");
+        await context.Log.CreateAsync(cancellationToken);
+        if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
+            await context.NewRepairLog().RunAsync(repaired, cancellationToken);
+        var written = new List<LogWrittenLoad>();
+        var lost = new List<LogWrittenLoad>();
+        foreach (var load in await ChooseAsync(session, context.Database, cancellationToken))
+        {
+            if (load is { Purged: true, LoggedVersion: null, PublishedAt: not null })
+            {
+                lost.Add(new LogWrittenLoad(load.Id, load.Breach, 0));
+                continue;
+            }
+            if (!load.WaitsForLog || await context.Database.GetLogEntryAsync(load.Id, cancellationToken) is not { } entry)
+                continue;
+            // A host sees to it, should this be broken off.
+            await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+            var rows = await Output.Spinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
+            {
+                await context.NewLogLoad().RunAsync(entry, progress, cancellationToken);
+                return entry.LastPosition;
+            });
+            if (await context.Database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
+            {
+                throw new NotPossibleException(
+                    $"load {load.Id} of {load.Breach} is not logged: what is told of it has just changed, or it is being removed; run it "
+                    + "again");
+            }
+            written.Add(new LogWrittenLoad(load.Id, load.Breach, rows));
+            if (!session.Screen.Json)
+                session.Screen.Show($"Load {load.Id} of {load.Breach} is logged: {TableFormat.Number(rows)} rows.");
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new LogWrittenDocument(written, lost), Documents.Default.LogWrittenDocument);
+        else if (written.Count == 0)
+            session.Screen.Show("Every load that can be logged is.");
+        foreach (var load in lost)
+        {
+            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a log: its rows are gone; to have it "
+                + "logged, drop its archive again under the same name");
+        }
+        return 0;
+    }
+
+    private async Task<IReadOnlyList<Load>> ChooseAsync(CommandSession session, ILoads loads, CancellationToken cancellationToken)
+    {
+        if (session.Parsed.GetValue(_load) is not { } id)
+            return await loads.ListLoadsAsync(null, cancellationToken);
+        var load = await loads.GetLoadAsync(id, cancellationToken)
+            ?? throw new NotPossibleException($"there is no load {id}; hibp status lists those there are");
+        return load.PublishedAt is not null ? [load]
+            : throw new NotPossibleException($"load {id} of {load.Breach} doesn't count (failed, replaced or not matched yet): it is not "
+                + "logged");
+    }
+}
+
+internal sealed class LogVerifyCommand : HibpCommand
+{
+    private readonly Option<bool> _accounts = new("--accounts")
+    {
+        Description = "Look each account up in the table, too: some thousands a second.",
+    };
+
+    public LogVerifyCommand()
+        : base(
+            "verify",
+            "Read every byte of the account log, hold every checksum against it, and compare what it has with what the database says. Ends "
+            + "with 1 where something is not right, having named all of it.")
+    {
+        Add(_accounts);
+        Examples =
+        [
+            ("hibp log verify", "every load that counts, every segment, every block"),
+            ("hibp log verify --accounts", "and whether the table has each account with its mark"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var context = pipeline.Context;
+        var began = session.Time.GetTimestamp();
+        var (faults, rows, accounts) = (new List<string>(), 0L, 0L);
+        var manifest = await LogManifest.ReadAsync(context.Log, cancellationToken);
+        var known = (await context.Database.ListLoadsAsync(null, cancellationToken)).ToDictionary(load => load.Id);
+        foreach (var load in known.Values.Where(load => load.PublishedAt is not null))
+        {
+            if (!load.IsLogged)
+            {
+                var why = load.LogError is { } reason ? $": {reason}" : "; hibp log write";
+                faults.Add($"load {load.Id} of {load.Breach} is not logged{why}");
+                continue;
+            }
+            try
+            {
+                var before = rows;
+                rows += await Output.Spinner.ShowAsync(
+                    session.Screen, $"load {load.Id} of {load.Breach}: rows read back",
+                    progress => context.NewVerifyLog().RunAsync(load.Id, progress, cancellationToken));
+            }
+            catch (HibpException e) when (e is not StoreUnavailableException)
+            {
+                faults.Add(e.Message);
+            }
+        }
+        foreach (var load in manifest.Loads)
+        {
+            if (load.State == LoggedState.Counts && known.GetValueOrDefault(load.Document!.Load) is not { PublishedAt: not null })
+            {
+                faults.Add($"folder '{load.Folder}' counts in the account log, and in the database no such load does: was one of "
+                    + "the two restored?");
+            }
+            if (load.State == LoggedState.Removed && load.Blobs.Count > 1)
+            {
+                faults.Add(
+                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: delete them");
+            }
+        }
+        if (session.Parsed.GetValue(_accounts) && faults.Count == 0)
+        {
+            var reads = WebFactory.ReadsOf(pipeline.Account, session.Time, session.Logs);
+            var compare = new CompareAccounts(context.Log, reads, context.Options.TransactionsInFlight);
+            foreach (var load in manifest.Counting)
+            {
+                var missing = await Output.Spinner.ShowAsync(
+                    session.Screen, $"load {load.Document!.Load} of {load.Document.Breach}: accounts looked up",
+                    progress => compare.RunAsync(load, progress, cancellationToken));
+                accounts += load.Document.Rows;
+                if (missing > 0)
+                {
+                    faults.Add(
+                        $"{TableFormat.Number(missing)} accounts of load {load.Document.Load} of {load.Document.Breach} lack its mark in "
+                        + $"the table: hibp requeue {load.Document.Breach}");
+                }
+            }
+        }
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new LogVerifiedDocument(manifest.Counting.Count(), rows, accounts, faults), Documents.Default.LogVerifiedDocument);
+        }
+        else
+        {
+            foreach (var fault in faults)
+                session.Screen.Say(fault);
+            var took = session.Time.GetElapsedTime(began);
+            session.Screen.Show(
+                $"{TableFormat.Number(rows)} rows of {manifest.Counting.Count()} loads were read back in {TableFormat.Duration(took)}"
+                + (accounts > 0 ? $", {TableFormat.Number(accounts)} looked up" : "")
+                + (faults.Count == 0 ? ": all of it is as it should be." : $"; {faults.Count} things are not as they should be."));
+        }
+        return faults.Count == 0 ? 0 : 1;
+    }
+}
+
+internal sealed class LogExportCommand : HibpCommand
+{
+    private readonly Argument<string> _folder = new("FOLDER") { Description = "Where it goes; made where it is missing." };
+
+    public LogExportCommand()
+        : base(
+            "export",
+            "Copy what counts of the account log into a folder, as it is, each segment read back. Broken off, it is given again and goes "
+            + "on. The folder then holds every address: keep it as you keep the store.")
+    {
+        Add(_folder);
+        Examples = [("hibp log export /backup/account-log", "a backup from which every table can be made again")];
+    }
+
+    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
+        CopyAsync(session, session.Parsed.GetValue(_folder)!, null, cancellationToken);
+
+    /// <summary>Copies the log to a folder.</summary>
+    public static async Task<int> CopyAsync(CommandSession session, string folder, BlockCodec? codec, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
+        LogCopied? copied = null;
+        await Output.Spinner.ShowAsync(session.Screen, "rows copied", async progress =>
+        {
+            copied = await new CopyLog(pipeline.Context.Log, new FolderLog(folder)).RunAsync(
+                codec, new Progress(progress), cancellationToken);
+            return copied.Rows;
+        });
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new LogCopiedDocument(copied!.Loads, copied.Segments, copied.Rows, copied.Bytes), Documents.Default.LogCopiedDocument);
+        }
+        else
+        {
+            session.Screen.Show(
+                $"{copied!.Loads} loads are in {folder}: {TableFormat.Number(copied.Rows)} rows in {copied.Segments} segments, "
+                + $"{TableFormat.Bytes(copied.Bytes)}, every byte read back.");
+        }
+        return 0;
+    }
+
+    private sealed class Progress(IProgress<long> rows) : IProgress<(long Done, long All)>
+    {
+        public void Report((long Done, long All) value) => rows.Report(value.Done);
+    }
+}
+
+internal sealed class LogRewriteCommand : HibpCommand
+{
+    private readonly Argument<string> _folder = new("FOLDER") { Description = "Where it goes; made where it is missing." };
+    private readonly Option<BlockCodec> _codec = new("--codec")
+    {
+        Description = "brotli: a third smaller, a fifth as fast to read; lz4: as hosts write it; none.",
+        DefaultValueFactory = _ => BlockCodec.Brotli,
+    };
+
+    public LogRewriteCommand()
+        : base(
+            "rewrite",
+            "Copy what counts of the account log into a folder, compressed otherwise: for storage that is seldom read. The log itself "
+            + "stays as it is.")
+    {
+        Add(_folder);
+        Add(_codec);
+        Examples = [("hibp log rewrite /cold/account-log", "the same rows, a third smaller")];
+    }
+
+    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken) =>
+        LogExportCommand.CopyAsync(session, session.Parsed.GetValue(_folder)!, session.Parsed.GetValue(_codec), cancellationToken);
+}
+
+internal sealed class LogStatsCommand : HibpCommand
+{
+    private const int LargestDomains = 25;
+    private const int MostOverlaps = 15;
+
+    private readonly Option<string?> _svg = new("--svg") { Description = "Draw the figures into this file, too.", HelpName = "FILE" };
+
+    private readonly Option<string?> _temp = new("--temp")
+    {
+        Description = "Folder for what is sorted on disk meanwhile: some 21 bytes a row. Without it, the system's.",
+        HelpName = "FOLDER",
+    };
+
+    public LogStatsCommand()
+        : base(
+            "stats",
+            "Count the accounts of the log exactly: those of each breach, which is the number that may honestly be told of it, of the "
+            + "largest domains, and those that breaches share. Reads the log once, in bounded memory; asks no database.")
+    {
+        Add(_svg);
+        Add(_temp);
+        Examples =
+        [
+            ("hibp log stats", "the figures as tables"),
+            ("hibp log stats --svg log.svg", "and as a picture"),
+            ("hibp log stats --json", "all breaches, and all pairs of them that share an account"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
+        var manifest = await LogManifest.ReadAsync(pipeline.Context.Log, cancellationToken);
+        var merge = new MergeAccounts(session.Parsed.GetValue(_temp) ?? Path.GetTempPath());
+        LogFigures? figures = null;
+        await Output.Spinner.ShowAsync(session.Screen, "rows counted", async progress =>
+        {
+            figures = await LogStatistics.CountAsync(
+                pipeline.Context.Log, merge, [.. manifest.Counting], LargestDomains, progress, cancellationToken);
+            return figures.Rows;
+        });
+        if (session.Parsed.GetValue(_svg) is { } file)
+            await File.WriteAllTextAsync(file, StatsDrawing.Draw(figures!), cancellationToken);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(figures!, Documents.Default.LogFigures);
+            return 0;
+        }
+        session.Screen.Show(
+            $"{TableFormat.Number(figures!.Accounts)} accounts of {TableFormat.Number(figures.Domains)} domains are in "
+            + $"{TableFormat.Number(figures.Rows)} rows; {TableFormat.Number(figures.AccountsInSeveral)} of them are in several breaches.");
+        Show(session, "breach", figures.Breaches.Select(one => (one.Name, one.Accounts, (long?)one.Rows)), "rows");
+        Show(session, "domain", figures.LargestDomains.Select(one => (one.Name, one.Accounts, (long?)null)), "");
+        Show(
+            session, "in both", figures.Overlaps.Take(MostOverlaps).Select(one => ($"{one.One}, {one.Other}", one.Accounts, (long?)null)),
+            "");
+        return 0;
+    }
+
+    private static void Show(CommandSession session, string what, IEnumerable<(string Name, long Accounts, long? Rows)> lines, string rows)
+    {
+        var table = TableFormat.Create([what, "accounts", .. rows.Length > 0 ? [rows] : (string[])[]]);
+        for (var column = 1; column < table.Columns.Count; column++)
+            table.Columns[column].RightAligned();
+        var any = false;
+        foreach (var line in lines)
+        {
+            any = true;
+            table.AddRow([
+                new Text(line.Name), new Text(TableFormat.Number(line.Accounts)),
+                .. line.Rows is { } number ? [new Text(TableFormat.Number(number))] : (Text[])[]]);
+        }
+        if (any)
+            session.Screen.Show(table);
+    }
+}

@@ -1,0 +1,483 @@
+using System.CommandLine;
+using HibpIngest.AzureStorage;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class PasswordsCommands() : CommandGroup(
+    "passwords", "Look after Pwned Passwords: hashes of passwords that were in breaches.", new PasswordsImportCommand(),
+    new PasswordsReplicateCommand(), new PasswordsStatusCommand(), new PasswordsSwitchCommand(), new PasswordsRepackCommand(),
+    new PasswordsExportCommand(), new PasswordsDeleteCommand())
+{
+    public static PasswordReleases ReleasesOf(CommandSession session, StorageAccount account) =>
+        PasswordsFactory.ReleasesOf(account, session.Settings.Passwords, session.Time, session.Logs);
+
+    /// <summary>The further accounts; somebody waits for what is asked of each.</summary>
+    public static ReplicaAccounts OpenReplicas(CommandSession session, StorageAccount account) =>
+        ReplicaAccounts.Open(account, session.Settings.Passwords, session.Time, session.Logs, WebFactory.Storage);
+
+    /// <summary>Says what became of the replicas in a switch.</summary>
+    public static void SaySwitched(CommandSession session, ServedRelease served, IReadOnlyList<ReplicaOutcome> replicas)
+    {
+        foreach (var one in replicas)
+        {
+            session.Screen.Say(one.Result switch
+            {
+                ReplicaResult.Done => $"Replica {one.Replica} serves it too.",
+                ReplicaResult.Lacking => $"Replica {one.Replica} has not all of it, and goes on with what it serves: "
+                    + $"'hibp passwords replicate --release {served.Release}', then 'hibp passwords switch {served.Backend.Name()}'.",
+                _ => $"Replica {one.Replica} was not switched: {one.Reason}",
+            });
+        }
+    }
+
+    /// <summary>Fails where a replica did, once everything else is done and shown.</summary>
+    /// <exception cref="CommandFailedException">One did.</exception>
+    public static void RequireReplicas(IReadOnlyList<ReplicaOutcome> replicas, string undone, string command)
+    {
+        var failed = replicas.Where(one => one.Result == ReplicaResult.Failed).Select(one => one.Replica).ToList();
+        if (failed.Count > 0)
+            throw new CommandFailedException($"{undone} {string.Join(" and ", failed)}: when that answers again, '{command}' finishes it");
+    }
+
+    /// <summary>What became of each, as documents have it.</summary>
+    public static IReadOnlyList<PasswordsOutcomeDocument> Documents(IReadOnlyList<ReplicaOutcome> replicas) =>
+        [.. replicas.Select(one => new PasswordsOutcomeDocument(one.Replica, one.Result.ToString().ToLowerInvariant(), one.Reason))];
+
+    public static Option<HashMode> ModeOption() => new("--mode")
+    {
+        Description = "How the passwords are hashed.",
+        HelpName = "sha1|ntlm",
+        DefaultValueFactory = _ => HashMode.Sha1,
+        CustomParser = result => Parse<HashMode>(result.Tokens[0].Value, result.AddError),
+    };
+
+    /// <summary>A name of an enumeration, in lower case as people write it.</summary>
+    public static T Parse<T>(string text, Action<string> addError)
+        where T : struct, Enum
+    {
+        foreach (var one in Enum.GetValues<T>())
+        {
+            if (one.ToString().Equals(text, StringComparison.OrdinalIgnoreCase))
+                return one;
+        }
+        addError($"'{text}' is none of {string.Join(", ", Enum.GetNames<T>().Select(name => name.ToLowerInvariant()))}");
+        return default;
+    }
+
+    public static PasswordsPartDocument Document(ReleasePart part) =>
+        new(part.Backend.Name(), part.Mode.Name(), part.Rows, part.Sum, part.CompletedAt);
+}
+
+internal sealed class PasswordsImportCommand : HibpCommand
+{
+    private readonly Argument<string[]> _files = new("FILE")
+    {
+        Description = "Lines HASH:COUNT, in any order; gzip and zip too. - is standard input.",
+        Arity = ArgumentArity.OneOrMore,
+    };
+    private readonly Option<HashMode> _mode = PasswordsCommands.ModeOption();
+    private readonly Option<bool> _plain = new("--plain")
+    {
+        Description = "The lines are passwords, one each: they are hashed in both modes, and kept nowhere.",
+    };
+    private readonly Option<string?> _release = new("--release")
+    {
+        Description = "Name of the release. Default: the newest one, if it is without this mode; else a new one, named by the date.",
+        HelpName = "NAME",
+    };
+    private readonly Option<PasswordBackend[]> _into = new("--into")
+    {
+        Description = "Where it is written: pack, blob, table, with commas between. The first is served.",
+        HelpName = "BACKENDS",
+        DefaultValueFactory = _ => [PasswordBackend.Pack],
+        CustomParser = result => [.. result.Tokens.SelectMany(token => token.Value.Split(','))
+            .Select(name => PasswordsCommands.Parse<PasswordBackend>(name, result.AddError)).Distinct()],
+    };
+    private readonly Option<bool> _noSwitch = new("--no-switch") { Description = "Import it, and go on serving what is served." };
+    private readonly Option<int> _memory = new("--memory")
+    {
+        Description = "Megabytes of memory to work with; the disk does the rest.",
+        HelpName = "MB",
+        DefaultValueFactory = _ => (int)(ImportOptions.DefaultMemoryBytes >> 20),
+    };
+    private readonly Option<DirectoryInfo> _folder = new("--folder")
+    {
+        Description = "Folder for what is sorted on disk: 28 bytes a line, twice that with --plain. An import that is broken off goes on "
+            + "from it.",
+        HelpName = "DIR",
+        DefaultValueFactory = _ => new DirectoryInfo(Path.Combine(".hibp", "passwords-import")),
+    };
+
+    public PasswordsImportCommand()
+        : base("import", "Import hashes of passwords as a release, and serve it. Broken off, the same command goes on where it was; "
+            + "nothing is served before all of it was written and read back.")
+    {
+        Add(_files);
+        Add(_mode);
+        Add(_plain);
+        Add(_release);
+        Add(_into);
+        Add(_noSwitch);
+        Add(_memory);
+        Add(_folder);
+        Examples =
+        [
+            ("hibp passwords import pwnedpasswords.txt", "the file that Have I Been Pwned's downloader makes: SHA-1"),
+            ("hibp passwords import pwnedpasswords_ntlm.txt --mode ntlm", "the same release's NTLM hashes"),
+            ("hibp passwords import --plain rockyou.txt.gz --no-switch", "a list of passwords, to be served by hibp passwords switch pack"),
+            ("hibp passwords import hashes.txt --into pack,blob --memory 2048", "as single blobs too, and faster"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var request = Read(session);
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        using var accounts = PasswordsCommands.OpenReplicas(session, account);
+        var releases = PasswordsCommands.ReleasesOf(session, account);
+        IReadOnlyList<ReplicaOutcome>? replicas = null;
+        request = request with
+        {
+            WhenListed = async (release, token) => replicas = session.Parsed.GetValue(_noSwitch) ? null
+                : await SwitchAsync(session, releases, accounts, release, request.Into[0], token),
+        };
+        var import = new ImportPasswords(WebFactory.PasswordsOf(account), releases, session.Time);
+        var began = session.Time.GetTimestamp();
+        var imported = await StatusText.ShowAsync(session.Screen, session.Time, "reading", show =>
+        {
+            var view = new PasswordsView(show, session.Time);
+            return import.RunAsync(request, view, view, cancellationToken);
+        });
+        Show(session, imported, replicas is not null, session.Time.GetElapsedTime(began));
+        PasswordsCommands.RequireReplicas(
+            replicas ?? [], "what was imported is served, but not by",
+            $"hibp passwords switch {request.Into[0].Name()} --release {imported.Release}");
+        return 0;
+    }
+
+    private ImportRequest Read(CommandSession session)
+    {
+        var parsed = session.Parsed;
+        var files = parsed.GetRequiredValue(_files);
+        if (parsed.GetValue(_plain) && IsGiven(parsed.CommandResult, _mode))
+            throw new WrongUsageException("--plain hashes in both modes: leave --mode out");
+        if (files.Contains(ImportInput.StandardInputName) && files.Length > 1)
+            throw new WrongUsageException("standard input (-) is imported alone");
+        return new ImportRequest
+        {
+            Inputs = [.. files.Select(file => file == ImportInput.StandardInputName
+                ? ImportInput.StandardInput(Console.OpenStandardInput()) : ImportInput.File(file))],
+            Options = new ImportOptions
+            {
+                WorkFolder = parsed.GetRequiredValue(_folder).FullName,
+                MemoryBytes = (long)parsed.GetValue(_memory) << 20,
+                Mode = parsed.GetValue(_mode),
+                Plain = parsed.GetValue(_plain),
+            },
+            Into = parsed.GetRequiredValue(_into),
+            Release = parsed.GetValue(_release),
+        };
+    }
+
+    /// <summary>Serves it, unless a mode that is served would not be any more: then null.</summary>
+    private static async Task<IReadOnlyList<ReplicaOutcome>?> SwitchAsync(
+        CommandSession session, PasswordReleases releases, ReplicaAccounts accounts, string release, PasswordBackend backend,
+        CancellationToken cancellationToken)
+    {
+        var (lost, replicas) = await new ReplicatedReleases(releases, accounts.Replicas).SwitchImportedAsync(
+            backend, release, cancellationToken);
+        if (lost.Count > 0)
+        {
+            var mode = lost[0].Name();
+            session.Screen.Say($"Not served yet: what is served has {mode}, and release {release} has not. Import that too (--mode {mode} "
+                + $"--release {release}), or serve it without by: hibp passwords switch {backend.Name()} --release {release}");
+            return null;
+        }
+        PasswordsCommands.SaySwitched(session, new ServedRelease(backend, release), replicas);
+        return replicas;
+    }
+
+    private static void Show(CommandSession session, ImportedPasswords imported, bool isServed, TimeSpan took)
+    {
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new PasswordsImportedDocument(
+                    imported.Release, [.. imported.Parts.Select(PasswordsCommands.Document)], imported.Read.Lines, imported.Read.ZeroRows,
+                    isServed, took.TotalSeconds),
+                Documents.Default.PasswordsImportedDocument);
+            return;
+        }
+        if (imported.Read.Start is ImportStart.GoesOn or ImportStart.AllRead)
+            session.Screen.Say("It went on where an import of the same files had been broken off.");
+        if (imported.Read.Start is ImportStart.OtherInput or ImportStart.Damaged)
+            session.Screen.Say("It began anew: what a broken-off import had left was of other files, or could not be read.");
+        var isListed = imported.Read.Start == ImportStart.Listed;
+        if (isListed)
+            session.Screen.Say("These very files were imported before, and are as they were: nothing is read again.");
+        foreach (var part in imported.Parts)
+        {
+            session.Screen.Show($"Release {imported.Release} has {TableFormat.Number(part.Rows)} {part.Mode.Name()} hashes in "
+                + part.Backend.Name() + (isListed ? "." : $", of {TableFormat.Number(imported.Read.Lines)} lines."));
+        }
+        session.Screen.Show($"{(isServed ? "It is served" : "It is not served")}; that took {TableFormat.Duration(took)}.");
+    }
+}
+
+internal sealed class PasswordsStatusCommand : HibpCommand
+{
+    public PasswordsStatusCommand()
+        : base("status", "Show the releases, which is served, what the replicas serve, and what became of dropped files.") =>
+        Examples = [("hibp passwords status", "what there is, in which back ends, and what switching back would serve")];
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        var releases = PasswordsCommands.ReleasesOf(session, account);
+        var current = await releases.GetCurrentAsync(cancellationToken);
+        var known = await releases.ListAsync(cancellationToken);
+        using var accounts = PasswordsCommands.OpenReplicas(session, account);
+        var replicas = await new ReplicatedReleases(releases, accounts.Replicas).ListAsync(cancellationToken);
+        var report = new AppendReport(WebFactory.PasswordsOf(account), account.PasswordAppends, session.Time);
+        var (waiting, unconfirmed) = await report.CountAsync(cancellationToken);
+        var appended = new Dictionary<string, AppendedRanges>();
+        foreach (var release in known)
+            appended[release.Name] = await report.ReadAsync(release.Name, cancellationToken);
+        var plans = new ImportPlans(account.PasswordBlobs);
+        var (imports, refused) = (await plans.ListInHandAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new PasswordsStatusDocument(
+                    Document(current?.Served), Document(current?.Before),
+                    [.. known.Select(one => new PasswordsReleaseDocument(
+                        one.Name, one.CreatedAt, [.. one.Parts.Select(PasswordsCommands.Document)], appended[one.Name].Ranges,
+                        appended[one.Name].RepackedAs))],
+                    [.. replicas.Select(one => new PasswordsReplicaDocument(
+                        one.Replica, Document(one.Current?.Served), [.. one.Releases.Select(release => release.Name)], one.Reason))],
+                    [.. imports.Select(one => new PasswordsInHandDocument(
+                        one.Plan.File, one.Plan.Release, one.Plan.Mode.Name(), StateOf(one), one.Done, one.Plan.Groups.Count()))],
+                    [.. refused.Select(one => new PasswordsRefusedDocument(one.File, one.Reason, one.At))],
+                    waiting, unconfirmed),
+                Documents.Default.PasswordsStatusDocument);
+            return 0;
+        }
+        if (known.Count == 0)
+            session.Screen.Show("There are no passwords; 'hibp passwords import FILE' brings them.");
+        else
+            session.Screen.Show(Table(known, current));
+        foreach (var (release, what) in appended.Where(one => one.Value.Ranges > 0))
+            session.Screen.Show(Describe(release, what));
+        if (waiting + unconfirmed > 0)
+        {
+            session.Screen.Show($"{TableFormat.Number(waiting)} transactions wait to be appended, {TableFormat.Number(unconfirmed)} to be "
+                + "confirmed.");
+        }
+        foreach (var replica in replicas.Where(_ => known.Count > 0))
+            session.Screen.Show($"Replica {replica.Replica} {Describe(replica, current)}.");
+        foreach (var one in imports)
+        {
+            session.Screen.Show($"'{one.Plan.File}' is being imported into release {one.Plan.Release} ({one.Plan.Mode.Name()}, "
+                + $"{StateOf(one)}): {one.Done} of {one.Plan.Groups.Count()} parts are done.");
+        }
+        foreach (var one in refused)
+            session.Screen.Show($"Not imported, since {TableFormat.Moment(one.At)}: {one.Reason}");
+        return 0;
+    }
+
+    private static string StateOf(ImportInHand import) => import.Plan.State.ToString().ToLowerInvariant();
+
+    private static Table Table(IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
+    {
+        var table = TableFormat.Create("release", "since", "mode", "back end", "hashes", "");
+        table.Columns[4].RightAligned();
+        foreach (var (release, part) in known.SelectMany(one => one.Parts.Select(part => (one, part))))
+        {
+            var place = new ServedRelease(part.Backend, release.Name);
+            table.AddRow(
+                new Text(release.Name), new Text(TableFormat.Moment(release.CreatedAt)), new Text(part.Mode.Name()),
+                new Text(part.Backend.Name()), new Text(TableFormat.Number(part.Rows)),
+                new Text(place == current?.Served ? "served" : place == current?.Before ? "before" : ""));
+        }
+        return table;
+    }
+
+    private static string Describe(string release, AppendedRanges appended) =>
+        $"{TableFormat.Number(appended.Ranges)} ranges of release {release} were appended to"
+        + (appended.RepackedAs is null ? "." : $"; it is being repacked as {appended.RepackedAs}, and appends wait until that has ended: "
+            + "where it was killed, 'hibp passwords repack' goes on.");
+
+    private static string Describe(ReplicaState replica, CurrentRelease? current) =>
+        replica.Reason is not null ? $"can't be read: {replica.Reason}"
+        : (replica.Current?.Served is not { } served ? "serves none yet"
+            : $"serves release {served.Release} from {served.Backend.Name()}")
+        + (replica.Current?.Served == current?.Served ? "" : ", not what the primary serves")
+        + (replica.Releases.Count == 0 ? "; it has none" : $"; it has {string.Join(", ", replica.Releases.Select(one => one.Name))}");
+
+    private static PasswordsServedDocument? Document(ServedRelease? served) =>
+        served is null ? null : new(served.Backend.Name(), served.Release);
+}
+
+internal sealed class PasswordsSwitchCommand : HibpCommand
+{
+    private readonly Argument<PasswordBackend?> _backend = new("BACKEND")
+    {
+        Description = "pack, blob or table.",
+        Arity = ArgumentArity.ZeroOrOne,
+        CustomParser = result => PasswordsCommands.Parse<PasswordBackend>(result.Tokens[0].Value, result.AddError),
+    };
+    private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
+    private readonly Option<bool> _back = new("--back") { Description = "Serve what was served before." };
+
+    public PasswordsSwitchCommand()
+        : base("switch", "Serve a release from a back end. One write: servers follow within seconds, and caches as HIBP_PURGE_URL says.")
+    {
+        Add(_backend);
+        Add(_release);
+        Add(_back);
+        RequireOneOf(_backend, _back);
+        Validators.Add(result =>
+        {
+            if (IsGiven(result, _back) && IsGiven(result, _release))
+                result.AddError("--back goes to what was served before: leave --release out");
+        });
+        Examples =
+        [
+            ("hibp passwords switch blob", "the same release, from single blobs"),
+            ("hibp passwords switch pack --release 20261122", "another release"),
+            ("hibp passwords switch --back", "what was served before, at once"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        var releases = PasswordsCommands.ReleasesOf(session, account);
+        using var accounts = PasswordsCommands.OpenReplicas(session, account);
+        var everywhere = new ReplicatedReleases(releases, accounts.Replicas);
+        var (served, replicas) = session.Parsed.GetValue(_back)
+            ? await everywhere.SwitchBackAsync(cancellationToken)
+            : await everywhere.SwitchAsync(session.Parsed.GetValue(_backend)!.Value, session.Parsed.GetValue(_release), cancellationToken);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new PasswordsSwitchedDocument(served.Backend.Name(), served.Release, PasswordsCommands.Documents(replicas)),
+                Documents.Default.PasswordsSwitchedDocument);
+        }
+        else
+        {
+            session.Screen.Show($"Release {served.Release} is served from {served.Backend.Name()}; servers follow within 10 seconds.");
+            PasswordsCommands.SaySwitched(session, served, replicas);
+        }
+        PasswordsCommands.RequireReplicas(
+            replicas, "it is served, but not by", $"hibp passwords switch {served.Backend.Name()} --release {served.Release}");
+        return 0;
+    }
+}
+
+internal sealed class PasswordsExportCommand : HibpCommand
+{
+    private readonly Argument<string> _file = new("FILE") { Description = "Where to; - is standard output." };
+    private readonly Option<HashMode> _mode = PasswordsCommands.ModeOption();
+    private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
+
+    public PasswordsExportCommand()
+        : base("export", "Write a release as one file: HASH:COUNT, in order, a newline behind each line.")
+    {
+        Add(_file);
+        Add(_mode);
+        Add(_release);
+        Examples =
+        [
+            ("hibp passwords export pwned.txt", "for keepassxc-cli analyze --hibp pwned.txt, and whoever else looks passwords up offline"),
+            ("hibp passwords export - --mode ntlm | gzip > ntlm.gz", "through a pipe"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        var export = new ExportPasswords(WebFactory.PasswordsOf(account), PasswordsCommands.ReleasesOf(session, account), session.Time);
+        var (file, mode) = (session.Parsed.GetRequiredValue(_file), session.Parsed.GetValue(_mode));
+        if (file == "-")
+        {
+            if (session.Screen.Json)
+                throw new WrongUsageException("--json has the result on standard output: name a file to write to");
+            await using var output = Console.OpenStandardOutput();
+            await RunAsync(session, export, mode, output, cancellationToken);
+            return 0;
+        }
+        // Whole under its name, or not there.
+        var partial = file + ".partial";
+        long hashes;
+        try
+        {
+            await using (var output = new FileStream(partial, FileMode.Create, FileAccess.Write, FileShare.None, 1 << 16))
+                hashes = await RunAsync(session, export, mode, output, cancellationToken);
+            File.Move(partial, file, overwrite: true);
+        }
+        catch (Exception e) when (e is UnauthorizedAccessException or IOException)
+        {
+            throw new BadInputException($"'{file}' can't be written: {e.Message}");
+        }
+        finally
+        {
+            File.Delete(partial);
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new PasswordsExportedDocument(mode.Name(), hashes), Documents.Default.PasswordsExportedDocument);
+        else
+            session.Screen.Show($"{file} has {TableFormat.Number(hashes)} {mode.Name()} hashes.");
+        return 0;
+    }
+
+    private Task<long> RunAsync(
+        CommandSession session, ExportPasswords export, HashMode mode, Stream output, CancellationToken cancellationToken) =>
+        StatusText.ShowAsync(session.Screen, session.Time, "writing", show => export.RunAsync(
+            session.Parsed.GetValue(_release), mode, output, new PasswordsView(show, session.Time), cancellationToken));
+}
+
+internal sealed class PasswordsDeleteCommand : HibpCommand
+{
+    private readonly Argument<string> _release = new("RELEASE") { Description = "Name of the release." };
+    private readonly Confirmation _confirmation = new();
+
+    public PasswordsDeleteCommand()
+        : base("delete", "Delete a release that is not served, from every back end and replica; also what a broken-off import left of "
+            + "one.")
+    {
+        Add(_release);
+        Add(_confirmation.Yes);
+        Examples = [("hibp passwords delete 20261122", "asks first, and makes room")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        _confirmation.RequireAnswerable(session.Parsed, "passwords delete");
+        var release = PasswordNames.CheckRelease(session.Parsed.GetRequiredValue(_release));
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        await _confirmation.AskAsync(session, $"Release {release} will be gone.", release, cancellationToken);
+        using var accounts = PasswordsCommands.OpenReplicas(session, account);
+        var replicas = await new ReplicatedReleases(PasswordsCommands.ReleasesOf(session, account), accounts.Replicas)
+            .DeleteAsync(release, cancellationToken);
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new PasswordsDeletedDocument(release, PasswordsCommands.Documents(replicas)), Documents.Default.PasswordsDeletedDocument);
+        }
+        else
+        {
+            session.Screen.Show($"Release {release} is gone.");
+            foreach (var one in replicas.Where(one => one.Result == ReplicaResult.Failed))
+                session.Screen.Say($"Replica {one.Replica} may have it still: {one.Reason}");
+        }
+        PasswordsCommands.RequireReplicas(replicas, "it was not deleted from", $"hibp passwords delete {release}");
+        return 0;
+    }
+}

@@ -1,0 +1,70 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class PasswordsRepackCommand : HibpCommand
+{
+    private readonly Option<string?> _release = new("--release")
+    {
+        Description = "Name of the new release. Default: the date.",
+        HelpName = "NAME",
+    };
+    private readonly Option<DirectoryInfo> _folder = new("--folder")
+    {
+        Description = "Folder for packs on their way: some hundreds of megabytes each core.",
+        HelpName = "DIR",
+        DefaultValueFactory = _ => new DirectoryInfo(Path.Combine(".hibp", "passwords-repack")),
+    };
+
+    public PasswordsRepackCommand()
+        : base("repack", "Make packs of the release that is served and of what was appended to it, and serve those. What is appended "
+            + "meanwhile waits. Killed, the same command goes on; stopped, it leaves everything as it was.")
+    {
+        Add(_release);
+        Add(_folder);
+        Examples = [("hibp passwords repack", "when 'hibp passwords status' says that many ranges were appended to")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        using var accounts = PasswordsCommands.OpenReplicas(session, account);
+        var releases = PasswordsCommands.ReleasesOf(session, account);
+        var everywhere = new ReplicatedReleases(releases, accounts.Replicas);
+        var repack = new RepackPasswords(WebFactory.PasswordsOf(account), releases, account.PasswordAppends, session.Time);
+        var began = session.Time.GetTimestamp();
+        IReadOnlyList<ReplicaOutcome> replicas = [];
+        var repacked = await StatusText.ShowAsync(session.Screen, session.Time, "waiting for appends", show =>
+        {
+            var view = new PasswordsView(show, session.Time);
+            return repack.RunAsync(
+                session.Parsed.GetValue(_release), session.Parsed.GetRequiredValue(_folder).FullName,
+                async (release, token) => (_, replicas) = await everywhere.SwitchAsync(PasswordBackend.Pack, release, token),
+                view, view, cancellationToken);
+        });
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new PasswordsRepackedDocument(
+                    repacked.From, repacked.Release, [.. repacked.Parts.Select(PasswordsCommands.Document)],
+                    session.Time.GetElapsedTime(began).TotalSeconds),
+                Documents.Default.PasswordsRepackedDocument);
+        }
+        else
+        {
+            foreach (var part in repacked.Parts)
+            {
+                session.Screen.Show($"Release {repacked.Release} has {TableFormat.Number(part.Rows)} {part.Mode.Name()} hashes in "
+                    + $"{part.Backend.Name()}: those of {repacked.From}, with what was appended.");
+            }
+            session.Screen.Show($"It is served; that took {TableFormat.Duration(session.Time.GetElapsedTime(began))}.");
+        }
+        PasswordsCommands.SaySwitched(session, new ServedRelease(PasswordBackend.Pack, repacked.Release), replicas);
+        PasswordsCommands.RequireReplicas(
+            replicas, "what was repacked is served, but not by", $"hibp passwords switch pack --release {repacked.Release}");
+        return 0;
+    }
+}

@@ -1,0 +1,62 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+
+namespace HibpIngest.Cli.Commands;
+
+internal sealed class PasswordsReplicateCommand : HibpCommand
+{
+    private readonly Option<string?> _release = new("--release") { Description = "Default: the newest.", HelpName = "NAME" };
+
+    public PasswordsReplicateCommand()
+        : base("replicate", "Copy a release to the storage accounts of HIBP_PASSWORDS_REPLICAS, and read it back there. Broken off, the "
+            + "same command goes on where it was; nothing is switched.")
+    {
+        Add(_release);
+        Examples =
+        [
+            ("hibp passwords replicate", "the newest release; then: hibp passwords switch pack --release NAME"),
+            ("hibp passwords replicate --release 20261122", "that one"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        // As patient as an import.
+        using var accounts = ReplicaAccounts.Open(account, session.Settings.Passwords, session.Time, session.Logs);
+        if (accounts.Replicas.Count == 0)
+            throw new BadInputException("there is nowhere to copy to: name storage accounts in HIBP_PASSWORDS_REPLICAS");
+        var replicate = new ReplicatePasswords(
+            WebFactory.PasswordsOf(account), PasswordsCommands.ReleasesOf(session, account), session.Time);
+        var release = await replicate.ChooseAsync(session.Parsed.GetValue(_release), cancellationToken);
+        var outcomes = new List<ReplicaOutcome>();
+        foreach (var replica in accounts.Replicas)
+        {
+            try
+            {
+                var rows = await StatusText.ShowAsync(session.Screen, session.Time, $"copying to {replica.Name}", show =>
+                    replicate.RunAsync(replica, release, new PasswordsView(show, session.Time), cancellationToken));
+                outcomes.Add(new ReplicaOutcome(replica.Name, ReplicaResult.Done));
+                if (!session.Screen.Json)
+                    session.Screen.Show($"Replica {replica.Name} has all of release {release}"
+                        + (rows == 0 ? ", and had before." : $": {TableFormat.Number(rows)} hashes were copied and read back."));
+            }
+            catch (HibpException e)
+            {
+                // The others get theirs.
+                outcomes.Add(new ReplicaOutcome(replica.Name, ReplicaResult.Failed, e.Message));
+                session.Screen.Say($"Replica {replica.Name} has not all of it: {e.Message}");
+            }
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(
+                new PasswordsReplicatedDocument(release, PasswordsCommands.Documents(outcomes)),
+                Documents.Default.PasswordsReplicatedDocument);
+        PasswordsCommands.RequireReplicas(
+            outcomes, $"release {release} was not copied to", $"hibp passwords replicate --release {release}");
+        return 0;
+    }
+}

@@ -1,0 +1,45 @@
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Shows how far a rebuild is.</summary>
+internal static class RebuildView
+{
+    // Before that, a rate says little of what is left.
+    private const double LeastWritten = 0.005;
+
+    /// <param name="screen">Where it is shown.</param>
+    /// <param name="time">The clock of the rate.</param>
+    /// <param name="work">Reports to what it is given.</param>
+    /// <param name="begun">Told with each report.</param>
+    public static Task<RebuildResult> ShowAsync(
+        Screen screen, TimeProvider time, Func<IProgress<RebuildProgress>, Task<RebuildResult>> work, Action begun)
+    {
+        long? writingSince = null;
+        return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show => work(new Reported(value =>
+        {
+            begun();
+            if (value.Written == value.WrittenBefore && value.Accounts == 0)
+                show($"reading: {TableFormat.Number(value.Read)} of {TableFormat.Number(value.Rows)} rows");
+            else
+                show(Describe(value, time.GetElapsedTime(writingSince ??= time.GetTimestamp())));
+        })));
+    }
+
+    private static string Describe(RebuildProgress value, TimeSpan elapsed)
+    {
+        var written = value.Written - value.WrittenBefore;
+        var left = written < LeastWritten || elapsed < TimeSpan.FromSeconds(1) ? ""
+            : $", {TableFormat.Duration(elapsed * ((1 - value.Written) / written))} left";
+        var rate = elapsed < TimeSpan.FromSeconds(1) ? ""
+            : $", {TableFormat.Number((long)(value.Accounts / elapsed.TotalSeconds))} a second";
+        return $"writing: {value.Written:P1} of {TableFormat.Number(value.Rows)} rows, {TableFormat.Number(value.Accounts)} accounts"
+            + $"{rate}{left}";
+    }
+
+    /// <summary>On the thread that reports.</summary>
+    private sealed class Reported(Action<RebuildProgress> show) : IProgress<RebuildProgress>
+    {
+        public void Report(RebuildProgress value) => show(value);
+    }
+}

@@ -1,0 +1,38 @@
+using Spectre.Console;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Shows a line that changes: on a terminal as it does, otherwise as a new one now and then.</summary>
+internal static class StatusText
+{
+    // Often enough to see that it lives, seldom enough for a log file.
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
+
+    /// <param name="screen">Where it is shown.</param>
+    /// <param name="time">The clock of the lines.</param>
+    /// <param name="title">Shown before the first line.</param>
+    /// <param name="work">Calls what it is given with each line, from any thread.</param>
+    public static async Task<T> ShowAsync<T>(Screen screen, TimeProvider time, string title, Func<Action<string>, Task<T>> work)
+    {
+        var gate = new Lock();
+        if (!screen.IsLive)
+        {
+            var last = time.GetTimestamp();
+            return await work(line =>
+            {
+                lock (gate)
+                {
+                    if (time.GetElapsedTime(last) < LineEvery)
+                        return;
+                    last = time.GetTimestamp();
+                    screen.Say(line);
+                }
+            });
+        }
+        return await screen.Messages.Status().StartAsync(title, context => work(line =>
+        {
+            lock (gate)
+                context.Status = Markup.Escape(line);
+        }));
+    }
+}

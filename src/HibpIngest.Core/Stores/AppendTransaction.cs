@@ -1,0 +1,54 @@
+namespace HibpIngest.Stores;
+
+/// <summary>Hashes that somebody sent together, to be added to Pwned Passwords together.</summary>
+public sealed record AppendTransaction
+{
+    /// <summary>Who sent it: its API key's hash.</summary>
+    public required string Subscription { get; init; }
+
+    /// <summary>Its own.</summary>
+    public required Guid Id { get; init; }
+
+    /// <summary>How far it is.</summary>
+    public AppendState State { get; init; }
+
+    /// <summary>When it was sent.</summary>
+    public required DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>Hashes of SHA-1.</summary>
+    public required int Sha1Rows { get; init; }
+
+    /// <summary>Hashes of NTLM.</summary>
+    public required int NtlmRows { get; init; }
+
+    /// <summary>When a message for it was last sent; null: none was yet.</summary>
+    public DateTimeOffset? SentAt { get; init; }
+
+    /// <summary>The release that it is added to; null: that is not decided yet.</summary>
+    public string? Release { get; init; }
+
+    /// <summary>
+    /// Which of its parts are added: a bit each, the first the lowest of the first byte; those behind the last part are set. Empty:
+    /// it is not known yet which parts there are.
+    /// </summary>
+    public ReadOnlyMemory<byte> PartsDone { get; init; }
+
+    /// <summary>When all of it was added; null: it is not yet.</summary>
+    public DateTimeOffset? DoneAt { get; init; }
+
+    /// <summary>The version that was read; null: it was not read.</summary>
+    public string? ETag { get; init; }
+}
+
+/// <summary>How far a transaction is.</summary>
+public enum AppendState
+{
+    /// <summary>Sent, and not confirmed.</summary>
+    Sent = 0,
+
+    /// <summary>Confirmed: it will be added.</summary>
+    Confirmed,
+
+    /// <summary>All of it is added.</summary>
+    Done,
+}

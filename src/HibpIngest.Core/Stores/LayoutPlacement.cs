@@ -1,0 +1,123 @@
+using System.Globalization;
+using System.Numerics;
+using System.Runtime.InteropServices;
+using System.Text;
+
+namespace HibpIngest.Stores;
+
+/// <summary>
+/// Where the accounts and hashes of a layout lie: in which partition, and in which of its storage accounts. A
+/// contract (docs/tables.md): whoever reads computes the same.
+/// </summary>
+public sealed class LayoutPlacement
+{
+    /// <summary>Characters that the key of a partition has behind its domain, where that is spread: <c>!07</c>.</summary>
+    public const int SuffixLength = 3;
+
+    private const byte Separator = (byte)'!'; // no domain holds one
+
+    private readonly int[] _storageAccounts;
+    private readonly uint[] _hashes;
+    private readonly (byte[] Domain, int Partitions)[] _spread; // in the order of their hashes
+
+    /// <param name="facts">Of the layout.</param>
+    public LayoutPlacement(LayoutFacts facts)
+    {
+        _storageAccounts = [.. facts.StorageAccounts];
+        _spread = [.. facts.SpreadDomains.Select(spread => (Encoding.ASCII.GetBytes(spread.Key), spread.Value))
+            .OrderBy(spread => Hash(spread.Item1))];
+        _hashes = [.. _spread.Select(spread => Hash(spread.Domain))];
+    }
+
+    /// <summary>Whether any domain lies in several partitions.</summary>
+    public bool IsSpread => _spread.Length > 0;
+
+    /// <summary>How many partitions a domain lies in; 1: it is not spread.</summary>
+    /// <param name="domain">Lower-case ASCII.</param>
+    public int PartitionsOf(ReadOnlySpan<byte> domain)
+    {
+        if (_spread.Length == 0)
+            return 1;
+        var hash = Hash(domain);
+        var at = Array.BinarySearch(_hashes, hash);
+        if (at < 0)
+            return 1;
+        while (at > 0 && _hashes[at - 1] == hash)
+            at--;
+        for (; at < _hashes.Length && _hashes[at] == hash; at++)
+        {
+            if (domain.SequenceEqual(_spread[at].Domain))
+                return _spread[at].Partitions;
+        }
+        return 1;
+    }
+
+    /// <summary>Which of a domain's partitions an alias is in.</summary>
+    /// <param name="alias">Lower-case ASCII.</param>
+    /// <param name="partitions">As many as the domain has.</param>
+    public static int BucketOf(ReadOnlySpan<byte> alias, int partitions) => (int)(Hash(alias) % (uint)partitions);
+
+    /// <summary>
+    /// Number of the storage account, among those of the store, that a partition of accounts is in: those of one
+    /// domain lie in one after the other, so that no storage account has two of them more than another.
+    /// </summary>
+    /// <param name="domain">Without what says which of its partitions is meant.</param>
+    /// <param name="bucket">Which of them; 0 where the domain is not spread.</param>
+    public int StorageAccountOf(ReadOnlySpan<byte> domain, int bucket) =>
+        _storageAccounts.Length == 1 ? _storageAccounts[0]
+        : _storageAccounts[(int)(((ulong)Hash(domain) + (uint)bucket) % (uint)_storageAccounts.Length)];
+
+    /// <summary>The same for a partition of hashes.</summary>
+    /// <param name="firstByte">Of the SHA-1; its two digits are the partition's key.</param>
+    public int StorageAccountOfRange(int firstByte) => _storageAccounts[firstByte % _storageAccounts.Length];
+
+    /// <summary>Writes the key of one of a spread domain's partitions, and returns its length.</summary>
+    public static int WritePartition(ReadOnlySpan<byte> domain, int bucket, Span<byte> key)
+    {
+        domain.CopyTo(key);
+        key[domain.Length] = Separator;
+        bucket.TryFormat(key[(domain.Length + 1)..], out _, "x2", CultureInfo.InvariantCulture);
+        return domain.Length + SuffixLength;
+    }
+
+    /// <summary>Where one account is.</summary>
+    /// <param name="alias">Lower-case ASCII.</param>
+    /// <param name="domain">As well.</param>
+    public PartitionPlace Find(string alias, string domain)
+    {
+        var name = Encoding.ASCII.GetBytes(domain);
+        var partitions = PartitionsOf(name);
+        return Place(domain, name, partitions, partitions == 1 ? 0 : BucketOf(Encoding.ASCII.GetBytes(alias), partitions));
+    }
+
+    /// <summary>Every partition of a domain, in the order of their keys.</summary>
+    public IReadOnlyList<PartitionPlace> FindAll(string domain)
+    {
+        var name = Encoding.ASCII.GetBytes(domain);
+        var partitions = PartitionsOf(name);
+        return [.. Enumerable.Range(0, partitions).Select(bucket => Place(domain, name, partitions, bucket))];
+    }
+
+    /// <summary>The domain of a partition of accounts.</summary>
+    public static string DomainOf(string partition) =>
+        partition.Length > SuffixLength && partition[^SuffixLength] == Separator ? partition[..^SuffixLength] : partition;
+
+    private PartitionPlace Place(string domain, byte[] name, int partitions, int bucket) => new(
+        partitions == 1 ? domain : string.Create(CultureInfo.InvariantCulture, $"{domain}!{bucket:x2}"), StorageAccountOf(name, bucket));
+
+    /// <summary>CRC-32C (Castagnoli), as of iSCSI: the processor has it.</summary>
+    private static uint Hash(ReadOnlySpan<byte> text)
+    {
+        var crc = uint.MaxValue;
+        for (; text.Length >= sizeof(ulong); text = text[sizeof(ulong)..])
+            crc = BitOperations.Crc32C(crc, MemoryMarshal.Read<ulong>(text));
+        foreach (var one in text)
+            crc = BitOperations.Crc32C(crc, one);
+        return ~crc;
+    }
+}
+
+/// <summary>A partition of accounts.</summary>
+/// <param name="Partition">Its key.</param>
+/// <param name="StorageAccount">Number of the storage account, among those of the store.</param>
+public readonly record struct PartitionPlace(string Partition, int StorageAccount);

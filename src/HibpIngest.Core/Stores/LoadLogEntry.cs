@@ -1,0 +1,74 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Stores;
+
+/// <summary>What the account log is to tell of a load.</summary>
+public sealed record LoadLogEntry
+{
+    /// <summary>Its id.</summary>
+    public required long Load { get; init; }
+
+    /// <summary>Its mark; 0 until its first batch has committed.</summary>
+    public required int Mark { get; init; }
+
+    /// <summary>What it has read.</summary>
+    public required BlobVersion Blob { get; init; }
+
+    /// <summary>Counts the restarts of its blob version, from 1.</summary>
+    public required int Generation { get; init; }
+
+    /// <summary>When it was recorded.</summary>
+    public required DateTimeOffset StartedAt { get; init; }
+
+    /// <summary>What its positions depend on.</summary>
+    public required LoadSettings Settings { get; init; }
+
+    /// <summary>Rows that it has, so far.</summary>
+    public required long LastPosition { get; init; }
+
+    /// <summary>Its accounts, as told of it.</summary>
+    public required long Accounts { get; init; }
+
+    /// <summary>All its rows are copied.</summary>
+    public required bool IsComplete { get; init; }
+
+    /// <summary>Nothing of it is told: it is being removed, or it doesn't count and was superseded, or restarted as another load.</summary>
+    public required bool Stopped { get; init; }
+
+    /// <summary>It is being removed.</summary>
+    public required bool Removing { get; init; }
+
+    /// <summary>Some of its rows, or all, are purged.</summary>
+    public required bool Purged { get; init; }
+
+    /// <summary>Since when its mark counts; null: it doesn't.</summary>
+    public required DateTimeOffset? PublishedAt { get; init; }
+
+    /// <summary>The breach that it belongs to.</summary>
+    public required Breach Breach { get; init; }
+
+    /// <summary>When what is told of the breach last changed.</summary>
+    public required DateTimeOffset? ModifiedAt { get; init; }
+
+    /// <summary>Of the catalogue, when any of this last changed.</summary>
+    public required long Version { get; init; }
+
+    /// <summary>The version that its newest document tells; null: it has none.</summary>
+    public required long? LoggedVersion { get; init; }
+
+    /// <summary>The account log tells of it, and nothing has changed since.</summary>
+    public bool IsLogged => LoggedVersion >= Version;
+
+    /// <summary>Loads in whose place it was published.</summary>
+    public IReadOnlyList<long> Replaces { get; init; } = [];
+
+    /// <summary>Its segments, in order; none before they are planned.</summary>
+    public IReadOnlyList<LogSegment> Segments { get; init; } = [];
+}
+
+/// <summary>A part of a load that is one blob of the account log.</summary>
+/// <param name="Number">From 1.</param>
+/// <param name="First">Its first position.</param>
+/// <param name="Last">Its last.</param>
+/// <param name="Bytes">Of the blob; null until it is written.</param>
+public sealed record LogSegment(int Number, long First, long Last, long? Bytes);

@@ -1,0 +1,73 @@
+using System.Runtime.CompilerServices;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Lookup;
+
+/// <summary>
+/// Accounts and ranges where the layout that is read has them. Which one that is, is looked at every few seconds;
+/// an answer is of one layout, whatever is switched meanwhile.
+/// </summary>
+/// <param name="register">Says which layout is read.</param>
+/// <param name="accounts">Makes sure that each storage account is the one of its place.</param>
+/// <param name="tables">Of every storage account.</param>
+/// <param name="time">The clock.</param>
+/// <param name="log">Told when the register can't be read.</param>
+public sealed class LayoutReads(
+    IReadLayout register, IStoreAccounts accounts, ITableReads tables, TimeProvider time, ILogger<LayoutReads> log)
+    : IAccountReads, IRangeReads
+{
+    private readonly ReadLayoutCache _current = new(register, accounts, time, log);
+
+    /// <summary>Looks until cancelled.</summary>
+    public Task RunAsync(CancellationToken cancellationToken) => _current.RunAsync(cancellationToken);
+
+    /// <inheritdoc/>
+    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
+    {
+        var (layout, placement) = await _current.GetAsync(cancellationToken);
+        var place = placement.Find(alias, domain);
+        return await AccountsOf(layout, place).GetMarksAsync(place.Partition, alias, highestMark, cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(
+        string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        var (layout, placement) = await _current.GetAsync(cancellationToken);
+        foreach (var place in placement.FindAll(domain))
+        {
+            await foreach (var entry in AccountsOf(layout, place).ReadDomainAsync(place.Partition, cancellationToken))
+                yield return entry;
+        }
+    }
+
+    /// <inheritdoc/>
+    public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken)
+    {
+        var (layout, placement) = await _current.GetAsync(cancellationToken);
+        if (placement.FindAll(domain) is [var only])
+            return await AccountsOf(layout, only).HasMoreAccountsAsync(domain, than, cancellationToken);
+        var count = 0;
+        await foreach (var _ in ReadDomainAsync(domain, cancellationToken))
+        {
+            if (++count > than)
+                return true;
+        }
+        return false;
+    }
+
+    /// <inheritdoc/>
+    /// <exception cref="RangesNotReadyException">Not every account is in that layout's table of hashes yet.</exception>
+    public async Task<IReadOnlyList<RangeEntry>> ReadRangeAsync(string prefix, CancellationToken cancellationToken)
+    {
+        var (layout, placement) = await _current.GetAsync(cancellationToken);
+        if (layout.Ranges != RangesState.On)
+            throw new RangesNotReadyException();
+        var account = placement.StorageAccountOfRange(Convert.FromHexString(prefix.AsSpan(0, 2))[0]);
+        return await tables.Ranges(new TablePlace(account, layout.Facts.RangesTable)).ReadRangeAsync(prefix, cancellationToken);
+    }
+
+    private IAccountReads AccountsOf(StoreLayout layout, PartitionPlace place) =>
+        tables.Accounts(new TablePlace(place.StorageAccount, layout.Facts.AccountsTable));
+}

@@ -1,0 +1,59 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Lookup;
+
+/// <summary>The layout that is read, in memory.</summary>
+internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
+    : Revalidated<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
+{
+    // A switch is rare, and until every reader has seen it both layouts are right; but see IReadLayout.SeenWithin.
+    private static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(5);
+
+    protected override async Task<Current> ReadAsync(Current? known, CancellationToken cancellationToken)
+    {
+        // A store from before there were layouts, which no newer program has been started on.
+        var layout = await register.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First;
+        if (layout == known?.Layout)
+            return known;
+        await RequireAccountsAsync(layout, cancellationToken);
+        return new Current(layout, new LayoutPlacement(layout.Facts));
+    }
+
+    /// <summary>In another storage account than its place has, nobody would be found.</summary>
+    private async Task RequireAccountsAsync(StoreLayout layout, CancellationToken cancellationToken)
+    {
+        if (layout.Facts.StorageAccounts is [1])
+            return;
+        var first = await accounts.FindAsync(1, cancellationToken);
+        foreach (var number in layout.Facts.StorageAccounts)
+        {
+            var found = number <= accounts.Count ? await accounts.FindAsync(number, cancellationToken) : null;
+            if (found is null || found.Number != number || found.Store != first?.Store)
+            {
+                throw new StoreMismatchException($"layout {layout.Name} lies in storage account {number} of the store, and this process "
+                    + $"knows {accounts.Count}, or knows another by that number: name them in their order (HIBP_STORAGE, HIBP_STORAGE_2, "
+                    + "and so on)");
+            }
+        }
+    }
+
+    protected override StoreUnavailableException NotRead() => new("which layout is read has not been found out yet");
+
+    protected override void OnDown(string reason) => LogDown(reason);
+
+    protected override void OnUp(Current value) => LogUp(value.Layout.Name);
+
+    [LoggerMessage(
+        EventIds.LayoutReadsDown, LogLevel.Warning, "which layout is read can't be found out, the one from before counts: {Reason}")]
+    private partial void LogDown(string reason);
+
+    [LoggerMessage(EventIds.LayoutReadsUp, LogLevel.Warning, "layout {Layout} is read, as the register says again")]
+    private partial void LogUp(string layout);
+
+    /// <summary>A layout, and where its accounts lie.</summary>
+    internal sealed record Current(StoreLayout Layout, LayoutPlacement Placement);
+}

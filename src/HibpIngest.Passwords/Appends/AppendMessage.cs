@@ -1,0 +1,88 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// A message of queue <c>passwords-append</c>: a transaction is to be spread over messages of its parts, or one of its parts is to be
+/// added. No hash is in it.
+/// </summary>
+/// <param name="Subscription">Whose it is.</param>
+/// <param name="Transaction">Its id.</param>
+/// <param name="Part">The part that is meant; null: it is to be spread.</param>
+public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null)
+{
+    /// <summary>The queue's name.</summary>
+    public const string Queue = "passwords-append";
+
+    /// <summary>Reads one.</summary>
+    /// <exception cref="BadInputException">It is none.</exception>
+    public static AppendMessage Parse(string json)
+    {
+        try
+        {
+            if (JsonSerializer.Deserialize(json, AppendJson.Default.AppendMessage) is { Subscription: not null } message
+                && message.Part is null or { Number: >= 0, Offset: >= 0, Rows: > 0, Release: not null })
+                return message;
+        }
+        catch (JsonException)
+        {
+            // Said below.
+        }
+        throw new BadInputException($"a message of queue {Queue} can't be read: something else wrote it");
+    }
+
+    /// <summary>As it is sent.</summary>
+    public string ToJson() => JsonSerializer.Serialize(this, AppendJson.Default.AppendMessage);
+}
+
+/// <summary>Part of a transaction: all its hashes of some ranges, so that no range is in two parts.</summary>
+/// <param name="Number">Its own, from 0.</param>
+/// <param name="Mode">How they are hashed.</param>
+/// <param name="Offset">Of the first, in bytes of what is kept (<see cref="AppendRows"/>).</param>
+/// <param name="Rows">How many.</param>
+/// <param name="Release">The release that they are added to.</param>
+public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
+{
+    /// <summary>Most hashes of a part, but for those of one range.</summary>
+    public const int MostRows = 500;
+
+    /// <summary>The parts of a transaction.</summary>
+    /// <param name="bytes">What is kept of it.</param>
+    /// <param name="sha1Rows">Hashes of SHA-1 in it.</param>
+    /// <param name="release">The release that it is added to.</param>
+    /// <param name="mostRows">Hashes of a part.</param>
+    internal static IReadOnlyList<AppendPart> Of(ReadOnlySpan<byte> bytes, int sha1Rows, string release, int mostRows = MostRows)
+    {
+        var parts = new List<AppendPart>();
+        var offset = 0;
+        foreach (var mode in HashModes.All)
+        {
+            var end = mode == HashMode.Sha1 ? sha1Rows * AppendRows.RowBytes(mode) : bytes.Length;
+            var rows = AppendRows.Read(mode, bytes[offset..end]);
+            for (var first = 0; first < rows.Count;)
+            {
+                var next = Math.Min(first + mostRows, rows.Count);
+                // Back to where a range begins, or, where it is all one range, on to where the next does.
+                var cut = next;
+                while (cut > first && cut < rows.Count && rows[cut].Prefix == rows[cut - 1].Prefix)
+                    cut--;
+                while (cut == first && next < rows.Count && rows[next].Prefix == rows[next - 1].Prefix)
+                    next++;
+                next = cut == first ? next : cut;
+                parts.Add(new AppendPart(
+                    parts.Count, mode, offset + (first * AppendRows.RowBytes(mode)), next - first, release));
+                first = next;
+            }
+            offset = end;
+        }
+        return parts;
+    }
+}
+
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true,
+    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
+[JsonSerializable(typeof(AppendMessage))]
+internal sealed partial class AppendJson : JsonSerializerContext;

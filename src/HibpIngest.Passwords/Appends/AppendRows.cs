@@ -1,0 +1,68 @@
+using System.Buffers.Binary;
+using System.Runtime.InteropServices;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// A transaction's hashes as they are kept: those of SHA-1 and then those of NTLM, each in order and once, a count (8 bytes,
+/// little-endian) behind each hash. So that a part of them is read by itself.
+/// </summary>
+public static class AppendRows
+{
+    /// <summary>Most hashes of a mode.</summary>
+    public const int Most = 50_000;
+
+    /// <summary>Bytes of a hash with its count.</summary>
+    public static int RowBytes(HashMode mode) => mode.Bytes() + sizeof(long);
+
+    /// <summary>Bytes of a transaction.</summary>
+    public static int Bytes(int sha1Rows, int ntlmRows) => (sha1Rows * RowBytes(HashMode.Sha1)) + (ntlmRows * RowBytes(HashMode.Ntlm));
+
+    /// <summary>Sorts hashes of one mode, and adds up the counts of those that are the same.</summary>
+    public static void Sort(List<HashCount> rows)
+    {
+        var span = CollectionsMarshal.AsSpan(rows);
+        HashSort.Sort(span);
+        var kept = HashSort.Sum(span);
+        rows.RemoveRange(kept, rows.Count - kept);
+    }
+
+    /// <summary>As they are kept.</summary>
+    /// <param name="sha1">Sorted.</param>
+    /// <param name="ntlm">Sorted.</param>
+    public static byte[] Write(IReadOnlyList<HashCount> sha1, IReadOnlyList<HashCount> ntlm)
+    {
+        var bytes = new byte[Bytes(sha1.Count, ntlm.Count)];
+        var at = 0;
+        foreach (var (mode, rows) in new[] { (HashMode.Sha1, sha1), (HashMode.Ntlm, ntlm) })
+        {
+            foreach (var row in rows)
+            {
+                row.WriteHash(bytes.AsSpan(at, mode.Bytes()));
+                BinaryPrimitives.WriteInt64LittleEndian(bytes.AsSpan(at + mode.Bytes()), row.Count);
+                at += RowBytes(mode);
+            }
+        }
+        return bytes;
+    }
+
+    /// <summary>Reads hashes of one mode.</summary>
+    /// <exception cref="StoreMismatchException">They are not whole, or not in order.</exception>
+    public static List<HashCount> Read(HashMode mode, ReadOnlySpan<byte> bytes)
+    {
+        var size = RowBytes(mode);
+        var rows = new List<HashCount>(bytes.Length / size);
+        for (var at = 0; at + size <= bytes.Length; at += size)
+        {
+            var row = new HashCount(
+                bytes.Slice(at, mode.Bytes()), BinaryPrimitives.ReadInt64LittleEndian(bytes[(at + mode.Bytes())..]));
+            if (row.Count <= 0 || (rows.Count > 0 && !rows[^1].IsBefore(row)))
+                throw NoRows();
+            rows.Add(row);
+        }
+        return rows.Count * size == bytes.Length ? rows : throw NoRows();
+    }
+
+    private static StoreMismatchException NoRows() => new("hashes of a transaction can't be read: something else wrote them");
+}

@@ -1,0 +1,51 @@
+using System.Buffers.Text;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Which transactions a range holds, the oldest first: an id in base64url (22 characters) behind the other. Written with the range,
+/// in the same request, so that each counts once however often it comes.
+/// </summary>
+/// <param name="Text">The ids.</param>
+internal readonly record struct AppliedTransactions(string Text)
+{
+    /// <summary>Most ids: a blob's metadata takes 8 KB, and so do the headers of many servers.</summary>
+    public const int Most = 300;
+
+    private const int IdChars = 22;
+
+    public int Count => Text.Length / IdChars;
+
+    /// <summary>Reads them; null: there are none.</summary>
+    /// <exception cref="StoreMismatchException">They are not ids.</exception>
+    public static AppliedTransactions Parse(string? note) => note is null ? new("") : note.Length % IdChars == 0 ? new(note)
+        : throw new StoreMismatchException("what a range of passwords was added to by can't be read: something else wrote it");
+
+    public bool Contains(Guid id)
+    {
+        var text = Encode(id);
+        for (var at = 0; at < Text.Length; at += IdChars)
+        {
+            if (Text.AsSpan(at, IdChars).SequenceEqual(text))
+                return true;
+        }
+        return false;
+    }
+
+    public AppliedTransactions With(Guid id) => new(Text + Encode(id));
+
+    /// <summary>Those alone that are among the others.</summary>
+    public AppliedTransactions Among(IEnumerable<Guid> others)
+    {
+        var known = others.Select(Encode).ToHashSet();
+        return new(string.Concat(Text.Chunk(IdChars).Select(id => new string(id)).Where(known.Contains)));
+    }
+
+    private static string Encode(Guid id)
+    {
+        Span<byte> bytes = stackalloc byte[16];
+        id.TryWriteBytes(bytes);
+        return Base64Url.EncodeToString(bytes);
+    }
+}

@@ -1,0 +1,66 @@
+using System.Runtime.CompilerServices;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>One mode of a release with what was added to it, as it is read from end to end.</summary>
+/// <param name="source">The release without.</param>
+/// <param name="mode">Its mode.</param>
+/// <param name="changes">Which ranges were added to.</param>
+/// <param name="overlays">Those ranges.</param>
+internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, ReleaseChanges changes, RangeOverlays overlays)
+{
+    // Each is a read of its own.
+    private const int Ahead = 16;
+
+    /// <summary>Opens it.</summary>
+    public static async Task<ExtendedRelease> OpenAsync(
+        PasswordStores stores, string release, ReleasePart part, TimeProvider time, CancellationToken cancellationToken)
+    {
+        var changes = await ReleaseChanges.OpenAsync(stores.Blobs, release, time, cancellationToken);
+        return new ExtendedRelease(
+            await ReleaseReader.OpenAsync(stores, release, part, cancellationToken), part.Mode, changes,
+            new RangeOverlays(stores.Blobs, release));
+    }
+
+    /// <summary>All ranges of a group that hold a hash, in order.</summary>
+    public async IAsyncEnumerable<ExtendedRange> ReadGroupAsync(int group, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        var first = group * PasswordNames.RangesOfGroup;
+        var changed = new Queue<int>(
+            Enumerable.Range(first, PasswordNames.RangesOfGroup).Where(prefix => changes[mode, prefix] != 0));
+        var ahead = new Queue<(int Prefix, Task<RangeContent> Content)>();
+        ReadAhead();
+        await foreach (var (prefix, content) in source.ReadGroupAsync(group, cancellationToken))
+        {
+            while (ahead.TryPeek(out var next) && next.Prefix < prefix)
+                yield return new ExtendedRange(next.Prefix, null, await TakeAsync());
+            yield return new ExtendedRange(
+                prefix, content, ahead.TryPeek(out var same) && same.Prefix == prefix ? await TakeAsync() : null);
+        }
+        while (ahead.Count > 0)
+            yield return new ExtendedRange(ahead.Peek().Prefix, null, await TakeAsync());
+
+        void ReadAhead()
+        {
+            while (ahead.Count < Ahead && changed.TryDequeue(out var prefix))
+                ahead.Enqueue((prefix, overlays.ReadAsync(mode, prefix, cancellationToken)));
+        }
+
+        async Task<RangeContent> TakeAsync()
+        {
+            var content = await ahead.Dequeue().Content;
+            ReadAhead();
+            return content;
+        }
+    }
+}
+
+/// <summary>A range of a release that may have been added to.</summary>
+/// <param name="Prefix">Its prefix.</param>
+/// <param name="Imported">As it was imported; null: it held nothing.</param>
+/// <param name="Added">As it is since something was added to it; null: nothing was.</param>
+internal sealed record ExtendedRange(int Prefix, RangeContent? Imported, RangeContent? Added)
+{
+    /// <summary>As it is.</summary>
+    public RangeContent Content => Added ?? Imported!;
+}

@@ -1,0 +1,82 @@
+using System.Runtime.InteropServices;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// The ranges of a release that were added to since it was imported: each a blob of its own, whole and ready to be sent, that takes
+/// the place of what the release's back ends have. These never change, so that what was verified stays so, and an addition is one
+/// write wherever the release lies.
+/// </summary>
+/// <param name="blobs">Where they are.</param>
+/// <param name="release">The release.</param>
+internal sealed class RangeOverlays(IPasswordBlobs blobs, string release)
+{
+    // Each lost race is somebody else's success.
+    private const int MostTries = 100;
+
+    /// <summary>A range that was added to.</summary>
+    /// <exception cref="RangeGoneException">It was not, or the release is gone.</exception>
+    public async Task<RangeContent> ReadAsync(HashMode mode, int prefix, CancellationToken cancellationToken) =>
+        await blobs.ReadAsync(PasswordNames.Overlay(release, mode, prefix), null, cancellationToken) is { } blob
+            ? RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified, blob.Md5) : throw new RangeGoneException(release);
+
+    /// <summary>Adds a transaction's hashes of one range; nothing happens where they were added before.</summary>
+    /// <param name="source">The release without what was added to it.</param>
+    /// <param name="mode">How they are hashed.</param>
+    /// <param name="prefix">Their range.</param>
+    /// <param name="rows">Sorted, each once.</param>
+    /// <param name="transaction">Its id.</param>
+    /// <param name="unsettled">
+    /// Says which transactions may still come again, where a range holds so many that some must be forgotten.
+    /// </param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="StoreUnavailableException">It can't be added now.</exception>
+    public async Task AddAsync(
+        IRangeSource source, HashMode mode, int prefix, ReadOnlyMemory<HashCount> rows, Guid transaction,
+        Func<Task<IReadOnlySet<Guid>>> unsettled, CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Overlay(release, mode, prefix);
+        for (var attempt = 0; attempt < MostTries; attempt++)
+        {
+            var blob = await blobs.ReadAsync(name, null, cancellationToken);
+            var applied = AppliedTransactions.Parse(blob?.Note);
+            if (applied.Contains(transaction))
+                return;
+            if (applied.Count >= AppliedTransactions.Most)
+                applied = applied.Among(await unsettled());
+            if (applied.Count >= AppliedTransactions.Most)
+            {
+                throw new StoreUnavailableException($"a range has taken {AppliedTransactions.Most} transactions within the hour, and takes "
+                    + "more when the first are settled");
+            }
+            var content = blob is null ? await source.ReadAsync(prefix, cancellationToken)
+                : RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified);
+            var changed = PasswordContent.Range(Merge(mode, prefix, content, rows.Span)) with { Note = applied.With(transaction).Text };
+            if (await blobs.WriteAsync(name, changed, blob?.ETag, cancellationToken) is not null)
+                return;
+        }
+        throw new StoreUnavailableException("a range is added to by others all the time");
+    }
+
+    private static byte[] Merge(HashMode mode, int prefix, RangeContent? content, ReadOnlySpan<HashCount> added)
+    {
+        var there = new List<HashCount>();
+        if (content is not null)
+            RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, there);
+        var merged = new List<HashCount>(there.Count + added.Length);
+        var (one, other) = (0, 0);
+        while (one < there.Count || other < added.Length)
+        {
+            if (other == added.Length || (one < there.Count && there[one].IsBefore(added[other])))
+                merged.Add(there[one++]);
+            else if (one == there.Count || added[other].IsBefore(there[one]))
+                merged.Add(added[other++]);
+            else
+                merged.Add(there[one++].Plus(added[other++]));
+        }
+        var text = new byte[RangeText.MaxBytes(mode, merged.Count)];
+        return RangeGzip.Compress(text.AsSpan(0, RangeText.Write(mode, CollectionsMarshal.AsSpan(merged), text)));
+    }
+}

@@ -1,0 +1,196 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Makes a new release of packs of the one that is served and of what was added to it. What is added meanwhile waits, and goes to the
+/// new one: so that nothing is in neither, or counts twice.
+/// </summary>
+/// <param name="stores">Where they are.</param>
+/// <param name="releases">Which there are.</param>
+/// <param name="appends">What is being added.</param>
+/// <param name="time">The clock.</param>
+public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
+{
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
+
+    /// <summary>
+    /// Repacks. Killed, it is given once more and goes on: until then additions wait. Where it fails or is stopped, they go on.
+    /// </summary>
+    /// <param name="name">The new release's name; null: the date's.</param>
+    /// <param name="folder">Where packs are made, each of hundreds of megabytes.</param>
+    /// <param name="serve">Serves the new release; called once it is listed.</param>
+    /// <param name="waiting">Told how many transactions still have to be added before it begins.</param>
+    /// <param name="progress">Told how far it is.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">Nothing is served, nothing was added to it, or it is not in packs.</exception>
+    public async Task<RepackedPasswords> RunAsync(
+        string? name, string folder, Func<string, CancellationToken, Task> serve, IProgress<int>? waiting, IProgress<ImportStep>? progress,
+        CancellationToken cancellationToken)
+    {
+        var from = await releases.GetAsync(
+            PasswordReleases.NameOf(null, await releases.GetCurrentAsync(cancellationToken)), cancellationToken);
+        var old = Parts(from);
+        var (to, hold) = await HoldAsync(from, name, cancellationToken);
+        IReadOnlyList<ReleasePart> parts;
+        try
+        {
+            await SettleAsync(from.Name, waiting, cancellationToken);
+            var listed = await releases.FindAsync(to, cancellationToken);
+            parts = listed?.Parts.Count == old.Count ? listed.Parts
+                : await PackAsync(from.Name, to, old, folder, hold, progress, cancellationToken);
+        }
+        catch (Exception)
+        {
+            // What was not listed is nobody's; unless somebody else goes on with it.
+            if (await IsHeldAsync(from.Name, hold, CancellationToken.None))
+            {
+                await releases.DeleteAsync(to, CancellationToken.None);
+                await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Name), CancellationToken.None);
+            }
+            throw;
+        }
+        await serve(to, cancellationToken);
+        await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Name), cancellationToken);
+        return new RepackedPasswords(from.Name, to, parts);
+    }
+
+    private static List<ReleasePart> Parts(PasswordRelease from)
+    {
+        var parts = from.PartsOf(PasswordBackend.Pack).ToList();
+        var modes = from.Parts.Select(part => part.Mode).Distinct().Count();
+        return parts.Count == modes ? parts : throw new NotPossibleException(
+            $"release {from.Name} is not in pack, in all its modes: what is repacked is packs");
+    }
+
+    /// <summary>Says that nothing is to be begun to be added to the release.</summary>
+    /// <returns>The new release's name: of an earlier run, where that was killed; and what tells that this run is the last.</returns>
+    private async Task<(string Release, string ETag)> HoldAsync(
+        PasswordRelease from, string? name, CancellationToken cancellationToken)
+    {
+        var blob = PasswordNames.Hold(from.Name);
+        if (await stores.Blobs.ReadAsync(blob, null, cancellationToken) is { } held)
+        {
+            var hold = JsonSerializer.Deserialize(held.Bytes.Span, RepackJson.Default.ReleaseHold)!;
+            if (name is not null && name != hold.Release)
+            {
+                throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was when that was killed: "
+                    + $"give --release {hold.Release}, or none, to go on with that");
+            }
+            // Written anew: where the earlier run is still there, it sees that, and ends.
+            return (hold.Release, await WriteAsync(hold, held.ETag));
+        }
+        if (!await releases.IsAppendedToAsync(from.Name, cancellationToken))
+            throw new NotPossibleException($"nothing was added to release {from.Name} since it was imported: it needs no repacking");
+        var to = name is null ? await ReleaseNaming.NewAsync(
+            releases, new ImportPlans(stores.Blobs), time.GetUtcNow(), cancellationToken) : PasswordNames.CheckRelease(name);
+        if (await releases.FindAsync(to, cancellationToken) is not null)
+            throw new NotPossibleException($"there is a release {to} already: name another one by --release");
+        return (to, await WriteAsync(new ReleaseHold(to, time.GetUtcNow()), null));
+
+        async Task<string> WriteAsync(ReleaseHold hold, string? replaces) => await stores.Blobs.WriteAsync(
+            blob, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(hold, RepackJson.Default.ReleaseHold)), replaces,
+            cancellationToken) ?? throw new NotPossibleException($"release {from.Name} is just being repacked by somebody else");
+    }
+
+    /// <summary>Whether this run is the last that has begun.</summary>
+    private async Task<bool> IsHeldAsync(string release, string hold, CancellationToken cancellationToken) =>
+        (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken))?.ETag == hold;
+
+    /// <summary>Waits until what was begun to be added to the release is.</summary>
+    private async Task SettleAsync(string release, IProgress<int>? waiting, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            var (begun, isLost) = (0, false);
+            await foreach (var one in appends.ListAsync(cancellationToken))
+            {
+                if (one.State != AppendState.Confirmed)
+                    continue;
+                if (one.Release is not null)
+                    begun += one.Release == release ? 1 : 0;
+                // Whoever has read this one before the hold was there can't begin it any more.
+                else if (await appends.UpdateAsync(one, cancellationToken) is null)
+                    isLost = true;
+            }
+            if (begun == 0 && !isLost)
+                return;
+            waiting?.Report(begun);
+            await Task.Delay(LookEvery, time, cancellationToken);
+        }
+    }
+
+    private async Task<IReadOnlyList<ReleasePart>> PackAsync(
+        string from, string to, IReadOnlyList<ReleasePart> old, string folder, string hold, IProgress<ImportStep>? progress,
+        CancellationToken cancellationToken)
+    {
+        Directory.CreateDirectory(folder);
+        // Of a run that was killed.
+        await releases.DeleteAsync(to, cancellationToken);
+        var steps = new StepProgress(progress, old.Sum(part => part.Rows), old.Sum(part => part.Rows));
+        var parts = new List<ReleasePart>();
+        foreach (var part in old)
+        {
+            var source = await ExtendedRelease.OpenAsync(stores, from, part, time, cancellationToken);
+            // In place of nothing: a run that lasts on beside a later one spoils nothing of it.
+            var target = new PackTarget(stores.Blobs, to, part.Mode, folder, replaces: null);
+            var (groups, imported) = (new GroupRecord[PasswordNames.Groups], new RowSum[PasswordNames.Groups]);
+            var degree = new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount, CancellationToken = cancellationToken };
+            await Parallel.ForEachAsync(Enumerable.Range(0, PasswordNames.Groups), degree, async (group, token) =>
+            {
+                (groups[group], imported[group]) = await PackGroupAsync(source, target, part.Mode, group, token);
+                steps.Add(ImportStepKind.Write, imported[group].Rows);
+            });
+            if (imported.Aggregate((one, other) => one + other) is var sum && (sum.Rows, sum.Text) != (part.Rows, part.Sum))
+            {
+                throw new StoreMismatchException($"release {from} is not what was imported: {sum.Rows} {part.Mode.Name()} hashes were read "
+                    + $"of {part.Rows}; it is not repacked");
+            }
+            parts.Add(await WrittenPart.CompleteAsync(stores, target, to, part.Mode, groups, null, steps, time, cancellationToken));
+        }
+        if (!await IsHeldAsync(from, hold, cancellationToken))
+            throw new NotPossibleException($"somebody else goes on with repacking release {from} as {to}");
+        foreach (var part in parts)
+            await releases.AddAsync(to, part, cancellationToken);
+        return parts;
+    }
+
+    private static async Task<(GroupRecord Group, RowSum Imported)> PackGroupAsync(
+        ExtendedRelease source, PackTarget target, HashMode mode, int group, CancellationToken cancellationToken)
+    {
+        var (total, imported, present, rows) = (new RowSum(), new RowSum(), new byte[PresentRanges.GroupBytes], new List<HashCount>());
+        await using var writer = target.BeginGroup(group);
+        await foreach (var range in source.ReadGroupAsync(group, cancellationToken))
+        {
+            var sum = new RowSum();
+            sum.Add(mode, range.Prefix, range.Content, rows);
+            total += sum;
+            if (range.Added is null)
+                imported += sum;
+            else if (range.Imported is not null)
+                imported.Add(mode, range.Prefix, range.Imported, rows);
+            PresentRanges.Add(present, range.Prefix);
+            // As it is: nothing is compressed again, and a pack has no use for rows.
+            await writer.AddAsync(range.Prefix, default, range.Content.Stored.Bytes.ToArray(), cancellationToken);
+        }
+        return (new GroupRecord(total.Rows, total.Sum, present, await writer.CompleteAsync(total.Rows, cancellationToken)), imported);
+    }
+}
+
+/// <summary>What became of a repacking.</summary>
+/// <param name="From">The release that was served.</param>
+/// <param name="Release">The new one.</param>
+/// <param name="Parts">What it holds.</param>
+public sealed record RepackedPasswords(string From, string Release, IReadOnlyList<ReleasePart> Parts);
+
+/// <summary>What <see cref="PasswordNames.Hold"/> says.</summary>
+/// <param name="Release">The release that is made of it.</param>
+/// <param name="Since">When that began.</param>
+internal sealed record ReleaseHold(string Release, DateTimeOffset Since);
+
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(ReleaseHold))]
+internal sealed partial class RepackJson : JsonSerializerContext;

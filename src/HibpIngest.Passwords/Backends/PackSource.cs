@@ -1,0 +1,80 @@
+using System.IO.Hashing;
+using System.Runtime.CompilerServices;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>Ranges within packs: one ranged read each.</summary>
+internal sealed class PackSource(IPasswordBlobs blobs, string release, ReleasePart part, PackIndex index) : IRangeSource
+{
+    // Many members a request, little of it in memory at a time.
+    private const int WindowBytes = 4 << 20;
+
+    /// <summary>Reads the index.</summary>
+    /// <exception cref="StoreMismatchException">It is not the one that the release names.</exception>
+    public static async Task<PackSource> OpenAsync(
+        IPasswordBlobs blobs, string release, ReleasePart part, CancellationToken cancellationToken)
+    {
+        var blob = await ReleaseReader.ReadListAsync(blobs, PasswordNames.Index(release, part.Mode), part, cancellationToken);
+        return new PackSource(blobs, release, part, PackIndex.Parse(part.Mode, blob));
+    }
+
+    public DateTimeOffset CompletedAt => part.CompletedAt;
+
+    public async Task<RangeContent?> ReadAsync(int prefix, CancellationToken cancellationToken)
+    {
+        var (offset, length) = index.PlaceOf(prefix);
+        if (length == 0)
+            return null;
+        var pack = prefix / PasswordNames.RangesOfGroup;
+        var read = await ReadPartAsync(blobs, release, part.Mode, pack, index.ETagOf(pack), offset, length, cancellationToken);
+        return Content(release, part.Mode, read.Bytes, index.ChecksumOf(prefix), read.LastModified, read.Md5);
+    }
+
+    public IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(int group, CancellationToken cancellationToken) =>
+        ReadPackAsync(blobs, release, part.Mode, group, index.RecordOf(group), cancellationToken);
+
+    /// <summary>All of a pack, in order; it needs no index.</summary>
+    /// <exception cref="RangeGoneException">It is another version than the record's, or gone.</exception>
+    /// <exception cref="StoreMismatchException">It is not what the record says.</exception>
+    public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
+        IPasswordBlobs blobs, string release, HashMode mode, int pack, PackRecord record,
+        [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        for (var first = 0; first < PasswordNames.RangesOfGroup;)
+        {
+            var (start, length) = record.PlaceOf(first);
+            var next = first + 1;
+            while (next < PasswordNames.RangesOfGroup && length + record.PlaceOf(next).Length <= WindowBytes)
+                length += record.PlaceOf(next++).Length;
+            if (length > 0)
+            {
+                var read = await ReadPartAsync(blobs, release, mode, pack, record.ETag, start, length, cancellationToken);
+                for (var range = first; range < next; range++)
+                {
+                    var place = record.PlaceOf(range);
+                    if (place.Length > 0)
+                    {
+                        var member = read.Bytes.Slice((int)(place.Offset - start), place.Length);
+                        yield return (
+                            (pack * PasswordNames.RangesOfGroup) + range,
+                            Content(release, mode, member, record.ChecksumOf(range), read.LastModified, null));
+                    }
+                }
+            }
+            first = next;
+        }
+    }
+
+    private static async Task<PasswordBlob> ReadPartAsync(
+        IPasswordBlobs blobs, string release, HashMode mode, int pack, string etag, long offset, int length,
+        CancellationToken cancellationToken) =>
+        await blobs.ReadPartAsync(PasswordNames.Pack(release, mode, pack), etag, offset, length, cancellationToken)
+        ?? throw new RangeGoneException(release);
+
+    private static RangeContent Content(
+        string release, HashMode mode, ReadOnlyMemory<byte> bytes, uint checksum, DateTimeOffset lastModified, byte[]? md5) =>
+        Crc32.HashToUInt32(bytes.Span) == checksum ? RangeContent.OfGzip(mode, bytes, lastModified, md5)
+        : throw new StoreMismatchException($"a pack of release {release} is damaged: a range's checksum is not the index's");
+}

@@ -1,0 +1,49 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>Writes packs.</summary>
+/// <param name="blobs">Where to.</param>
+/// <param name="release">Of which release.</param>
+/// <param name="mode">How its passwords are hashed.</param>
+/// <param name="folder">Where they are made.</param>
+/// <param name="replaces">
+/// What they take the place of, as in <see cref="IPasswordBlobs.WriteAsync"/>: whatever is there, or nothing.
+/// </param>
+internal sealed class PackTarget(
+    IPasswordBlobs blobs, string release, HashMode mode, string folder, string? replaces = IPasswordBlobs.Anything) : IRangeTarget
+{
+    public PasswordBackend Backend => PasswordBackend.Pack;
+
+    public Task BeginAsync(bool anew, CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public IGroupTarget BeginGroup(int group) => new Group(
+        this, PasswordNames.Pack(release, mode, group), new PackFile(Path.Combine(folder, $"{mode.Name()}-{group:x2}.pack"), mode, group));
+
+    public async Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken) =>
+        await blobs.WriteAsync(
+            PasswordNames.Index(release, mode),
+            PasswordContent.Binary(PackIndex.Make(mode, [.. groups.Select(group => group.Pack!)])), replaces, cancellationToken)
+        ?? throw SomebodyElse();
+
+    private async Task<string> UploadAsync(string name, Stream content, CancellationToken cancellationToken) =>
+        await blobs.UploadAsync(name, content, replaces, cancellationToken) ?? throw SomebodyElse();
+
+    private NotPossibleException SomebodyElse() => new($"release {release} is just being written by somebody else");
+
+    private sealed class Group(PackTarget target, string name, PackFile file) : IGroupTarget
+    {
+        public ValueTask AddAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) =>
+            file.AddAsync(prefix, gzip, cancellationToken);
+
+        public async Task<PackRecord?> CompleteAsync(long rows, CancellationToken cancellationToken)
+        {
+            var record = await file.CompleteAsync(rows, cancellationToken);
+            return rows == 0 ? record
+                : record with { ETag = await target.UploadAsync(name, file.Content, cancellationToken) };
+        }
+
+        public ValueTask DisposeAsync() => file.DisposeAsync();
+    }
+}

@@ -1,0 +1,111 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>Writes ranges one by one, several at a time.</summary>
+internal abstract class SingleRangeTarget(IPasswordBlobs blobs, string release, HashMode mode) : IRangeTarget
+{
+    public abstract PasswordBackend Backend { get; }
+
+    /// <summary>On their way at once, of one group.</summary>
+    protected abstract int AtOnce { get; }
+
+    public abstract Task BeginAsync(bool anew, CancellationToken cancellationToken);
+
+    public IGroupTarget BeginGroup(int group) => new Group(this);
+
+    public async Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken) =>
+        (await blobs.WriteAsync(
+            PasswordNames.Present(release, Backend, mode),
+            PasswordContent.Binary(PresentRanges.Make(mode, groups.Select(group => (ReadOnlyMemory<byte>)group.Present))),
+            IPasswordBlobs.Anything, cancellationToken))!;
+
+    protected abstract Task WriteAsync(
+        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
+
+    private sealed class Group(SingleRangeTarget target) : IGroupTarget
+    {
+        private readonly List<Task> _writing = [];
+
+        public async ValueTask AddAsync(
+            int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
+        {
+            // The rows are the caller's again when this returns.
+            _writing.Add(target.WriteAsync(prefix, target.KeepsRows ? rows.ToArray() : default, gzip, cancellationToken));
+            if (_writing.Count < target.AtOnce)
+                return;
+            var done = await Task.WhenAny(_writing);
+            _writing.Remove(done);
+            await done;
+        }
+
+        public async Task<PackRecord?> CompleteAsync(long rows, CancellationToken cancellationToken)
+        {
+            await Task.WhenAll(_writing);
+            return null;
+        }
+
+        public async ValueTask DisposeAsync() =>
+            await Task.WhenAll(_writing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+    }
+
+    /// <summary>It writes rows, not what is sent.</summary>
+    protected abstract bool KeepsRows { get; }
+}
+
+/// <summary>A blob a range.</summary>
+internal sealed class BlobTarget(IPasswordBlobs blobs, string release, HashMode mode) : SingleRangeTarget(blobs, release, mode)
+{
+    private readonly (IPasswordBlobs Blobs, string Release, HashMode Mode) _to = (blobs, release, mode);
+
+    public override PasswordBackend Backend => PasswordBackend.Blob;
+
+    protected override int AtOnce => 32;
+
+    protected override bool KeepsRows => false;
+
+    public override Task BeginAsync(bool anew, CancellationToken cancellationToken) => Task.CompletedTask;
+
+    protected override Task WriteAsync(
+        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) => _to.Blobs.WriteAsync(
+            PasswordNames.Range(_to.Release, _to.Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.Anything, cancellationToken);
+}
+
+/// <summary>An entity a hash.</summary>
+internal sealed class TableTarget(PasswordStores stores, string release, HashMode mode) : SingleRangeTarget(stores.Blobs, release, mode)
+{
+    private readonly string _table = PasswordNames.Table(release, mode);
+    private readonly string _release = release;
+    private readonly HashMode _mode = mode;
+
+    public override PasswordBackend Backend => PasswordBackend.Table;
+
+    // Of partitions of their own: what a table takes is the service's to say.
+    protected override int AtOnce => 8;
+
+    protected override bool KeepsRows => true;
+
+    public override async Task BeginAsync(bool anew, CancellationToken cancellationToken)
+    {
+        if (!await stores.Tables.CreateAsync(_table, cancellationToken) && anew)
+        {
+            throw new NotPossibleException(
+                $"table {_table} is there already, from another import: name another release by --release, or delete that one by "
+                + $"'hibp passwords delete {_release}'");
+        }
+    }
+
+    protected override Task WriteAsync(
+        int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken)
+    {
+        Span<byte> hash = stackalloc byte[_mode.Bytes()];
+        var written = new PasswordRow[rows.Length];
+        for (var i = 0; i < written.Length; i++)
+        {
+            rows.Span[i].WriteHash(hash);
+            written[i] = new PasswordRow(Convert.ToHexString(hash)[HashModes.PrefixDigits..], rows.Span[i].Count);
+        }
+        return stores.Tables.WriteAsync(_table, HashModes.PrefixText(prefix), written, cancellationToken);
+    }
+}

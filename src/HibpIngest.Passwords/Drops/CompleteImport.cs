@@ -1,0 +1,247 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Ends the import of a dropped file: once all its groups are done, lists them in the release, serves that, and deletes the file; or
+/// gives it up. The key is the plan. Everything may be done twice, or by several at once: what was begun is the plan's state, and what
+/// is written is the same each time.
+/// </summary>
+/// <param name="stores">Where the releases are.</param>
+/// <param name="releases">What is listed.</param>
+/// <param name="replicated">What is served.</param>
+/// <param name="drops">Where the file is.</param>
+/// <param name="plans">Where it is noted.</param>
+/// <param name="time">The clock.</param>
+/// <param name="log">Where it is told.</param>
+public sealed partial class CompleteImport(
+    PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
+    TimeProvider time, ILogger<CompleteImport> log)
+{
+    private const int AtOnce = 16;
+
+    private static readonly ImportState[] Stoppable = [ImportState.Planned, ImportState.Running];
+
+    /// <summary>Goes on as far as it can; nothing happens where groups are missing.</summary>
+    public async Task TryAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { } now || now.Id != plan.Id)
+        {
+            await plans.ForgetAsync(plan.Release, plan.Mode, plan.Id, cancellationToken);
+            return;
+        }
+        if (now.State is ImportState.Done or ImportState.Ended)
+        {
+            await TidyAsync(now, cancellationToken);
+            return;
+        }
+        if (!(await plans.ListRecordsAsync(now, cancellationToken)).Done.IsSupersetOf(now.Groups)
+            || await ReadAsync(now, cancellationToken) is not { } groups)
+            return;
+        if (now.State != ImportState.Finishing)
+        {
+            if (!await CheckAsync(now, groups, cancellationToken))
+                return;
+            now = await plans.MoveAsync(now, one => one with { State = ImportState.Finishing }, Stoppable, cancellationToken);
+        }
+        if (now is not null)
+            await FinishAsync(now, groups, cancellationToken);
+    }
+
+    /// <summary>Gives an import up, unless it can't be stopped any more: its file stays, and is refused.</summary>
+    internal async Task EndAsync(ImportPlan plan, string reason, CancellationToken cancellationToken) =>
+        await EndAsync(plan, now => now with { State = ImportState.Ended, Reason = reason }, cancellationToken);
+
+    /// <summary>Gives an import up whose file is not what it was; where it can't be stopped any more, it is finished.</summary>
+    internal async Task EndReplacedAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        if (await EndAsync(plan, now => now with { State = ImportState.Ended }, cancellationToken))
+            LogReplaced(plan.File, plan.Release);
+        else
+            await TryAsync(plan, cancellationToken);
+    }
+
+    /// <summary>Notes that a file is not imported, and says so once.</summary>
+    internal async Task RefuseAsync(DroppedPasswords file, string reason, CancellationToken cancellationToken)
+    {
+        var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : file.Name, reason, time.GetUtcNow());
+        if (await plans.RefuseAsync(ImportPlan.IdOf(file), refused, cancellationToken))
+            LogRefused(reason);
+    }
+
+    private async Task<bool> EndAsync(ImportPlan plan, Func<ImportPlan, ImportPlan> change, CancellationToken cancellationToken)
+    {
+        if (await plans.MoveAsync(plan, change, Stoppable, cancellationToken) is not { } ended)
+            return false;
+        await TidyAsync(ended, cancellationToken);
+        return true;
+    }
+
+    /// <summary>The records of all groups, also of those that are not in the file; null: somebody has finished meanwhile.</summary>
+    private async Task<GroupRecord[]?> ReadAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        var nothing = new GroupRecord(0, 0, new byte[PresentRanges.GroupBytes], PackFile.OfNothing());
+        var groups = Enumerable.Repeat<GroupRecord?>(nothing, PasswordNames.Groups).ToArray();
+        await EachAsync(
+            plan.Groups, async (group, token) => groups[group] = await plans.FindRecordAsync(plan, group, token), cancellationToken);
+        return groups.Contains(null) ? null : [.. groups.OfType<GroupRecord>()];
+    }
+
+    /// <summary>Whether the import can be finished; if not, it is given up.</summary>
+    private async Task<bool> CheckAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
+    {
+        var total = Total(groups);
+        if (total.Rows == 0)
+        {
+            await EndAsync(
+                plan, $"'{plan.File}': there is no hash in it, and a release of nothing would say that no password is known: delete it",
+                cancellationToken);
+            return false;
+        }
+        var known = await releases.ListAsync(cancellationToken);
+        var same = known.FirstOrDefault(release => release.PartsOf(PasswordBackend.Pack).Any(
+            part => (part.Mode, part.Rows, part.Sum) == (plan.Mode, total.Rows, total.Text)));
+        if (same is not null && !plan.IsNamed)
+        {
+            await EndAsync(plan, now => now with { State = ImportState.Ended, AlreadyIn = same.Name }, cancellationToken);
+            return false;
+        }
+        if (known.Any(release => release.Name == plan.Release
+            && release.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == plan.Mode)))
+        {
+            await EndAsync(
+                plan, $"'{plan.File}': release {plan.Release} has {plan.Mode.Name()} in pack by now, and is never changed: drop the file "
+                    + "again, or delete it", cancellationToken);
+            return false;
+        }
+        // An import by the command into the same release and mode is not known here, and writes over what is there.
+        var changed = 0;
+        await EachAsync(plan.Groups.Where(group => groups[group].Rows > 0), async (group, token) =>
+        {
+            var pack = await stores.Blobs.FindAsync(PasswordNames.Pack(plan.Release, plan.Mode, group), token);
+            if (pack?.ETag != groups[group].Pack!.ETag)
+                Interlocked.Increment(ref changed);
+        }, cancellationToken);
+        if (changed == 0)
+            return true;
+        await EndAsync(
+            plan, $"'{plan.File}': {changed} packs of release {plan.Release} were written by something else: drop the file again when that "
+                + "has ended", cancellationToken);
+        return false;
+    }
+
+    private async Task FinishAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
+    {
+        var total = Total(groups);
+        var etag = await WriteIndexAsync(plan, groups, cancellationToken);
+        var there = await releases.FindAsync(plan.Release, cancellationToken);
+        if (there?.Parts.Any(part => part.ETag == etag) != true)
+        {
+            var part = new ReleasePart(PasswordBackend.Pack, plan.Mode, total.Rows, total.Text, etag, time.GetUtcNow())
+            {
+                Source = $"{IPasswordDrops.Container} {plan.Id}",
+            };
+            await releases.AddAsync(plan.Release, part, cancellationToken);
+            LogListed(plan.File, plan.Release, total.Rows, plan.Mode.Name());
+        }
+        // Somebody else may have done all of it, and what is served may be another release by now.
+        if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { State: ImportState.Finishing } now
+            || now.Id != plan.Id)
+            return;
+        await SwitchAsync(plan, cancellationToken);
+        await drops.DeleteAsync(plan.Source, cancellationToken);
+        if (await plans.MoveAsync(
+            plan, one => one with { State = ImportState.Done }, [ImportState.Finishing], cancellationToken) is { } done)
+            await TidyAsync(done, cancellationToken);
+    }
+
+    /// <summary>Writes the index, if it isn't there: its version is named by the release, and must not change.</summary>
+    private async Task<string> WriteIndexAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Index(plan.Release, plan.Mode);
+        var index = PackIndex.Make(plan.Mode, [.. groups.Select(group => group.Pack!)]);
+        while (true)
+        {
+            var there = await stores.Blobs.ReadAsync(name, null, cancellationToken);
+            if (there?.Bytes.Span.SequenceEqual(index) == true)
+                return there.ETag;
+            if (await stores.Blobs.WriteAsync(name, PasswordContent.Binary(index), there?.ETag, cancellationToken) is { } etag)
+                return etag;
+        }
+    }
+
+    private async Task SwitchAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        var (lost, replicas) = await replicated.SwitchImportedAsync(PasswordBackend.Pack, plan.Release, cancellationToken);
+        if (lost.Count > 0)
+        {
+            LogNotServed(plan.Release, lost[0].Name());
+            return;
+        }
+        LogServed(plan.Release);
+        foreach (var replica in replicas.Where(one => one.Result != ReplicaResult.Done))
+        {
+            LogReplicaBehind(replica.Replica, plan.Release, replica.Result == ReplicaResult.Lacking
+                ? $"it has not all of it: 'hibp passwords replicate --release {plan.Release}'" : replica.Reason ?? "");
+        }
+    }
+
+    /// <summary>Takes away what is left of an import that has ended, the plan last.</summary>
+    private async Task TidyAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        if (plan.State == ImportState.Ended)
+        {
+            if (plan.Reason is not null)
+                await RefuseAsync(plan.Source, plan.Reason, cancellationToken);
+            // Those of this plan alone: another one's have other versions.
+            var (done, _) = await plans.ListRecordsAsync(plan, cancellationToken);
+            await EachAsync(done, async (group, token) =>
+            {
+                if (await plans.FindRecordAsync(plan, group, token) is { Rows: > 0 } record)
+                    await stores.Blobs.DeleteAsync(PasswordNames.Pack(plan.Release, plan.Mode, group), record.Pack!.ETag, token);
+            }, cancellationToken);
+            if (plan.AlreadyIn is not null)
+            {
+                LogAlready(plan.File, plan.AlreadyIn, plan.Mode.Name());
+                await drops.DeleteAsync(plan.Source, cancellationToken);
+            }
+        }
+        await plans.DeleteAsync(plan, cancellationToken);
+    }
+
+    private static RowSum Total(GroupRecord[] groups) => groups.Aggregate(new RowSum(), (sum, group) => sum + group.Total);
+
+    private static Task EachAsync(IEnumerable<int> groups, Func<int, CancellationToken, Task> work, CancellationToken cancellationToken) =>
+        Parallel.ForEachAsync(
+            groups, new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken },
+            async (group, token) => await work(group, token));
+
+    [LoggerMessage(EventIds.CompleteImportListed, LogLevel.Information,
+        "'{File}' is imported: release {Release} has {Rows} {Mode} hashes in pack")]
+    private partial void LogListed(string file, string release, long rows, string mode);
+
+    [LoggerMessage(EventIds.CompleteImportServed, LogLevel.Information, "release {Release} is served from pack")]
+    private partial void LogServed(string release);
+
+    [LoggerMessage(EventIds.CompleteImportRefused, LogLevel.Error, "a dropped file of passwords is not imported: {Reason}")]
+    private partial void LogRefused(string reason);
+
+    [LoggerMessage(EventIds.CompleteImportReplaced, LogLevel.Warning,
+        "'{File}' was replaced or deleted before it was imported into release {Release}: nothing of it is kept")]
+    private partial void LogReplaced(string file, string release);
+
+    [LoggerMessage(EventIds.CompleteImportAlready, LogLevel.Warning,
+        "'{File}' is deleted: release {Release} has the same {Mode} hashes already")]
+    private partial void LogAlready(string file, string release, string mode);
+
+    [LoggerMessage(EventIds.CompleteImportNotServed, LogLevel.Warning,
+        "release {Release} is not served yet: what is served has {Mode}, and it has not. Drop that too, or 'hibp passwords switch pack "
+        + "--release {Release}' serves it without")]
+    private partial void LogNotServed(string release, string mode);
+
+    [LoggerMessage(EventIds.CompleteImportReplicaBehind, LogLevel.Warning, "replica {Replica} does not serve release {Release}: {Reason}")]
+    private partial void LogReplicaBehind(string replica, string release, string reason);
+}

@@ -1,0 +1,132 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Imports one group of a dropped file: reads its lines, writes its pack, reads that back, and notes it; who notes the last one
+/// completes the import. The key is plan and group. A pack is committed once for each plan, whoever works on it at the same time: what
+/// is about to be written is noted before, so that whoever finds it written takes it for what it is, and it is written only in
+/// place of the version that was there before (If-Match), which was looked for before the plan was.
+/// </summary>
+/// <param name="blobs">Where the packs are.</param>
+/// <param name="drops">Where the file is.</param>
+/// <param name="plans">Where it is noted.</param>
+/// <param name="complete">Completes the import.</param>
+public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
+{
+    // Each is somebody else's commit between two calls of this one.
+    private const int MostRounds = 16;
+
+    /// <summary>Returns when the group is done, by whomever, or there is no such plan any more.</summary>
+    /// <exception cref="StoreUnavailableException">A store is down, or the disk is full.</exception>
+    public async Task RunAsync(ImportMessage message, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await ImportAsync(message, cancellationToken);
+        }
+        catch (IOException e) when (DiskFull.Is(e))
+        {
+            throw new StoreFullException($"the disk of '{Path.GetTempPath()}' is full: a pack needs up to 200 MB there", e);
+        }
+    }
+
+    private async Task ImportAsync(ImportMessage message, CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Pack(message.Release, message.Mode, message.Group);
+        string? written = null;
+        for (var round = 0; round < MostRounds; round++)
+        {
+            // First: where it is still the same at the end, no plan behind this one has written it.
+            var pack = await blobs.FindAsync(name, cancellationToken);
+            var (plan, _) = await plans.FindAsync(message.Release, message.Mode, cancellationToken);
+            if (plan?.Id != message.Plan)
+            {
+                await plans.ForgetAsync(message.Release, message.Mode, message.Plan, cancellationToken);
+                return;
+            }
+            if (plan.State is not (ImportState.Planned or ImportState.Running))
+                return;
+            var (done, drafts) = await plans.ListRecordsAsync(plan, cancellationToken);
+            if (done.Contains(message.Group) || await AdoptAsync(plan, message.Group, pack, drafts[message.Group], cancellationToken))
+            {
+                await complete.TryAsync(plan, cancellationToken);
+                return;
+            }
+            try
+            {
+                if (written is not null && written == pack?.ETag)
+                {
+                    throw new BadInputException($"'{plan.File}': ranges {message.Group:X2}000 to {message.Group:X2}FFF, read back from "
+                        + "pack, are not what was written: drop the file again");
+                }
+                written = await WriteAsync(plan, message.Group, pack, cancellationToken);
+            }
+            catch (BadInputException e)
+            {
+                await complete.EndAsync(plan, e.Message, cancellationToken);
+                return;
+            }
+            catch (FileReplacedException)
+            {
+                await complete.EndReplacedAsync(plan, cancellationToken);
+                return;
+            }
+        }
+        throw new StoreUnavailableException($"pack {message.Group:X2} of release {message.Release} was written by others all the time");
+    }
+
+    /// <summary>Where a pack was written by this plan, notes that the group is done, once it was read back.</summary>
+    private async Task<bool> AdoptAsync(
+        ImportPlan plan, int group, PasswordBlobVersion? pack, IEnumerable<string> drafts, CancellationToken cancellationToken)
+    {
+        if (pack is null)
+            return false;
+        foreach (var draft in drafts)
+        {
+            if (await plans.FindRecordAsync(draft, cancellationToken) is not { Pack: not null } record || record.Pack.Length != pack.Length)
+                continue;
+            record = record with { Pack = record.Pack with { ETag = pack.ETag } };
+            if (!await HoldsAsync(plan, group, record, cancellationToken))
+                continue;
+            await plans.AddRecordAsync(plan, group, record, cancellationToken);
+            return true;
+        }
+        return false;
+    }
+
+    private async Task<bool> HoldsAsync(ImportPlan plan, int group, GroupRecord record, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var ranges = PackSource.ReadPackAsync(blobs, plan.Release, plan.Mode, group, record.Pack!, cancellationToken);
+            return await ReleaseSums.SumAsync(ranges, plan.Mode) == record.Total;
+        }
+        catch (Exception e) when (e is StoreMismatchException or RangeGoneException)
+        {
+            return false; // damaged, another draft's, or replaced by now
+        }
+    }
+
+    /// <returns>The version that was written; null: nothing was, for somebody else has, or there is nothing to be written.</returns>
+    private async Task<string?> WriteAsync(ImportPlan plan, int group, PasswordBlobVersion? before, CancellationToken cancellationToken)
+    {
+        var rows = new GroupRows(plan.Mode);
+        await using var file = new PackFile(
+            Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.pack"), plan.Mode, group);
+        var piece = new SortedPiece(
+            new DropReader(drops, plan.Source), plan.Mode, group, plan.Offsets[group], plan.Offsets[group + 1]);
+        await piece.ReadAsync((prefix, range, token) => file.AddAsync(prefix, rows.Add(prefix, range.Span), token), cancellationToken);
+        var record = new GroupRecord(
+            rows.Total.Rows, rows.Total.Sum, rows.Present, await file.CompleteAsync(rows.Total.Rows, cancellationToken));
+        if (record.Rows == 0)
+        {
+            await plans.AddRecordAsync(plan, group, record, cancellationToken);
+            return null;
+        }
+        await plans.AddDraftAsync(plan, group, record, cancellationToken);
+        return await blobs.UploadAsync(
+            PasswordNames.Pack(plan.Release, plan.Mode, group), file.Content, before?.ETag, cancellationToken);
+    }
+}

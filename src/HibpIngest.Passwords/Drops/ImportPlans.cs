@@ -1,0 +1,210 @@
+using System.Globalization;
+using System.IO.Hashing;
+using System.Runtime.CompilerServices;
+using System.Text.Json;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>What is noted of imports of dropped files: plans, what was done by each, and files that are refused.</summary>
+/// <param name="blobs">Where it is.</param>
+public sealed class ImportPlans(IPasswordBlobs blobs)
+{
+    private const string RecordEnding = ".json";
+
+    /// <summary>All imports that are under way, by release.</summary>
+    public async Task<IReadOnlyList<ImportInHand>> ListInHandAsync(CancellationToken cancellationToken)
+    {
+        var found = new List<ImportInHand>();
+        await foreach (var plan in ListAsync(cancellationToken))
+            found.Add(new ImportInHand(plan, (await ListRecordsAsync(plan, cancellationToken)).Done.Count));
+        return found;
+    }
+
+    /// <summary>All files that are refused.</summary>
+    public async Task<IReadOnlyList<RefusedFile>> ListRefusedAsync(CancellationToken cancellationToken)
+    {
+        var found = new List<RefusedFile>();
+        foreach (var id in await ListRefusedIdsAsync(cancellationToken))
+        {
+            if (await blobs.ReadAsync(PasswordNames.Refused(id), null, cancellationToken) is { } blob)
+                found.Add(Parse(blob, ImportPlanJson.Default.RefusedFile));
+        }
+        return found;
+    }
+
+    /// <summary>All plans, whatever their state.</summary>
+    internal async IAsyncEnumerable<ImportPlan> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        var releases = new List<string>();
+        try
+        {
+            await foreach (var release in blobs.ListFoldersAsync(PasswordNames.AllImports, cancellationToken))
+                releases.Add(release);
+        }
+        catch (StoreMissingException)
+        {
+            yield break; // nothing was ever imported
+        }
+        foreach (var release in releases)
+        {
+            foreach (var mode in HashModes.All)
+            {
+                if ((await FindAsync(release, mode, cancellationToken)).Plan is { } plan)
+                    yield return plan;
+            }
+        }
+    }
+
+    /// <summary>The plan of a release and mode; null: there is none.</summary>
+    internal async Task<(ImportPlan? Plan, string? ETag)> FindAsync(string release, HashMode mode, CancellationToken cancellationToken)
+    {
+        var blob = await blobs.ReadAsync(PasswordNames.ImportPlan(release, mode), null, cancellationToken);
+        return blob is null ? (null, null) : (Parse(blob, ImportPlanJson.Default.ImportPlan), blob.ETag);
+    }
+
+    /// <summary>Adds a plan; false: there is one of that release and mode, maybe this one.</summary>
+    internal async Task<bool> AddAsync(ImportPlan plan, CancellationToken cancellationToken) =>
+        await WriteAsync(plan, null, cancellationToken);
+
+    /// <summary>Moves a plan on from one of these states.</summary>
+    /// <param name="plan">As it was read.</param>
+    /// <param name="change">What it becomes.</param>
+    /// <param name="from">The states.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <returns>As it is now, moved on by this or by somebody else; null: it is in another state, or another one's, or gone.</returns>
+    internal async Task<ImportPlan?> MoveAsync(
+        ImportPlan plan, Func<ImportPlan, ImportPlan> change, ImportState[] from, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
+            if (now?.Id != plan.Id)
+                return null;
+            var next = change(now);
+            if (now.State == next.State)
+                return now;
+            if (!from.Contains(now.State))
+                return null;
+            if (await WriteAsync(next, etag, cancellationToken))
+                return next;
+        }
+    }
+
+    /// <summary>Deletes a plan, and, before it, what was noted of it.</summary>
+    internal async Task DeleteAsync(ImportPlan plan, CancellationToken cancellationToken)
+    {
+        var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
+        if (now?.Id != plan.Id)
+            return;
+        await ForgetAsync(plan.Release, plan.Mode, plan.Id, cancellationToken);
+        await blobs.DeleteAsync(PasswordNames.ImportPlan(plan.Release, plan.Mode), etag!, cancellationToken);
+    }
+
+    /// <summary>Deletes what was noted of a plan; also what somebody who was late has noted behind its end.</summary>
+    internal async Task ForgetAsync(string release, HashMode mode, string plan, CancellationToken cancellationToken)
+    {
+        var names = new List<string>();
+        await foreach (var name in blobs.ListAsync(PasswordNames.ImportedGroups(release, mode, plan), cancellationToken))
+            names.Add(name);
+        foreach (var name in names)
+            await blobs.DeleteAsync(name, cancellationToken);
+    }
+
+    /// <summary>The groups that are done, and the names of what was about to be written of each.</summary>
+    internal async Task<(HashSet<int> Done, ILookup<int, string> Drafts)> ListRecordsAsync(
+        ImportPlan plan, CancellationToken cancellationToken)
+    {
+        var (done, drafts) = (new HashSet<int>(), new List<(int Group, string Name)>());
+        var folder = FolderOf(plan);
+        await foreach (var name in blobs.ListAsync(folder, cancellationToken))
+        {
+            var group = int.Parse(name.AsSpan(folder.Length, 2), NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
+            if (name.Length == folder.Length + 2 + RecordEnding.Length)
+                done.Add(group);
+            else
+                drafts.Add((group, name));
+        }
+        return (done, drafts.ToLookup(one => one.Group, one => one.Name));
+    }
+
+    /// <summary>What was written of a group and read back.</summary>
+    internal async Task<GroupRecord?> FindRecordAsync(ImportPlan plan, int group, CancellationToken cancellationToken) =>
+        await FindRecordAsync(RecordOf(plan, group), cancellationToken);
+
+    /// <summary>What was about to be written.</summary>
+    internal async Task<GroupRecord?> FindRecordAsync(string name, CancellationToken cancellationToken) =>
+        await blobs.ReadAsync(name, null, cancellationToken) is { } blob ? Parse(blob, ImportJson.Default.GroupRecord) : null;
+
+    /// <summary>Notes that a group was written and read back. Who finds it done by another one leaves that.</summary>
+    internal Task AddRecordAsync(ImportPlan plan, int group, GroupRecord record, CancellationToken cancellationToken) =>
+        WriteRecordAsync(RecordOf(plan, group), record, cancellationToken);
+
+    /// <summary>Notes what is about to be written of a group, so that whoever finds it written knows it.</summary>
+    internal Task AddDraftAsync(ImportPlan plan, int group, GroupRecord record, CancellationToken cancellationToken)
+    {
+        var made = XxHash3.HashToUInt64(record.Pack!.Entries.Span, record.Pack.Length);
+        return WriteRecordAsync(
+            string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}-{made:x16}{RecordEnding}"), record, cancellationToken);
+    }
+
+    /// <summary>Notes why a version of a file is not imported; false: it was noted before.</summary>
+    internal async Task<bool> RefuseAsync(string id, RefusedFile file, CancellationToken cancellationToken) =>
+        await blobs.WriteAsync(
+            PasswordNames.Refused(id),
+            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(file, ImportPlanJson.Default.RefusedFile)), null, cancellationToken)
+        is not null;
+
+    /// <summary>Versions of files that are refused.</summary>
+    internal async Task<HashSet<string>> ListRefusedIdsAsync(CancellationToken cancellationToken)
+    {
+        var ids = new HashSet<string>();
+        try
+        {
+            await foreach (var name in blobs.ListAsync(PasswordNames.AllRefused, cancellationToken))
+                ids.Add(name[PasswordNames.AllRefused.Length..^RecordEnding.Length]);
+        }
+        catch (StoreMissingException)
+        {
+            // Nothing was ever imported.
+        }
+        return ids;
+    }
+
+    /// <summary>Forgets a file that is no longer there.</summary>
+    internal Task ForgetRefusedAsync(string id, CancellationToken cancellationToken) =>
+        blobs.DeleteAsync(PasswordNames.Refused(id), cancellationToken);
+
+    private static string FolderOf(ImportPlan plan) => PasswordNames.ImportedGroups(plan.Release, plan.Mode, plan.Id);
+
+    private static string RecordOf(ImportPlan plan, int group) =>
+        string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}{RecordEnding}");
+
+    private static T Parse<T>(PasswordBlob blob, System.Text.Json.Serialization.Metadata.JsonTypeInfo<T> type)
+    {
+        try
+        {
+            if (JsonSerializer.Deserialize(blob.Bytes.Span, type) is { } document
+                && document is not ImportPlan { Version: not PasswordRelease.DocumentVersion })
+                return document;
+        }
+        catch (JsonException)
+        {
+            // Said below.
+        }
+        throw new StoreMismatchException(
+            "a document of the import of passwords can't be read: a newer program or something else wrote it");
+    }
+
+    private async Task<bool> WriteAsync(ImportPlan plan, string? replaces, CancellationToken cancellationToken) =>
+        await blobs.WriteAsync(
+            PasswordNames.ImportPlan(plan.Release, plan.Mode),
+            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(plan, ImportPlanJson.Default.ImportPlan)), replaces, cancellationToken)
+        is not null;
+
+    private Task WriteRecordAsync(string name, GroupRecord record, CancellationToken cancellationToken) =>
+        blobs.WriteAsync(
+            name, PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(record, ImportJson.Default.GroupRecord)), null,
+            cancellationToken);
+}

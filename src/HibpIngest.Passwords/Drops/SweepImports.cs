@@ -1,0 +1,117 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Goes on with imports of dropped files that were broken off between two steps, and takes on files that no event has announced.
+/// Everything it sends may be a second copy.
+/// </summary>
+/// <param name="drops">Where the files are.</param>
+/// <param name="plans">Where it is noted.</param>
+/// <param name="messages">The queue.</param>
+/// <param name="plan">Takes a file on.</param>
+/// <param name="complete">Ends an import.</param>
+/// <param name="time">The clock.</param>
+/// <param name="log">Where it is told.</param>
+public sealed partial class SweepImports(
+    IPasswordDrops drops, ImportPlans plans, ImportMessages messages, PlanImport plan, CompleteImport complete, TimeProvider time,
+    ILogger<SweepImports> log)
+{
+    // Many times what 256 sends take.
+    private static readonly TimeSpan SendingAge = TimeSpan.FromMinutes(1);
+
+    // What is left of an import without its file hurts nobody, and a listing costs as much as a write.
+    private static readonly TimeSpan RestingTime = TimeSpan.FromMinutes(15);
+
+    private DateTimeOffset _looksAgainAt;
+
+    /// <summary>Takes on files that have neither a plan nor a reason against it.</summary>
+    /// <param name="minimumAge">Younger ones are left to the next scan, or to the event that is on its way.</param>
+    /// <param name="cancellationToken">Ends it between two files.</param>
+    public async Task ScanAsync(TimeSpan minimumAge, CancellationToken cancellationToken) =>
+        await ScanAsync(await ListAsync(cancellationToken), minimumAge, cancellationToken);
+
+    /// <summary>Does both. Where nothing is dropped and nothing was found lately, it costs one listing.</summary>
+    /// <param name="minimumAge">As in <see cref="ScanAsync(TimeSpan, CancellationToken)"/>.</param>
+    /// <param name="cancellationToken">Ends it between two imports.</param>
+    public async Task RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
+    {
+        var files = await ListAsync(cancellationToken);
+        var now = time.GetUtcNow();
+        if (files.Count == 0 && now < _looksAgainAt)
+            return;
+        var found = false;
+        await foreach (var one in plans.ListAsync(cancellationToken))
+        {
+            found = true;
+            await SweepAsync(one, cancellationToken);
+        }
+        found |= await ForgetAsync(files, cancellationToken);
+        _looksAgainAt = found ? now : now + RestingTime;
+        await ScanAsync(files, minimumAge, cancellationToken);
+    }
+
+    private async Task<List<DroppedPasswords>> ListAsync(CancellationToken cancellationToken)
+    {
+        var files = new List<DroppedPasswords>();
+        await foreach (var file in drops.ListAsync(cancellationToken))
+            files.Add(file);
+        return files;
+    }
+
+    private async Task ScanAsync(List<DroppedPasswords> files, TimeSpan minimumAge, CancellationToken cancellationToken)
+    {
+        if (minimumAge > TimeSpan.Zero)
+        {
+            var before = time.GetUtcNow() - minimumAge;
+            files = [.. files.Where(file => file.LastModified <= before)];
+        }
+        if (files.Count == 0)
+            return;
+        var known = await plans.ListRefusedIdsAsync(cancellationToken);
+        await foreach (var one in plans.ListAsync(cancellationToken))
+            known.Add(one.Id);
+        foreach (var file in files.Where(file => !known.Contains(ImportPlan.IdOf(file))))
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            await plan.RunAsync(file, cancellationToken);
+        }
+    }
+
+    private async Task SweepAsync(ImportPlan one, CancellationToken cancellationToken)
+    {
+        // Asked before what is done is: what is missing then had no message even before it was looked for.
+        var areNone = one.State == ImportState.Running && await messages.AreNoneAsync(cancellationToken);
+        var missing = one.Groups.Except((await plans.ListRecordsAsync(one, cancellationToken)).Done).ToList();
+        if (missing.Count == 0 || one.State is not (ImportState.Planned or ImportState.Running))
+        {
+            await complete.TryAsync(one, cancellationToken);
+        }
+        else if ((await drops.FindAsync(one.File, cancellationToken))?.ETag != one.ETag)
+        {
+            await complete.EndReplacedAsync(one, cancellationToken);
+        }
+        else if (areNone || (one.State == ImportState.Planned && time.GetUtcNow() - one.PlannedAt >= SendingAge))
+        {
+            LogResent(one.Release, one.Mode.Name(), missing.Count);
+            await messages.SendAsync(one, missing, cancellationToken);
+            await plans.MoveAsync(one, now => now with { State = ImportState.Running }, [ImportState.Planned], cancellationToken);
+        }
+    }
+
+    /// <summary>Forgets refused files that are gone, or replaced; whether there were any.</summary>
+    private async Task<bool> ForgetAsync(List<DroppedPasswords> files, CancellationToken cancellationToken)
+    {
+        var refused = await plans.ListRefusedIdsAsync(cancellationToken);
+        foreach (var id in refused.Except(files.Select(ImportPlan.IdOf)))
+            await plans.ForgetRefusedAsync(id, cancellationToken);
+        return refused.Count > 0;
+    }
+
+    [LoggerMessage(EventIds.SweepImportsResent, LogLevel.Warning,
+        "release {Release}, {Mode}: {Messages} messages of its import were lost; sent again")]
+    private partial void LogResent(string release, string mode, int messages);
+}

@@ -1,0 +1,19 @@
+using System.Runtime.CompilerServices;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>A chunk of the spool.</summary>
+/// <param name="Offset">Of its link; negative where there is none.</param>
+/// <param name="Rows">Hashes behind the link.</param>
+internal readonly record struct ChunkPlace(long Offset, int Rows)
+{
+    /// <summary>What a chunk begins with: offset (8 bytes) and rows (4) of the one before it, and the bucket (4).</summary>
+    public const int LinkBytes = 16;
+
+    public static readonly ChunkPlace None = new(-1, 0);
+
+    public static int RowBytes => Unsafe.SizeOf<HashCount>();
+
+    public bool IsWithin(long length) =>
+        this == None || (Offset >= 0 && Rows > 0 && Offset <= length - LinkBytes - ((long)Rows * RowBytes));
+}

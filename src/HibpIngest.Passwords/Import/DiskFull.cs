@@ -1,0 +1,14 @@
+namespace HibpIngest.Passwords;
+
+/// <summary>Tells that a disk, or somebody's part of it, is full.</summary>
+internal static class DiskFull
+{
+    private const int NoSpace = 28;
+    private const int QuotaLinux = 122;
+    private const int QuotaMac = 69;
+    private const int WindowsDiskFull = unchecked((int)0x80070070);
+    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+
+    public static bool Is(IOException e) =>
+        e.HResult is NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull;
+}

@@ -1,0 +1,315 @@
+using System.Collections.Concurrent;
+using HibpIngest.Errors;
+using Microsoft.Win32.SafeHandles;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// From files to sorted ranges, by way of a work folder: what is read is spread over buckets there, and each bucket is
+/// sorted when it is asked for (<see cref="SortedRanges"/>). An import that was interrupted goes on at its last
+/// checkpoint, when it is opened with the same inputs and options on the same folder.
+/// </summary>
+public sealed class HashImport : IDisposable
+{
+    private const string SpoolFile = "hashes.spool";
+    private const string StateFile = "state.json";
+    private const int Blocks = 4;
+
+    // Read at once and then spread: few enough to stay in the cache.
+    private const int RowsAtOnce = 2_048;
+
+    private readonly ImportOptions _options;
+    private readonly IReadOnlyList<ImportInput> _inputs;
+    private readonly SafeFileHandle _file;
+    private readonly bool _keepsState;
+    private readonly SpoolDirectory _directory;
+    private ImportPosition _position;
+    private long _spoolLength;
+    private bool _isComplete;
+    private SortSlots? _slots;
+
+    private HashImport(ImportOptions options, IReadOnlyList<ImportInput> inputs, SafeFileHandle file)
+    {
+        _options = options;
+        _inputs = inputs;
+        _file = file;
+        _keepsState = inputs.All(input => input.Version is not null);
+        var buckets = HashSpool.Buckets * options.Modes.Count;
+        var state = SpoolState.Read(StatePath);
+        SpoolDirectory? directory = null;
+        if (state is null)
+            Start = ImportStart.New;
+        else if (state.Format != SpoolState.CurrentFormat)
+            Start = ImportStart.Damaged;
+        else if (!state.IsOf(options, inputs))
+            Start = ImportStart.OtherInput;
+        else if (state.SpoolLength > RandomAccess.GetLength(file)
+            || (directory = SpoolDirectory.Read(state.Directory, buckets, state.SpoolLength)) is null)
+            Start = ImportStart.Damaged;
+        else
+            Start = state.IsComplete ? ImportStart.AllRead : ImportStart.GoesOn;
+
+        if (Start is ImportStart.AllRead or ImportStart.GoesOn)
+        {
+            (_directory, _position, _spoolLength, _isComplete) = (directory!, state!.Position, state.SpoolLength, state.IsComplete);
+        }
+        else
+        {
+            (_directory, _position) = (new SpoolDirectory(buckets), ImportPosition.Start);
+            // In this order: a state never speaks of a spool that isn't there.
+            File.Delete(StatePath);
+        }
+        RandomAccess.SetLength(file, _spoolLength);
+    }
+
+    /// <summary>Where <see cref="ReadAsync"/> begins.</summary>
+    public ImportStart Start { get; }
+
+    /// <summary>
+    /// Tells this import from others, in 16 hex digits: the same files, unchanged, read the same way. Null: an input can be read
+    /// once only, and nobody can tell.
+    /// </summary>
+    public string? Source => _keepsState ? SpoolState.SourceOf(_options, _inputs) : null;
+
+    private string StatePath => Path.Combine(_options.WorkFolder, StateFile);
+
+    /// <summary>Looks into the work folder, which is made if need be, and keeps others out of it until disposed.</summary>
+    /// <exception cref="BadInputException">Another import uses the folder, or there is too little memory.</exception>
+    public static HashImport Open(ImportOptions options, IReadOnlyList<ImportInput> inputs)
+    {
+        if (options.MemoryBytes < ImportOptions.LeastMemoryBytes)
+        {
+            throw new BadInputException(
+                $"expected at least {ImportOptions.LeastMemoryBytes >> 20} MiB of memory for an import, found "
+                + $"{options.MemoryBytes >> 20}; give it more by --memory");
+        }
+        System.IO.Directory.CreateDirectory(options.WorkFolder);
+        SafeFileHandle file;
+        try
+        {
+            file = File.OpenHandle(
+                Path.Combine(options.WorkFolder, SpoolFile), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        }
+        catch (IOException e) when (e.GetType() == typeof(IOException))
+        {
+            throw new BadInputException(
+                $"expected '{options.WorkFolder}' for this import alone, found that another one uses it; let that end, or name "
+                + "another folder", e);
+        }
+        try
+        {
+            return new HashImport(options, inputs, file);
+        }
+        catch
+        {
+            file.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Reads what has not been read yet, with a checkpoint now and then; once. Stopped by whatever, it leaves the last
+    /// checkpoint to go on from.
+    /// </summary>
+    /// <param name="progress">Told after each block of text (1 MiB), from another thread.</param>
+    /// <exception cref="BadInputException">An input is damaged, or a line not as it should be.</exception>
+    /// <exception cref="StoreFullException">The work folder has no room left.</exception>
+    public async Task<ImportSummary> ReadAsync(IProgress<ImportProgress>? progress, CancellationToken token)
+    {
+        if (!_isComplete)
+        {
+            try
+            {
+                await Task.Factory.StartNew(
+                    () => ReadInputsAsync(progress, token), CancellationToken.None, TaskCreationOptions.LongRunning,
+                    TaskScheduler.Default).Unwrap();
+            }
+            catch (IOException e) when (DiskFull.Is(e))
+            {
+                throw new StoreFullException(
+                    $"expected room for the hashes in '{_options.WorkFolder}', found its disk full; make room, or name another folder, and "
+                    + "import again", e);
+            }
+        }
+        return new ImportSummary(Start, _position.Lines, _directory.Rows, _position.ZeroRows);
+    }
+
+    /// <summary>What was read, sorted; once <see cref="ReadAsync"/> has ended.</summary>
+    public SortedRanges Ranges(HashMode mode)
+    {
+        _slots ??= SortSlots.For(_directory.MostRowsOfBucket, _options.SortBytes);
+        return Ranges(mode, _slots);
+    }
+
+    /// <summary>
+    /// Gives back to the system what the last step has used: arrays of tens of megabytes, which the collector would keep beside
+    /// those of the next.
+    /// </summary>
+    internal void FreeMemory()
+    {
+        _slots?.Dispose();
+        _slots = null;
+        GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+    }
+
+    internal SortedRanges Ranges(HashMode mode, SortSlots slots)
+    {
+        if (!_isComplete)
+            throw new InvalidOperationException("not everything has been read yet");
+        var ordinal = _options.Modes.ToList().IndexOf(mode);
+        ArgumentOutOfRangeException.ThrowIfNegative(ordinal, nameof(mode));
+        return new SortedRanges(_file, _spoolLength, _directory, ordinal * HashSpool.Buckets, slots);
+    }
+
+    /// <summary>
+    /// Deletes what the import has left in the work folder, and the folder if there is nothing else in it; ends the
+    /// import.
+    /// </summary>
+    public void Delete()
+    {
+        File.Delete(StatePath);
+        File.Delete(Path.Combine(_options.WorkFolder, SpoolFile));
+        Dispose();
+        if (!System.IO.Directory.EnumerateFileSystemEntries(_options.WorkFolder).Any())
+            System.IO.Directory.Delete(_options.WorkFolder);
+    }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        _file.Dispose();
+        _slots?.Dispose();
+    }
+
+    private async Task ReadInputsAsync(IProgress<ImportProgress>? progress, CancellationToken token)
+    {
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(token);
+        var texts = new InputTexts(_inputs);
+        var full = new BlockingCollection<TextBlock>(Blocks);
+        var free = new BlockingCollection<TextBlock>(Blocks);
+        for (var i = 0; i < Blocks; i++)
+            free.Add(new TextBlock(PasswordLines.LongestLine, _options.BlockBytes), CancellationToken.None);
+        var start = _position;
+        var reading = Task.Factory.StartNew(
+            () => FillBlocks(texts, start, free, full, stop.Token), CancellationToken.None, TaskCreationOptions.LongRunning,
+            TaskScheduler.Default);
+        var checkpoint = Task.CompletedTask;
+        try
+        {
+            var spool = new HashSpool(_file, _spoolLength, _directory, _options.Modes.Count, _options.BufferBytes);
+            var length = _inputs.All(input => input.Length is not null) ? _inputs.Sum(input => input.Length) : null;
+            var rows = new HashCount[RowsAtOnce];
+            var left = new byte[PasswordLines.LongestLine];
+            var (leftBytes, sinceCheckpoint) = (0, 0L);
+            var (linesBefore, zerosBefore) = (start.Lines, start.ZeroRows);
+            var rowsBefore = _directory.Rows;
+            ILineReader lines = null!;
+            foreach (var block in full.GetConsumingEnumerable(stop.Token))
+            {
+                if (block.IsBegin)
+                {
+                    lines = _options.Plain
+                        ? new PasswordLines(block.Text.Name, block.Text.TextLines)
+                        : new HashLines(_options.Mode, block.Text.Name, block.Text.TextLines);
+                    _position = new ImportPosition(
+                        block.Text.Input, block.Text.Entry, block.Text.Text, block.Text.Offset, 0, 0, 0);
+                }
+                block.Prepend(left.AsSpan(0, leftBytes));
+                var text = block.Span;
+                int read;
+                do
+                {
+                    (read, var bytes) = lines.Read(text, block.IsEnd, rows);
+                    spool.Add(rows.AsSpan(0, read));
+                    rowsBefore += read;
+                    text = text[bytes..];
+                }
+                while (read + lines.RowsOfLine > rows.Length);
+                text.CopyTo(left);
+                leftBytes = text.Length;
+                var done = block.Span.Length - leftBytes;
+                sinceCheckpoint += done;
+                _position = _position with
+                {
+                    Offset = _position.Offset + done,
+                    TextLines = lines.Lines,
+                    Lines = linesBefore + lines.Lines - block.Text.TextLines,
+                    ZeroRows = zerosBefore + lines.ZeroRows,
+                };
+                progress?.Report(new ImportProgress(block.BytesRead, length, _position.Lines, rowsBefore));
+                if (block.IsEnd)
+                    (linesBefore, zerosBefore) = (_position.Lines, _position.ZeroRows);
+                free.Add(block, CancellationToken.None);
+                if (sinceCheckpoint >= _options.CheckpointBytes && _keepsState)
+                {
+                    sinceCheckpoint = 0;
+                    await checkpoint;
+                    checkpoint = Checkpoint(spool, isComplete: false);
+                }
+            }
+            await reading;
+            await checkpoint;
+            await Checkpoint(spool, isComplete: true);
+            _spoolLength = spool.Length;
+            _isComplete = true;
+        }
+        finally
+        {
+            await stop.CancelAsync();
+            await checkpoint.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            // What comes in once may never come; its thread ends with the next piece of it.
+            if (_keepsState)
+                await reading.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+    }
+
+    private void FillBlocks(
+        InputTexts texts, ImportPosition start, BlockingCollection<TextBlock> free, BlockingCollection<TextBlock> full,
+        CancellationToken stop)
+    {
+        try
+        {
+            foreach (var text in texts.ReadFrom(start))
+            {
+                var isBegin = true;
+                TextBlock block;
+                do
+                {
+                    block = free.Take(stop);
+                    InputTexts.Named(_inputs[text.Input].Name, () =>
+                    {
+                        block.Fill(text, isBegin);
+                        return true;
+                    });
+                    block.BytesRead = texts.BytesRead;
+                    isBegin = false;
+                    full.Add(block, stop);
+                }
+                while (!block.IsEnd);
+            }
+        }
+        finally
+        {
+            full.CompleteAdding();
+        }
+    }
+
+    /// <summary>
+    /// What has been collected goes to the file at once; that it is on the disk, and the state behind it, is waited
+    /// for beside the reading that goes on.
+    /// </summary>
+    private Task Checkpoint(HashSpool spool, bool isComplete)
+    {
+        spool.Flush();
+        if (!_keepsState)
+            return Task.CompletedTask;
+        var state = new SpoolState(
+            SpoolState.CurrentFormat, _options.Plain, [.. _options.Modes.Select(mode => mode.Name())],
+            [.. _inputs.Select(SpoolState.Input.Of)], _position, isComplete, spool.Length, _directory.ToBytes());
+        return Task.Run(() =>
+        {
+            RandomAccess.FlushToDisk(_file);
+            state.Write(StatePath);
+        });
+    }
+}

@@ -1,0 +1,148 @@
+using System.Buffers;
+using System.Globalization;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Lines of <c>HASH:COUNT</c>: 40 hex digits for SHA-1 or 32 for NTLM, in either case, and a whole number. They end by
+/// LF, CRLF or CR; empty lines, blanks behind a line and a byte order mark before any line are passed over.
+/// </summary>
+/// <param name="mode">Tells how many digits are expected.</param>
+/// <param name="name">The text's, for messages.</param>
+/// <param name="lines">Lines of the text that were read before.</param>
+internal sealed class HashLines(HashMode mode, string name, long lines) : ILineReader
+{
+    /// <summary>Most bytes of a line. The longest sensible one has 60, the mark and its end among them.</summary>
+    public const int LongestLine = 1024;
+
+    /// <summary>Digits that can't overflow whatever they are.</summary>
+    private const int SafeDigits = 18;
+
+    private readonly int _digits = mode.Digits();
+
+    public long Lines { get; private set; } = lines;
+
+    public int RowsOfLine => 1;
+
+    public long ZeroRows { get; private set; }
+
+    /// <summary>Bytes before the line, within what was handed in last, that was found bad.</summary>
+    public int BadAt { get; private set; }
+
+    /// <summary>What was expected there, and what was found; empty: no line was found bad.</summary>
+    public string Wrong { get; private set; } = "";
+
+    public (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows)
+    {
+        Span<byte> hash = stackalloc byte[20];
+        hash = hash[..(_digits / 2)];
+        // What the quick way looks at without asking whether it is there: hash, colon, digits, and two bytes of line end.
+        var quick = _digits + 1 + SafeDigits + 2;
+        var (count, at, lines, zeros) = (0, 0, Lines, 0);
+        while (count < rows.Length && at < text.Length)
+        {
+            if (text.Length - at >= quick && TryReadUsual(text.Slice(at, quick), hash, out var seen, out var length))
+            {
+                lines++;
+                at += length;
+                if (seen == 0)
+                    zeros++;
+                else
+                    rows[count++] = new HashCount(hash, seen);
+                continue;
+            }
+            (Lines, BadAt) = (lines, at);
+            if (LineEnds.Find(text[at..], isEnd, crEnds: true) is not { } line)
+            {
+                if (text.Length - at > LongestLine)
+                    throw Bad($"found a line of more than {LongestLine:N0} bytes");
+                break;
+            }
+            if (TryReadAny(text.Slice(at, line.Bytes), hash, out seen))
+            {
+                if (seen == 0)
+                    zeros++;
+                else
+                    rows[count++] = new HashCount(hash, seen);
+            }
+            lines++;
+            at += line.WithEnd;
+        }
+        Lines = lines;
+        ZeroRows += zeros;
+        return (count, at);
+    }
+
+    /// <summary>A line as nearly all are. Looks for no line end: hash and count tell where it is.</summary>
+    private bool TryReadUsual(ReadOnlySpan<byte> text, Span<byte> hash, out long count, out int length)
+    {
+        count = 0;
+        length = 0;
+        if (text[_digits] != ':' || Convert.FromHexString(text[.._digits], hash, out _, out _) != OperationStatus.Done)
+            return false;
+        var first = _digits + 1;
+        var at = first;
+        uint digit;
+        while (at < first + SafeDigits && (digit = (uint)(text[at] - '0')) <= 9)
+        {
+            count = (count * 10) + digit;
+            at++;
+        }
+        if (at == first)
+            return false;
+        if (text[at] == '\n')
+        {
+            length = at + 1;
+            return true;
+        }
+        length = at + 2;
+        return text[at] == '\r' && text[at + 1] == '\n';
+    }
+
+    /// <summary>Whatever a line may be.</summary>
+    /// <returns>False for one without anything.</returns>
+    private bool TryReadAny(ReadOnlySpan<byte> line, Span<byte> hash, out long count)
+    {
+        count = 0;
+        if (line.StartsWith(LineEnds.ByteOrderMark))
+            line = line[LineEnds.ByteOrderMark.Length..];
+        line = line.TrimEnd(" \t"u8);
+        if (line.IsEmpty)
+            return false;
+        var colon = line.IndexOf((byte)':');
+        if (colon < 0)
+            throw Bad("found no colon");
+        if (line[..colon].IndexOfAnyExcept(HexDigits) is >= 0 and var other)
+            throw Bad($"found something else than a hex digit in column {other + 1}");
+        if (colon != _digits)
+            throw Bad($"found {colon} digits before the colon{OtherMode(colon)}");
+        Convert.FromHexString(line[..colon], hash, out _, out _);
+        var number = line[(colon + 1)..];
+        if (number.IsEmpty || number.ContainsAnyExceptInRange((byte)'0', (byte)'9'))
+            throw Bad("found a count that isn't made of digits alone");
+        if (!long.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out count))
+            throw Bad($"found a count above {long.MaxValue}");
+        return true;
+    }
+
+    private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789ABCDEFabcdef"u8);
+
+    private static string OtherMode(int digits)
+    {
+        foreach (var other in HashModes.All)
+        {
+            if (other.Digits() == digits)
+                return $", as mode {other.Name()} has";
+        }
+        return "";
+    }
+
+    // Never the line itself: what was taken for a list of hashes may be one of passwords.
+    private BadInputException Bad(string found)
+    {
+        Wrong = $"expected HASH:COUNT with the {_digits} hex digits of mode {mode.Name()} and a count from 0 to {long.MaxValue}, {found}";
+        return new BadInputException(
+            $"'{name}', line {Lines + 1}: {Wrong}; mend or remove the line, or name the right mode, and import again");
+    }
+}

@@ -1,0 +1,117 @@
+using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Spreads hashes over buckets by their first three digits. What is collected of a bucket is appended to one file when
+/// its buffer is full: chunks of a link (<see cref="ChunkPlace"/>) and the hashes as they lie in memory, for this
+/// machine alone. Nothing that was written is changed, so cutting the file to an earlier length undoes what came
+/// after.
+/// </summary>
+internal sealed class HashSpool
+{
+    /// <summary>Of a mode.</summary>
+    public const int Buckets = 1 << 12;
+
+    /// <summary>Digits of a prefix behind those that tell the bucket.</summary>
+    public const int PrefixesOfBucket = HashModes.Ranges / Buckets;
+
+    // Beyond this, larger chunks make reading them no faster.
+    private const int MostRowsOfBuffer = 4_096;
+    private const int LeastRowsOfBuffer = 16;
+    private const int OutputBytes = 1 << 20;
+
+    private readonly SafeFileHandle _file;
+    private readonly int _modes;
+    private readonly int _rowsOfBuffer;
+    private readonly HashCount[] _buffers;
+    private readonly int[] _filled;
+    private readonly byte[] _output = GC.AllocateUninitializedArray<byte>(OutputBytes);
+    private int _inOutput;
+    private long _written;
+
+    /// <param name="file">Written from <paramref name="length"/> on.</param>
+    /// <param name="directory">Of what is before that.</param>
+    /// <param name="modes">Rows come in groups of so many, one of each mode.</param>
+    /// <param name="bufferBytes">For all buckets together.</param>
+    public HashSpool(SafeFileHandle file, long length, SpoolDirectory directory, int modes, long bufferBytes)
+    {
+        _file = file;
+        _written = length;
+        _modes = modes;
+        Directory = directory;
+        _rowsOfBuffer = (int)Math.Clamp(bufferBytes / (Buckets * modes) / ChunkPlace.RowBytes, LeastRowsOfBuffer, MostRowsOfBuffer);
+        _buffers = GC.AllocateUninitializedArray<HashCount>(Buckets * modes * _rowsOfBuffer);
+        _filled = new int[Buckets * modes];
+    }
+
+    /// <summary>Of what has been appended.</summary>
+    public SpoolDirectory Directory { get; }
+
+    /// <summary>Of the file, with what is on its way there.</summary>
+    public long Length => _written + _inOutput;
+
+    /// <exception cref="IOException">The file can't be written.</exception>
+    public void Add(ReadOnlySpan<HashCount> rows)
+    {
+        if (_modes == 1)
+        {
+            foreach (ref readonly var row in rows)
+                Add(row.Prefix / PrefixesOfBucket, row);
+            return;
+        }
+        for (var i = 0; i < rows.Length; i++)
+            Add((i % _modes * Buckets) + (rows[i].Prefix / PrefixesOfBucket), rows[i]);
+    }
+
+    /// <summary>
+    /// Writes what has been collected: the directory and the file are whole, the latter as the system has it.
+    /// </summary>
+    public void Flush()
+    {
+        for (var bucket = 0; bucket < _filled.Length; bucket++)
+        {
+            if (_filled[bucket] > 0)
+                Append(bucket);
+        }
+        WriteOutput();
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void Add(int bucket, in HashCount row)
+    {
+        var filled = _filled[bucket];
+        _buffers[(bucket * _rowsOfBuffer) + filled] = row;
+        _filled[bucket] = ++filled;
+        if (filled == _rowsOfBuffer)
+            Append(bucket);
+    }
+
+    private void Append(int bucket)
+    {
+        var rows = _filled[bucket];
+        ref var entry = ref Directory[bucket];
+        var bytes = ChunkPlace.LinkBytes + (rows * ChunkPlace.RowBytes);
+        if (_inOutput + bytes > _output.Length)
+            WriteOutput();
+        var place = new ChunkPlace(Length, rows);
+        var chunk = _output.AsSpan(_inOutput, bytes);
+        BinaryPrimitives.WriteInt64LittleEndian(chunk, entry.Last.Offset);
+        BinaryPrimitives.WriteInt32LittleEndian(chunk[8..], entry.Last.Rows);
+        BinaryPrimitives.WriteInt32LittleEndian(chunk[12..], bucket);
+        MemoryMarshal.AsBytes(_buffers.AsSpan(bucket * _rowsOfBuffer, rows)).CopyTo(chunk[ChunkPlace.LinkBytes..]);
+        _inOutput += bytes;
+        entry = new SpoolDirectory.Entry(place, entry.Rows + rows);
+        _filled[bucket] = 0;
+    }
+
+    private void WriteOutput()
+    {
+        RandomAccess.Write(_file, _output.AsSpan(0, _inOutput), _written);
+        _written += _inOutput;
+        _inOutput = 0;
+    }
+}

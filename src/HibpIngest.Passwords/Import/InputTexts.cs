@@ -1,0 +1,126 @@
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// The texts of several inputs, one after the other, from a position on. For one thread, but for <see
+/// cref="BytesRead"/>.
+/// </summary>
+internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
+{
+    private const int MagicBytes = 4;
+    private const int SkipBytes = 1 << 20;
+
+    /// <summary>
+    /// The files are the operator's own, and lists of every range have a million entries. Deflate can't inflate to
+    /// more than 1,032 times its size.
+    /// </summary>
+    private static readonly ArchiveLimits Limits = new()
+    {
+        MaxEntries = 1 << 24,
+        MaxInflatedBytes = long.MaxValue,
+        MaxInflationRatio = 1_100,
+    };
+
+    private long _bytesBefore;
+    private CountedStream? _current;
+
+    /// <summary>Of the inputs as they are.</summary>
+    public long BytesRead => Interlocked.Read(ref _bytesBefore) + (Volatile.Read(ref _current)?.Reached ?? 0);
+
+    /// <summary>Every text is read to its end, or left, before the next.</summary>
+    /// <exception cref="BadInputException">An input is damaged, or can't be read in this way.</exception>
+    public IEnumerable<InputText> ReadFrom(ImportPosition start)
+    {
+        for (var i = 0; i < inputs.Count; i++)
+        {
+            if (i >= start.Input)
+            {
+                using var stream = inputs[i].Open();
+                var counted = new CountedStream(stream);
+                Volatile.Write(ref _current, counted);
+                foreach (var text in TextsOf(i, counted, i == start.Input ? start : ImportPosition.Start with { Input = i }))
+                    yield return text;
+                Volatile.Write(ref _current, null);
+            }
+            Interlocked.Add(ref _bytesBefore, inputs[i].Length ?? 0);
+        }
+    }
+
+    private IEnumerable<InputText> TextsOf(int input, CountedStream stream, ImportPosition start)
+    {
+        var name = inputs[input].Name;
+        var head = stream.Peek(MagicBytes);
+        if (head is [(byte)'P', (byte)'K', 3, 4] or [(byte)'P', (byte)'K', 5, 6])
+            return ZipTexts(input, name, stream, start);
+        return GzipFile.Matches(head) ? GzipTexts(input, name, stream, start) : PlainText(input, name, stream, start);
+    }
+
+    private static IEnumerable<InputText> PlainText(int input, string name, CountedStream stream, ImportPosition start)
+    {
+        if (start.Offset > 0)
+            stream.Position = start.Offset;
+        yield return new InputText(input, default, 0, name, stream, start.Offset, start.TextLines);
+    }
+
+    private IEnumerable<InputText> GzipTexts(int input, string name, CountedStream stream, ImportPosition start)
+    {
+        using var text = GzipFile.Open(stream, inputs[input].Length ?? long.MaxValue, name, Limits);
+        Skip(text, start.Offset, name);
+        yield return new InputText(input, default, 0, name, text, start.Offset, start.TextLines);
+    }
+
+    private static IEnumerable<InputText> ZipTexts(int input, string name, CountedStream stream, ImportPosition start)
+    {
+        if (!stream.CanSeek)
+        {
+            throw new BadInputException(
+                $"'{name}': found a zip, which can't be read from a stream; give its path, or unpack it into the stream");
+        }
+        using var zip = Named(name, () => BreachArchive.Open(stream, password: null, Limits));
+        using var texts = zip.ReadFrom(start.Entry).GetEnumerator();
+        var (entry, ordinal) = (start.Entry.Entry, -1);
+        while (Named(name, texts.MoveNext))
+        {
+            var text = texts.Current;
+            ordinal = text.TopLevel.Entry == entry ? ordinal + 1 : 0;
+            entry = text.TopLevel.Entry;
+            var isStart = entry == start.Entry.Entry;
+            if (isStart && ordinal < start.Text)
+                continue;
+            var (offset, lines) = isStart && ordinal == start.Text ? (start.Offset, start.TextLines) : (0, 0);
+            var textName = $"{name}/{text.DisplayName}";
+            Skip(text.Content, offset, textName);
+            yield return new InputText(input, text.TopLevel, ordinal, textName, text.Content, offset, lines);
+        }
+    }
+
+    private static void Skip(Stream text, long bytes, string name)
+    {
+        if (bytes == 0)
+            return;
+        var skipped = new byte[SkipBytes];
+        while (bytes > 0)
+        {
+            var read = text.Read(skipped, 0, (int)Math.Min(bytes, skipped.Length));
+            if (read == 0)
+                throw new BadInputException($"'{name}': is shorter than when its import began; import again");
+            bytes -= read;
+        }
+    }
+
+    /// <summary>Messages of a zip name its entries only.</summary>
+    public static T Named<T>(string name, Func<T> read)
+    {
+        try
+        {
+            return read();
+        }
+        catch (BadArchiveException e) when (!e.Message.StartsWith('\''))
+        {
+            throw new BadArchiveException($"'{name}': {e.Message}", e) { NeedsPassword = e.NeedsPassword };
+        }
+    }
+}

@@ -1,0 +1,54 @@
+using System.Collections.Concurrent;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// The memory that buckets are sorted in: so many equal arrays, made when first needed. Where a bucket is larger than one,
+/// it is read in pieces.
+/// </summary>
+internal sealed class SortSlots : IDisposable
+{
+    // Fewer leave a processor waiting while what has been sorted is taken.
+    private const int LeastSlots = 2;
+
+    private readonly ConcurrentBag<HashCount[]> _free = [];
+    private readonly SemaphoreSlim _available;
+
+    public SortSlots(int slots, int rows)
+    {
+        Rows = rows;
+        Slots = slots;
+        _available = new SemaphoreSlim(slots);
+    }
+
+    /// <summary>Of a slot.</summary>
+    public int Rows { get; }
+
+    public int Slots { get; }
+
+    /// <summary>As many slots for the largest bucket as are of use and fit into the memory.</summary>
+    public static SortSlots For(long mostRowsOfBucket, long bytes)
+    {
+        var all = bytes / ChunkPlace.RowBytes;
+        var slots = Math.Clamp(all / Math.Max(1, mostRowsOfBucket), LeastSlots, Math.Max(LeastSlots, 2 * Environment.ProcessorCount));
+        return new SortSlots((int)slots, (int)Math.Clamp(Math.Min(mostRowsOfBucket, all / slots), 1, Array.MaxLength));
+    }
+
+    public async ValueTask<HashCount[]> TakeAsync(CancellationToken token)
+    {
+        await _available.WaitAsync(token);
+        return TakeFree();
+    }
+
+    public HashCount[]? TryTake() => _available.Wait(0) ? TakeFree() : null;
+
+    public void Return(HashCount[] slot)
+    {
+        _free.Add(slot);
+        _available.Release();
+    }
+
+    public void Dispose() => _available.Dispose();
+
+    private HashCount[] TakeFree() => _free.TryTake(out var slot) ? slot : GC.AllocateUninitializedArray<HashCount>(Rows);
+}

@@ -1,0 +1,64 @@
+using System.Buffers.Binary;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Where the last chunk of each bucket lies in the spool, and how many hashes the bucket has. Each chunk begins with
+/// where the one before it lies, so that this is all that is held, however much is spooled.
+/// </summary>
+internal sealed class SpoolDirectory
+{
+    private const int BytesOfBucket = 20;
+
+    private readonly Entry[] _entries;
+
+    public SpoolDirectory(int buckets)
+    {
+        _entries = new Entry[buckets];
+        Array.Fill(_entries, new Entry(ChunkPlace.None, 0));
+    }
+
+    private SpoolDirectory(Entry[] entries) => _entries = entries;
+
+    public ref Entry this[int bucket] => ref _entries[bucket];
+
+    /// <summary>Hashes of all buckets.</summary>
+    public long Rows => _entries.Sum(entry => entry.Rows);
+
+    public long MostRowsOfBucket => _entries.Max(entry => entry.Rows);
+
+    /// <param name="buckets">Expected.</param>
+    /// <returns>Null where that isn't what the bytes are.</returns>
+    public static SpoolDirectory? Read(ReadOnlySpan<byte> bytes, int buckets, long spoolLength)
+    {
+        if (bytes.Length != buckets * BytesOfBucket)
+            return null;
+        var entries = new Entry[buckets];
+        foreach (ref var entry in entries.AsSpan())
+        {
+            var last = new ChunkPlace(BinaryPrimitives.ReadInt64LittleEndian(bytes), BinaryPrimitives.ReadInt32LittleEndian(bytes[8..]));
+            entry = new Entry(last, BinaryPrimitives.ReadInt64LittleEndian(bytes[12..]));
+            if (!last.IsWithin(spoolLength) || (last == ChunkPlace.None) != (entry.Rows == 0) || entry.Rows < last.Rows)
+                return null;
+            bytes = bytes[BytesOfBucket..];
+        }
+        return new SpoolDirectory(entries);
+    }
+
+    public byte[] ToBytes()
+    {
+        var bytes = new byte[_entries.Length * BytesOfBucket];
+        var rest = bytes.AsSpan();
+        foreach (var entry in _entries)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(rest, entry.Last.Offset);
+            BinaryPrimitives.WriteInt32LittleEndian(rest[8..], entry.Last.Rows);
+            BinaryPrimitives.WriteInt64LittleEndian(rest[12..], entry.Rows);
+            rest = rest[BytesOfBucket..];
+        }
+        return bytes;
+    }
+
+    /// <summary>Of one bucket.</summary>
+    internal record struct Entry(ChunkPlace Last, long Rows);
+}

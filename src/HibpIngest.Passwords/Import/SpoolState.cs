@@ -1,0 +1,85 @@
+using System.Security.Cryptography;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// What an import needs to go on: written to the work folder at every checkpoint, when the spool up to its length is
+/// safe.
+/// </summary>
+/// <param name="Format">Of this and of the spool.</param>
+/// <param name="Plain">The lines are passwords.</param>
+/// <param name="Modes">Names of the modes, in the order in which their buckets lie in the directory.</param>
+/// <param name="Inputs">What was read.</param>
+/// <param name="Position">How far.</param>
+/// <param name="IsComplete">To the end.</param>
+/// <param name="SpoolLength">What comes behind it was written after the checkpoint.</param>
+/// <param name="Directory">A <see cref="SpoolDirectory"/>.</param>
+internal sealed record SpoolState(
+    int Format, bool Plain, IReadOnlyList<string> Modes, IReadOnlyList<SpoolState.Input> Inputs, ImportPosition Position, bool IsComplete,
+    long SpoolLength, byte[] Directory)
+{
+    public const int CurrentFormat = 1;
+
+    /// <summary>Null: there is none. Its format is another than the current one where it is damaged.</summary>
+    public static SpoolState? Read(string file)
+    {
+        byte[] bytes;
+        try
+        {
+            bytes = File.ReadAllBytes(file);
+        }
+        catch (FileNotFoundException)
+        {
+            return null;
+        }
+        try
+        {
+            if (JsonSerializer.Deserialize(bytes, SpoolStateJson.Default.SpoolState) is { } state && state.IsWhole)
+                return state;
+        }
+        catch (JsonException)
+        {
+            // A machine that lost its power may leave anything.
+        }
+        return new SpoolState(0, false, [], [], ImportPosition.Start, false, 0, []);
+    }
+
+    /// <summary>Replaces the one before in one step, once it is on the disk.</summary>
+    public void Write(string file)
+    {
+        var written = file + ".new";
+        using (var stream = File.Create(written))
+        {
+            JsonSerializer.Serialize(stream, this, SpoolStateJson.Default.SpoolState);
+            stream.Flush(flushToDisk: true);
+        }
+        File.Move(written, file, overwrite: true);
+    }
+
+    public bool IsOf(ImportOptions options, IReadOnlyList<ImportInput> inputs) =>
+        Plain == options.Plain && Modes.SequenceEqual(options.Modes.Select(mode => mode.Name()))
+        && Inputs.SequenceEqual(inputs.Select(Input.Of)) && Inputs.All(input => input.Version is not null);
+
+    /// <summary>A digest of what <see cref="IsOf"/> compares.</summary>
+    public static string SourceOf(ImportOptions options, IReadOnlyList<ImportInput> inputs)
+    {
+        var known = new SpoolState(
+            CurrentFormat, options.Plain, [.. options.Modes.Select(mode => mode.Name())], [.. inputs.Select(Input.Of)],
+            ImportPosition.Start, false, 0, []);
+        var digest = SHA256.HashData(JsonSerializer.SerializeToUtf8Bytes(known, SpoolStateJson.Default.SpoolState));
+        return Convert.ToHexStringLower(digest.AsSpan(0, 8));
+    }
+
+    private bool IsWhole => Modes is not null && Inputs is not null && Position is not null && Directory is not null;
+
+    /// <summary>What an input is known by.</summary>
+    internal sealed record Input(string Name, long? Length, string? Version)
+    {
+        public static Input Of(ImportInput input) => new(input.Name, input.Length, input.Version);
+    }
+}
+
+[JsonSerializable(typeof(SpoolState))]
+internal sealed partial class SpoolStateJson : JsonSerializerContext;

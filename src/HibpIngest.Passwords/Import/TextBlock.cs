@@ -1,0 +1,39 @@
+namespace HibpIngest.Passwords;
+
+/// <summary>A piece of a text, with room before it for the line that the piece before it left unfinished.</summary>
+internal sealed class TextBlock(int room, int bytes)
+{
+    private readonly byte[] _bytes = GC.AllocateUninitializedArray<byte>(room + bytes);
+    private int _begin;
+    private int _end;
+
+    public InputText Text { get; private set; } = null!;
+
+    /// <summary>Whether it is its text's first.</summary>
+    public bool IsBegin { get; private set; }
+
+    /// <summary>Whether the text ends with it.</summary>
+    public bool IsEnd { get; private set; }
+
+    /// <summary>Of the inputs as they are, with this.</summary>
+    public long BytesRead { get; set; }
+
+    /// <summary>What is to be read.</summary>
+    public ReadOnlySpan<byte> Span => _bytes.AsSpan(_begin, _end - _begin);
+
+    /// <summary>Takes the next piece of a text.</summary>
+    public void Fill(InputText text, bool isBegin)
+    {
+        var piece = _bytes.AsSpan(room, bytes);
+        var read = text.Content.ReadAtLeast(piece, piece.Length, throwOnEndOfStream: false);
+        (Text, IsBegin, IsEnd) = (text, isBegin, read < piece.Length);
+        (_begin, _end) = (room, room + read);
+    }
+
+    /// <summary>Puts before it what the piece before it left; at most as much as there is room.</summary>
+    public void Prepend(ReadOnlySpan<byte> left)
+    {
+        _begin -= left.Length;
+        left.CopyTo(_bytes.AsSpan(_begin));
+    }
+}

@@ -1,0 +1,80 @@
+using System.ComponentModel.DataAnnotations;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>How Pwned Passwords are served; read from environment variables (docs/settings.md).</summary>
+public sealed class PasswordOptions
+{
+    /// <summary>While everybody who may hold an answer is told of a change (HIBP_PURGE_URL), one holds for 31 days.</summary>
+    public const int PurgedMaxAge = 2_678_400;
+
+    /// <summary>Else a change is seen within the hour.</summary>
+    public const int UnpurgedMaxAge = 3_600;
+
+    /// <summary>
+    /// The back end that this process reads from, whatever is served elsewhere; off: it serves none. Null: the one that was
+    /// switched to (HIBP_PASSWORDS).
+    /// </summary>
+    public PasswordPin? Passwords { get; set; }
+
+    /// <summary>
+    /// Seconds for which caches may hold an answer; null: <see cref="PurgedMaxAge"/> where they are told of changes, else
+    /// <see cref="UnpurgedMaxAge"/> (HIBP_PASSWORDS_MAXAGE).
+    /// </summary>
+    [Range(0, PurgedMaxAge)]
+    public int? PasswordsMaxAge { get; set; }
+
+    /// <summary>
+    /// Megabytes of memory for ranges that were asked for lately; 0: none. The whole of SHA-1 is some 43,000 (HIBP_PASSWORDS_CACHE).
+    /// </summary>
+    [Range(0, 1_000_000)]
+    public int PasswordsCache { get; set; } = 256;
+
+    /// <summary>Where caches are told that answers of theirs are old; null: they are not (HIBP_PURGE_URL).</summary>
+    public string? PurgeUrl { get; set; }
+
+    /// <summary>What they ask for in return, as <c>Authorization: Bearer</c>: a secret (HIBP_PURGE_TOKEN).</summary>
+    public string? PurgeToken { get; set; }
+
+    /// <summary>
+    /// Storage accounts that releases are copied to and switched in: an account's name, blob endpoint or connection string each, with
+    /// white space between, which none of them holds; null: none. May hold secrets (HIBP_PASSWORDS_REPLICAS).
+    /// </summary>
+    public string? PasswordsReplicas { get; set; }
+
+    /// <summary>
+    /// The storage account that this process reads passwords from first, one of the replicas; null: the installation's own, alone. May
+    /// hold a secret (HIBP_PASSWORDS_NEAREST).
+    /// </summary>
+    public string? PasswordsNearest { get; set; }
+
+    /// <summary>
+    /// How long the nearest account is waited for before the installation's own is asked too: many times what a read takes within a
+    /// region (HIBP_PASSWORDS_NEAREST_TIMEOUT).
+    /// </summary>
+    [Range(typeof(TimeSpan), "00:00:00.0100000", "00:01:00")]
+    public TimeSpan PasswordsNearestTimeout { get; set; } = TimeSpan.FromSeconds(1);
+
+    /// <summary>The replicas, one by one.</summary>
+    public IReadOnlyList<string> ReplicaConnections() =>
+        PasswordsReplicas?.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries) ?? [];
+
+    /// <summary>Seconds for which caches may hold an answer.</summary>
+    public int MaxAge() => PasswordsMaxAge ?? (string.IsNullOrWhiteSpace(PurgeUrl) ? UnpurgedMaxAge : PurgedMaxAge);
+}
+
+/// <summary>What a process may be told to read from.</summary>
+public enum PasswordPin
+{
+    /// <summary>Nothing: it serves no passwords.</summary>
+    Off = -1,
+
+    /// <summary><see cref="PasswordBackend.Table"/>.</summary>
+    Table = PasswordBackend.Table,
+
+    /// <summary><see cref="PasswordBackend.Blob"/>.</summary>
+    Blob = PasswordBackend.Blob,
+
+    /// <summary><see cref="PasswordBackend.Pack"/>.</summary>
+    Pack = PasswordBackend.Pack,
+}

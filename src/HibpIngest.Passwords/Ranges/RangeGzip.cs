@@ -1,0 +1,137 @@
+using System.Buffers.Binary;
+using System.IO.Compression;
+using System.IO.Hashing;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Ranges as gzip members that are ready to be sent, each ending on a byte boundary before its last, empty block, so that
+/// rows can be put behind the others without compressing anything.
+/// </summary>
+public static class RangeGzip
+{
+    // Hash digits are half air and never repeat, so matches are only looked for in vain: 41.8 KB in 0.3 ms for 1,973 rows,
+    // where level 6 makes 42.0 KB in 3.4 ms and level 1 66 KB in 1.7 ms.
+    private static readonly ZLibCompressionOptions Options = new() { CompressionStrategy = ZLibCompressionStrategy.HuffmanOnly };
+
+    private const int TrailerBytes = 8;
+
+    // A stored block takes at most 65,535 bytes: header byte, length, its complement, bytes.
+    private const int StoredHeaderBytes = 5;
+
+    /// <summary>Behind a flush: the last block, of fixed codes, which says nothing but its end.</summary>
+    private static ReadOnlySpan<byte> LastBlock => [0x03, 0x00];
+
+    /// <summary>An empty stored block, with which a flush comes to a byte boundary.</summary>
+    private static ReadOnlySpan<byte> Flushed => [0x00, 0x00, 0xFF, 0xFF];
+
+    /// <summary>Compresses a range.</summary>
+    public static byte[] Compress(ReadOnlySpan<byte> text)
+    {
+        using var memory = new MemoryStream((text.Length / 2) + 1_024);
+        using (var gzip = new GZipStream(memory, Options, leaveOpen: true))
+        {
+            gzip.Write(text);
+            gzip.Flush();
+        }
+        return memory.ToArray();
+    }
+
+    /// <summary>How long a range is, decompressed: as its last bytes say.</summary>
+    /// <exception cref="StoreMismatchException">It says something impossible.</exception>
+    public static int LengthOf(ReadOnlySpan<byte> gzip)
+    {
+        if (gzip.Length < TrailerBytes || BinaryPrimitives.ReadUInt32LittleEndian(gzip[^4..]) is var length
+            && (length > MaxTextBytes || length > (long)gzip.Length * MostExpansion))
+            throw NoGzip();
+        return (int)length;
+    }
+
+    /// <summary>Decompresses a range.</summary>
+    /// <exception cref="StoreMismatchException">It is none, or damaged.</exception>
+    public static byte[] Decompress(ReadOnlyMemory<byte> gzip)
+    {
+        var text = new byte[LengthOf(gzip.Span)];
+        try
+        {
+            using var stream = new GZipStream(new ReadOnlyBytes(gzip), CompressionMode.Decompress);
+            stream.ReadExactly(text);
+            if (stream.ReadByte() >= 0)
+                throw NoGzip();
+        }
+        catch (Exception e) when (e is InvalidDataException or EndOfStreamException)
+        {
+            throw NoGzip();
+        }
+        // GZipStream checks neither.
+        if (Crc32.HashToUInt32(text) != BinaryPrimitives.ReadUInt32LittleEndian(gzip.Span[^TrailerBytes..]))
+            throw NoGzip();
+        return text;
+    }
+
+    /// <summary>The range with more rows behind the others, as they are.</summary>
+    /// <param name="gzip">Of <see cref="Compress"/>.</param>
+    /// <param name="more">At most 65,535 bytes of text.</param>
+    /// <returns>Null: the range was not made here, and can't be added to.</returns>
+    public static byte[]? Append(ReadOnlySpan<byte> gzip, ReadOnlySpan<byte> more)
+    {
+        if (more.Length > ushort.MaxValue || gzip.Length < TrailerBytes + LastBlock.Length + Flushed.Length
+            || !gzip[..^TrailerBytes].EndsWith(LastBlock) || !gzip[..^(TrailerBytes + LastBlock.Length)].EndsWith(Flushed))
+            return null;
+        var kept = gzip.Length - TrailerBytes - LastBlock.Length;
+        var padded = new byte[kept + StoredHeaderBytes + more.Length + TrailerBytes];
+        gzip[..kept].CopyTo(padded);
+        var block = padded.AsSpan(kept);
+        block[0] = 0x01; // the last block, stored
+        BinaryPrimitives.WriteUInt16LittleEndian(block[1..], (ushort)more.Length);
+        BinaryPrimitives.WriteUInt16LittleEndian(block[3..], (ushort)~more.Length);
+        more.CopyTo(block[StoredHeaderBytes..]);
+        var trailer = block[(StoredHeaderBytes + more.Length)..];
+        var before = BinaryPrimitives.ReadUInt32LittleEndian(gzip[^TrailerBytes..]);
+        BinaryPrimitives.WriteUInt32LittleEndian(trailer, ContinueCrc32(before, more));
+        BinaryPrimitives.WriteUInt32LittleEndian(trailer[4..], (uint)(LengthOf(gzip) + more.Length));
+        return padded;
+    }
+
+    /// <summary>A longer range is none: two thousand million hashes make 80 KB each.</summary>
+    private const int MaxTextBytes = 1 << 30;
+
+    /// <summary>What a bit of DEFLATE makes at most (zlib.net/zlib_tech.html: 1,032 to 1): damage doesn't ask for more memory.</summary>
+    private const int MostExpansion = 1_032;
+
+    private static readonly uint[] CrcTable = [.. Enumerable.Range(0, 256).Select(one =>
+    {
+        var value = (uint)one;
+        for (var bit = 0; bit < 8; bit++)
+            value = (value & 1) == 0 ? value >> 1 : (value >> 1) ^ 0xEDB88320;
+        return value;
+    })];
+
+    /// <summary>The checksum (CRC-32 as in RFC 1952) of what has this one, with more behind it; the library's can't be continued.</summary>
+    private static uint ContinueCrc32(uint crc, ReadOnlySpan<byte> more)
+    {
+        crc = ~crc;
+        foreach (var one in more)
+            crc = CrcTable[(byte)crc ^ one] ^ (crc >> 8);
+        return ~crc;
+    }
+
+    private static StoreMismatchException NoGzip() => new("a range of passwords is damaged: its gzip can't be read");
+
+    /// <summary>Memory as a stream, without a copy of it.</summary>
+    private sealed class ReadOnlyBytes(ReadOnlyMemory<byte> bytes) : MemoryStream
+    {
+        private int _at;
+
+        public override int Read(Span<byte> buffer)
+        {
+            var length = Math.Min(buffer.Length, bytes.Length - _at);
+            bytes.Span.Slice(_at, length).CopyTo(buffer);
+            _at += length;
+            return length;
+        }
+
+        public override int Read(byte[] buffer, int offset, int count) => Read(buffer.AsSpan(offset, count));
+    }
+}

@@ -1,0 +1,72 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>Follows what is served: <see cref="PasswordNames.Current"/>, looked at every few seconds.</summary>
+internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, TimeProvider time, ILogger log)
+    : Revalidated<ServedRanges>(RevalidateEvery, ReadTimeout, time)
+{
+    // As the catalogue: a switch is seen within 10 seconds.
+    public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
+
+    // Two indexes are 16 MB.
+    private static readonly TimeSpan ReadTimeout = TimeSpan.FromMinutes(1);
+
+    // What was switched to a while ago is still right: nobody waits for a look.
+    protected override TimeSpan StaleAfter => TimeSpan.FromMinutes(10);
+
+    protected override async Task<ServedRanges> ReadAsync(ServedRanges? known, CancellationToken cancellationToken)
+    {
+        var blob = await stores.Blobs.ReadAsync(PasswordNames.Current, known?.ETag, cancellationToken);
+        if (known is not null && (blob?.IsUnchanged == true || (blob is null && known.ETag is null)))
+        {
+            if (known.Changes is not null)
+                await known.Changes.FollowAsync(cancellationToken);
+            return known;
+        }
+        var current = blob is null ? null : ReleaseReader.ParseCurrent(blob.Bytes);
+        var release = current?.Of(pin);
+        var sources = new Dictionary<HashMode, IRangeSource>();
+        ReleaseChanges? changes = null;
+        if (release is not null)
+        {
+            var (document, _) = await ReleaseReader.ReadAsync(stores.Blobs, release.Release, cancellationToken);
+            foreach (var part in document?.PartsOf(release.Backend) ?? [])
+                sources[part.Mode] = await ReleaseReader.OpenAsync(stores, release.Release, part, cancellationToken);
+            if (sources.Count == 0)
+                throw new StoreMismatchException(
+                    $"release {release.Release} is to be served from {release.Backend.Name()}, and is not there");
+            changes = await ReleaseChanges.OpenAsync(stores.Blobs, release.Release, Time, cancellationToken);
+            LogServed(release.Release, release.Backend.Name());
+        }
+        else if (known?.Release is not null)
+        {
+            LogNothing();
+        }
+        return new ServedRanges(
+            blob?.ETag, release, current?.ChangedAt ?? default, sources, changes,
+            release is null ? null : new RangeOverlays(stores.Blobs, release.Release));
+    }
+
+    protected override StoreUnavailableException NotRead() => new("which passwords are served has not been read yet");
+
+    protected override void OnDown(string reason) => LogDown(reason);
+
+    protected override void OnUp(ServedRanges value) => LogUp();
+
+    [LoggerMessage(EventIds.ServedReaderServed, LogLevel.Information, "passwords: release {Release} is served, from {Backend}")]
+    private partial void LogServed(string release, string backend);
+
+    [LoggerMessage(EventIds.ServedReaderNothing, LogLevel.Warning, "passwords: none are served any more")]
+    private partial void LogNothing();
+
+    [LoggerMessage(
+        EventIds.ServedReaderDown, LogLevel.Warning, "which passwords are served can't be read, what was read last counts: {Reason}")]
+    private partial void LogDown(string reason);
+
+    [LoggerMessage(EventIds.ServedReaderUp, LogLevel.Warning, "which passwords are served is read again")]
+    private partial void LogUp();
+}

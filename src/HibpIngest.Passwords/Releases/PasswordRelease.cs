@@ -1,0 +1,84 @@
+using System.Text.Json.Serialization;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>What a release holds (<c>release.json</c>): each part is listed once it is whole and was read back.</summary>
+public sealed record PasswordRelease
+{
+    /// <summary>Of this document.</summary>
+    public const int DocumentVersion = 1;
+
+    /// <summary>Which form this document has.</summary>
+    public int Version { get; init; } = DocumentVersion;
+
+    /// <summary>The release's name.</summary>
+    public required string Name { get; init; }
+
+    /// <summary>When its first part was begun.</summary>
+    public required DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>What it is made of, in the order in which it came.</summary>
+    public required IReadOnlyList<ReleasePart> Parts { get; init; }
+
+    /// <summary>The parts of a back end.</summary>
+    public IEnumerable<ReleasePart> PartsOf(PasswordBackend backend) => Parts.Where(part => part.Backend == backend);
+
+    /// <summary>A mode's part that is read fastest; null: it is without that mode.</summary>
+    internal ReleasePart? BestOf(HashMode mode) => Parts.Where(part => part.Mode == mode).MaxBy(part => part.Backend);
+}
+
+/// <summary>One mode of a release, in one back end.</summary>
+/// <param name="Backend">The back end.</param>
+/// <param name="Mode">How its passwords are hashed.</param>
+/// <param name="Rows">Hashes.</param>
+/// <param name="Sum">Of all rows (<see cref="RowSum"/>), in 16 hex digits.</param>
+/// <param name="ETag">Of the part's index (pack) or list of ranges (blob, table): the version that counts.</param>
+/// <param name="CompletedAt">When it was whole.</param>
+public sealed record ReleasePart(
+    PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
+{
+    /// <summary>Tells by which import it came (<see cref="HashImport.Source"/>); null: that can't be told.</summary>
+    public string? Source { get; init; }
+}
+
+/// <summary>Which release is served (<c>current.json</c>).</summary>
+public sealed record CurrentRelease
+{
+    /// <summary>Which form this document has.</summary>
+    public int Version { get; init; } = PasswordRelease.DocumentVersion;
+
+    /// <summary>What is served.</summary>
+    public required ServedRelease Served { get; init; }
+
+    /// <summary>What was served before; null: nothing.</summary>
+    public ServedRelease? Before { get; init; }
+
+    /// <summary>The release that was served last from each back end, for who is told to read from one.</summary>
+    public required IReadOnlyList<ServedRelease> ByBackend { get; init; }
+
+    /// <summary>When this was decided.</summary>
+    public required DateTimeOffset ChangedAt { get; init; }
+
+    /// <summary>What a server reads that is told to read from one back end; null: it was never switched to.</summary>
+    public ServedRelease? Of(PasswordBackend? backend) =>
+        backend is null ? Served : ByBackend.FirstOrDefault(one => one.Backend == backend);
+
+    /// <summary>After a switch.</summary>
+    internal static CurrentRelease After(CurrentRelease? before, ServedRelease served, DateTimeOffset now) => new()
+    {
+        Served = served,
+        Before = before is null || before.Served == served ? before?.Before : before.Served,
+        ByBackend = [.. (before?.ByBackend ?? []).Where(one => one.Backend != served.Backend).Append(served)
+            .OrderBy(one => one.Backend)],
+        ChangedAt = now,
+    };
+}
+
+/// <summary>A release in one of its back ends.</summary>
+public sealed record ServedRelease(PasswordBackend Backend, string Release);
+
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true, WriteIndented = true)]
+[JsonSerializable(typeof(PasswordRelease))]
+[JsonSerializable(typeof(CurrentRelease))]
+internal sealed partial class PasswordJson : JsonSerializerContext;

@@ -1,0 +1,92 @@
+using System.Net.Http.Headers;
+using System.Text;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Errors;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Tells caches in front of the API that their answers are old: a POST as Cloudflare's purge takes it
+/// (developers.cloudflare.com/api, "Purge Cached Content"), <c>{"purge_everything":true}</c> or <c>{"files":["https://..."]}</c>.
+/// </summary>
+/// <param name="url">Where it is told; null: nobody is.</param>
+/// <param name="token">For its Authorization; null: none.</param>
+/// <param name="http">The way there; disposed of by the caller.</param>
+/// <param name="log">Where a failure is told.</param>
+public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
+{
+    private const int MostTries = 3;
+
+    // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file
+    private const int MostAddresses = 30;
+
+    /// <summary>There is somebody to be told.</summary>
+    public bool IsSet => url is not null;
+
+    /// <summary>Everything is old. Where it can't be told, it is said so: caches go on for as long as max-age lets them.</summary>
+    public async Task PurgeEverythingAsync(CancellationToken cancellationToken)
+    {
+        if (url is null)
+            return;
+        await SendAsync("""{"purge_everything":true}""", cancellationToken);
+    }
+
+    /// <summary>Some addresses are old.</summary>
+    /// <exception cref="StoreUnavailableException">It can't be told.</exception>
+    public async Task PurgeAsync(IEnumerable<string> addresses, CancellationToken cancellationToken)
+    {
+        if (url is null)
+            return;
+        foreach (var some in addresses.Chunk(MostAddresses))
+            await SendAsync(JsonSerializer.Serialize(new PurgedAddresses(some), PurgeJson.Default.PurgedAddresses), cancellationToken);
+    }
+
+    private async Task SendAsync(string json, CancellationToken cancellationToken)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            var reason = await TryAsync(json, cancellationToken);
+            if (reason is null)
+                return;
+            if (attempt == MostTries)
+            {
+                LogFailed(reason);
+                throw new StoreUnavailableException(
+                    $"what is served was changed, but the caches in front of it were not told: HIBP_PURGE_URL answered with {reason}. "
+                    + "Run the same command again, or purge them by hand");
+            }
+        }
+    }
+
+    private async Task<string?> TryAsync(string json, CancellationToken cancellationToken)
+    {
+        using var request = new HttpRequestMessage(HttpMethod.Post, url)
+        {
+            Content = new StringContent(json, Encoding.UTF8, "application/json"),
+        };
+        if (token is not null)
+            request.Headers.Authorization = new AuthenticationHeaderValue("Bearer", token);
+        try
+        {
+            using var response = await http.SendAsync(request, cancellationToken);
+            return response.IsSuccessStatusCode ? null : $"status {(int)response.StatusCode}";
+        }
+        catch (Exception e) when (e is HttpRequestException || (e is TaskCanceledException && !cancellationToken.IsCancellationRequested))
+        {
+            return "no answer";
+        }
+    }
+
+    [LoggerMessage(EventIds.PurgeHookFailed, LogLevel.Warning, "caches were not told that passwords have changed: {Reason}")]
+    private partial void LogFailed(string reason);
+}
+
+/// <summary>Addresses that are old, as caches are told.</summary>
+internal sealed record PurgedAddresses(IReadOnlyList<string> Files);
+
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(PurgedAddresses))]
+internal sealed partial class PurgeJson : JsonSerializerContext;

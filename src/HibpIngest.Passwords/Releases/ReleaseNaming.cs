@@ -1,0 +1,51 @@
+using System.Globalization;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>Which release an import goes into that nobody has named one for.</summary>
+internal static class ReleaseNaming
+{
+    /// <summary>
+    /// A second mode joins the release in hand: the newest, if it is without these modes, and nothing was appended to it, which the
+    /// mode would be without; else a new one is named by the date. What is still being imported counts as if it were there.
+    /// </summary>
+    /// <exception cref="NotPossibleException">The names of this day are used up.</exception>
+    public static async Task<string> NextAsync(
+        PasswordReleases releases, ImportPlans plans, IReadOnlyList<HashMode> modes, DateTimeOffset now,
+        CancellationToken cancellationToken)
+    {
+        var known = await ListAsync(releases, plans, cancellationToken);
+        var newest = known.GroupBy(one => one.Name).MaxBy(release => release.Min(one => one.Since));
+        return newest is not null && !newest.Any(one => modes.Contains(one.Mode))
+            && !await releases.IsAppendedToAsync(newest.Key, cancellationToken) ? newest.Key : NameOf(now, known);
+    }
+
+    /// <summary>A name for a new release: the date's.</summary>
+    /// <exception cref="NotPossibleException">The names of this day are used up.</exception>
+    public static async Task<string> NewAsync(
+        PasswordReleases releases, ImportPlans plans, DateTimeOffset now, CancellationToken cancellationToken) =>
+        NameOf(now, await ListAsync(releases, plans, cancellationToken));
+
+    private static async Task<List<(string Name, DateTimeOffset Since, HashMode Mode)>> ListAsync(
+        PasswordReleases releases, ImportPlans plans, CancellationToken cancellationToken)
+    {
+        var known = new List<(string Name, DateTimeOffset Since, HashMode Mode)>();
+        foreach (var release in await releases.ListAsync(cancellationToken))
+            known.AddRange(release.Parts.Select(part => (release.Name, release.CreatedAt, part.Mode)));
+        await foreach (var plan in plans.ListAsync(cancellationToken))
+        {
+            if (plan.State != ImportState.Ended)
+                known.Add((plan.Release, plan.PlannedAt, plan.Mode));
+        }
+        return known;
+    }
+
+    private static string NameOf(DateTimeOffset now, List<(string Name, DateTimeOffset Since, HashMode Mode)> known)
+    {
+        var date = now.ToString("yyyyMMdd", CultureInfo.InvariantCulture);
+        return Enumerable.Range(0, 26).Select(number => number == 0 ? date : $"{date}{(char)('a' + number)}")
+            .FirstOrDefault(name => known.All(one => one.Name != name))
+            ?? throw new NotPossibleException("there are 26 releases of this day: name this one by --release");
+    }
+}

@@ -1,0 +1,31 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>What ends the writing of a mode into a back end.</summary>
+internal static class WrittenPart
+{
+    /// <summary>Writes the list of its ranges, and reads all of it back, as readers will.</summary>
+    /// <returns>The part, to be listed.</returns>
+    /// <exception cref="StoreMismatchException">What was read is not what was written.</exception>
+    public static async Task<ReleasePart> CompleteAsync(
+        PasswordStores stores, IRangeTarget target, string release, HashMode mode, GroupRecord[] groups, string? source,
+        StepProgress progress, TimeProvider time, CancellationToken cancellationToken)
+    {
+        var etag = await target.CompleteAsync(groups, cancellationToken);
+        var total = groups.Aggregate(new RowSum(), (sum, group) => sum + group.Total);
+        var part = new ReleasePart(target.Backend, mode, total.Rows, total.Text, etag, time.GetUtcNow()) { Source = source };
+        var written = await ReleaseReader.OpenAsync(stores, release, part, cancellationToken);
+        await foreach (var (group, sum) in ReleaseSums.ReadAsync(written, mode, cancellationToken))
+        {
+            if (sum != groups[group].Total)
+            {
+                throw new StoreMismatchException($"release {release}, read back from {target.Backend.Name()}, is not what was written: "
+                    + $"{sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, and {groups[group].Rows} were expected; it is not "
+                    + "served");
+            }
+            progress.Add(ImportStepKind.Verify, sum.Rows);
+        }
+        return part;
+    }
+}

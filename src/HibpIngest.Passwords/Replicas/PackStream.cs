@@ -1,0 +1,53 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>A pack as it is read from its first byte to its last, a few megabytes of it in memory at a time.</summary>
+internal sealed class PackStream(IPasswordBlobs blobs, string release, string name, PackRecord pack) : Stream
+{
+    private const int WindowBytes = 4 << 20;
+
+    private ReadOnlyMemory<byte> _window;
+    private long _next;
+
+    public override bool CanRead => true;
+
+    public override bool CanSeek => false;
+
+    public override bool CanWrite => false;
+
+    public override long Length => throw new NotSupportedException();
+
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        if (_window.IsEmpty && _next < pack.Length)
+        {
+            var length = (int)Math.Min(WindowBytes, pack.Length - _next);
+            var part = await blobs.ReadPartAsync(name, pack.ETag, _next, length, cancellationToken)
+                ?? throw new RangeGoneException(release);
+            (_window, _next) = (part.Bytes, _next + length);
+        }
+        var taken = Math.Min(buffer.Length, _window.Length);
+        _window[..taken].CopyTo(buffer);
+        _window = _window[taken..];
+        return taken;
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override void Flush()
+    {
+    }
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+}

@@ -1,0 +1,20 @@
+namespace HibpIngest.Passwords;
+
+/// <summary>What became of a replica.</summary>
+/// <param name="Replica">Its name.</param>
+/// <param name="Result">How it ended.</param>
+/// <param name="Reason">Why it failed; null: it did not.</param>
+public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
+
+/// <summary>How it ended in a replica.</summary>
+public enum ReplicaResult
+{
+    /// <summary>As it was asked for.</summary>
+    Done = 0,
+
+    /// <summary>It is without the release, or without a part of it, and goes on with what it serves.</summary>
+    Lacking = 1,
+
+    /// <summary>It can't be reached, or something is wrong there: the same command again goes on.</summary>
+    Failed = 2,
+}

@@ -1,0 +1,223 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// Copies a release to another account: part by part, what is there already with the same content not again, then reads it back
+/// there, and only then lists it. Broken off anywhere and run again, it goes on. It switches nothing.
+/// </summary>
+/// <param name="primary">Where the release is.</param>
+/// <param name="releases">Which there are.</param>
+/// <param name="time">The clock.</param>
+public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
+{
+    // Of which each has four blocks on their way.
+    private const int PacksAtOnce = 2;
+    private const int BlobsAtOnce = 32;
+    private const int PartitionsAtOnce = 8;
+    private const int ChangesAtOnce = 4_096;
+
+    /// <summary>The release that is to be copied: the one that is named, or the newest.</summary>
+    /// <exception cref="NotPossibleException">There is none.</exception>
+    public async Task<string> ChooseAsync(string? release, CancellationToken cancellationToken)
+    {
+        if (release is not null)
+            return (await releases.GetAsync(release, cancellationToken)).Name;
+        return (await releases.ListAsync(cancellationToken)).MaxBy(one => one.CreatedAt)?.Name
+            ?? throw new NotPossibleException("there are no passwords to be copied: 'hibp passwords import FILE' brings them");
+    }
+
+    /// <summary>Copies it.</summary>
+    /// <param name="replica">Where to.</param>
+    /// <param name="release">Its name.</param>
+    /// <param name="progress">Told how far it is.</param>
+    /// <param name="cancellationToken">Stops it; what was copied is kept.</param>
+    /// <returns>Hashes of the parts that were copied now; 0: all of it was there.</returns>
+    /// <exception cref="NotPossibleException">There is no such release, or another one of that name is there.</exception>
+    /// <exception cref="StoreMismatchException">What was read back is not what was imported; it is not listed.</exception>
+    public async Task<long> RunAsync(
+        PasswordReplica replica, string release, IProgress<ImportStep>? progress, CancellationToken cancellationToken)
+    {
+        var found = await releases.GetAsync(release, cancellationToken);
+        await replica.Stores.Blobs.CreateAsync(cancellationToken);
+        var there = await replica.Releases.FindAsync(release, cancellationToken);
+        if (there?.Parts.FirstOrDefault(one => found.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode))
+            && !ReplicatedReleases.Holds(found, [one])) is { } other)
+        {
+            throw new NotPossibleException($"replica {replica.Name} has another release {release}, whose {other.Mode.Name()} hashes in "
+                + $"{other.Backend.Name()} are not these: delete it there first ('hibp passwords delete {release}' with HIBP_STORAGE "
+                + "naming that account)");
+        }
+        ReleasePart[] parts = [.. found.Parts.Where(part => !ReplicatedReleases.Holds(there, [part]))];
+        var rows = parts.Sum(part => part.Rows);
+        var steps = new StepProgress(progress, rows, rows);
+        foreach (var part in parts)
+        {
+            var etag = part.Backend switch
+            {
+                PasswordBackend.Pack => await CopyPacksAsync(replica.Stores, release, part, steps, cancellationToken),
+                PasswordBackend.Blob => await CopyBlobsAsync(replica.Stores, release, part, steps, cancellationToken),
+                _ => await CopyTableAsync(replica.Stores, release, part, steps, cancellationToken),
+            };
+            var copy = part with { ETag = etag };
+            await VerifyAsync(replica, release, copy, steps, cancellationToken);
+            // Before it is listed: what is listed is whole.
+            await CopyChangesAsync(replica.Stores.Blobs, release, cancellationToken);
+            await replica.Releases.AddAsync(release, copy, cancellationToken);
+        }
+        if (parts.Length == 0)
+            await CopyChangesAsync(replica.Stores.Blobs, release, cancellationToken);
+        return rows;
+    }
+
+    /// <summary>Copies what was added to the release since it was copied last; its list of changes comes after the ranges.</summary>
+    private async Task CopyChangesAsync(IPasswordBlobs to, string release, CancellationToken cancellationToken)
+    {
+        var (from, log, name) = (new ChangeLog(primary.Blobs, release), new ChangeLog(to, release), PasswordNames.Copied(release));
+        var (place, etag) = await ChangePlace.ReadAsync(to, name, cancellationToken);
+        while (true)
+        {
+            var changed = new HashSet<(HashMode Mode, int Prefix)>();
+            var next = await from.ReadAsync(
+                place, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, ChangesAtOnce);
+            if (next.IsAt(place))
+                return;
+            await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (one, token) =>
+            {
+                var overlay = PasswordNames.Overlay(release, one.Mode, one.Prefix);
+                var blob = await primary.Blobs.ReadAsync(overlay, null, token) ?? throw new RangeGoneException(release);
+                await to.WriteAsync(
+                    overlay, PasswordContent.Range(blob.Bytes) with { Note = blob.Note }, IPasswordBlobs.Anything, token);
+            });
+            // With the time of now: who follows that account sees them from now on.
+            foreach (var some in changed.GroupBy(one => one.Mode, one => one.Prefix))
+                await log.AddAsync(some.Key, [.. some], time.GetUtcNow(), cancellationToken);
+            etag = await next.WriteAsync(to, name, etag, cancellationToken)
+                ?? throw new NotPossibleException($"release {release} is just being copied by somebody else");
+            place = next;
+        }
+    }
+
+    private async Task<string> CopyPacksAsync(
+        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Index(release, part.Mode);
+        var index = PackIndex.Parse(part.Mode, await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken));
+        PackRecord[] packs = [.. Enumerable.Range(0, PasswordNames.Groups).Select(index.RecordOf)];
+        await Parallel.ForEachAsync(Enumerable.Range(0, packs.Length), Degree(PacksAtOnce, cancellationToken), async (pack, token) =>
+        {
+            var record = packs[pack];
+            // One without a member was never written.
+            if (record.Rows > 0)
+                packs[pack] = record with { ETag = await CopyPackAsync(to.Blobs, release, part.Mode, pack, record, token) };
+            steps.Add(ImportStepKind.Write, record.Rows);
+        });
+        return (await to.Blobs.WriteAsync(
+            name, PasswordContent.Binary(PackIndex.Make(part.Mode, packs)), IPasswordBlobs.Anything, cancellationToken))!;
+    }
+
+    /// <summary>Byte by byte the same, under the version that it has there.</summary>
+    private async Task<string> CopyPackAsync(
+        IPasswordBlobs to, string release, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Pack(release, mode, pack);
+        var there = await to.FindAsync(name, cancellationToken);
+        if (there?.Length == record.Length)
+        {
+            var copy = new PackStream(to, release, name, record with { ETag = there.ETag });
+            if (await AreSameAsync(new PackStream(primary.Blobs, release, name, record), copy, cancellationToken))
+                return there.ETag;
+        }
+        return (await to.UploadAsync(
+            name, new PackStream(primary.Blobs, release, name, record), IPasswordBlobs.Anything, cancellationToken))!;
+    }
+
+    private async Task<string> CopyBlobsAsync(
+        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    {
+        // Most are not there the first time: a listing names 5,000 for the price of a look at one.
+        var known = new HashSet<string>();
+        var folder = PasswordNames.Present(release, part.Backend, part.Mode);
+        await foreach (var name in to.Blobs.ListAsync(folder[..(folder.LastIndexOf('/') + 1)], cancellationToken))
+            known.Add(name);
+        return await CopyRangesAsync(to, release, part, BlobsAtOnce, async (prefix, token) =>
+        {
+            var name = PasswordNames.Range(release, part.Mode, prefix);
+            var blob = await primary.Blobs.ReadAsync(name, null, token) ?? throw new RangeGoneException(release);
+            if (!known.Contains(name) || await to.Blobs.ReadAsync(name, null, token) is not { } there
+                || !there.Bytes.Span.SequenceEqual(blob.Bytes.Span))
+                await to.Blobs.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);
+        }, steps, cancellationToken);
+    }
+
+    private async Task<string> CopyTableAsync(
+        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    {
+        var table = PasswordNames.Table(release, part.Mode);
+        var isNew = await to.Tables.CreateAsync(table, cancellationToken);
+        return await CopyRangesAsync(to, release, part, PartitionsAtOnce, async (prefix, token) =>
+        {
+            var partition = HashModes.PrefixText(prefix);
+            var rows = await primary.Tables.ReadAsync(table, partition, token);
+            if (isNew || !rows.SequenceEqual(await to.Tables.ReadAsync(table, partition, token)))
+                await to.Tables.WriteAsync(table, partition, rows, token);
+        }, steps, cancellationToken);
+    }
+
+    /// <summary>Each range that holds a hash, and at last the list of them.</summary>
+    private async Task<string> CopyRangesAsync(
+        PasswordStores to, string release, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copy, StepProgress steps,
+        CancellationToken cancellationToken)
+    {
+        var name = PasswordNames.Present(release, part.Backend, part.Mode);
+        var list = await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken);
+        var present = PresentRanges.Parse(part.Mode, list);
+        int[] prefixes = [.. Enumerable.Range(0, PasswordNames.Groups).SelectMany(present.OfGroup)];
+        var done = 0;
+        await Parallel.ForEachAsync(prefixes, Degree(atOnce, cancellationToken), async (prefix, token) =>
+        {
+            await copy(prefix, token);
+            // How many are in which is not known before they are read back: evenly, as hashes are.
+            var number = Interlocked.Increment(ref done);
+            steps.Add(ImportStepKind.Write, (part.Rows * number / prefixes.Length) - (part.Rows * (number - 1) / prefixes.Length));
+        });
+        return (await to.Blobs.WriteAsync(name, PasswordContent.Binary(list), IPasswordBlobs.Anything, cancellationToken))!;
+    }
+
+    /// <summary>As readers will read it there.</summary>
+    private static async Task VerifyAsync(
+        PasswordReplica replica, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+    {
+        var source = await ReleaseReader.OpenAsync(replica.Stores, release, part, cancellationToken);
+        var total = new RowSum();
+        await foreach (var (_, sum) in ReleaseSums.ReadAsync(source, part.Mode, cancellationToken))
+        {
+            total += sum;
+            steps.Add(ImportStepKind.Verify, sum.Rows);
+        }
+        if ((total.Rows, total.Text) != (part.Rows, part.Sum))
+        {
+            throw new StoreMismatchException(
+                $"release {release}, read back from {part.Backend.Name()} of replica {replica.Name}, is not what was imported: "
+                + $"{total.Rows} {part.Mode.Name()} hashes, and {part.Rows} were expected; it is not listed there. The same command again "
+                + "copies what differs; what is there too much goes by 'hibp passwords delete' with HIBP_STORAGE naming that account");
+        }
+    }
+
+    private static async Task<bool> AreSameAsync(PackStream one, PackStream other, CancellationToken cancellationToken)
+    {
+        var (bytes, others) = (new byte[1 << 20], new byte[1 << 20]);
+        while (true)
+        {
+            var length = await one.ReadAtLeastAsync(bytes, bytes.Length, throwOnEndOfStream: false, cancellationToken);
+            var same = await other.ReadAtLeastAsync(others, others.Length, throwOnEndOfStream: false, cancellationToken) == length
+                && bytes.AsSpan(0, length).SequenceEqual(others.AsSpan(0, length));
+            if (!same || length == 0)
+                return same;
+        }
+    }
+
+    private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
+}

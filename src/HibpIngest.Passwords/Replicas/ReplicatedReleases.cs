@@ -1,0 +1,112 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Passwords;
+
+/// <summary>
+/// The releases of an installation with copies in further accounts: each is switched by one write of its own, the replicas before
+/// the primary, so that what the primary serves is there wherever it could be. One that is down stops nothing: the same command
+/// again finishes.
+/// </summary>
+/// <param name="primary">Of the installation's own account: it decides what there is.</param>
+/// <param name="replicas">The others.</param>
+public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
+{
+    /// <summary>Serves a release from a back end wherever all of it is (<see cref="PasswordReleases.SwitchAsync"/>).</summary>
+    /// <param name="backend">The back end.</param>
+    /// <param name="release">The release; null: the one that the primary serves.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end; nothing is switched.</exception>
+    public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchAsync(
+        PasswordBackend backend, string? release, CancellationToken cancellationToken)
+    {
+        var served = await primary.ResolveAsync(backend, release, cancellationToken);
+        var found = (await primary.FindAsync(served.Release, cancellationToken))!;
+        var outcomes = await EachAsync(async (replica, token) =>
+        {
+            if (!Holds(await replica.Releases.FindAsync(served.Release, token), found.PartsOf(backend)))
+                return ReplicaResult.Lacking;
+            await replica.Releases.SwitchAsync(served.Backend, served.Release, token);
+            return ReplicaResult.Done;
+        }, cancellationToken);
+        return (await primary.SwitchAsync(served.Backend, served.Release, cancellationToken), outcomes);
+    }
+
+    /// <summary>
+    /// Serves what was imported, in the same way, unless modes that are served now would not be any more: then nothing is switched.
+    /// </summary>
+    public async Task<(IReadOnlyList<HashMode> Lost, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchImportedAsync(
+        PasswordBackend backend, string release, CancellationToken cancellationToken)
+    {
+        var lost = await primary.ListModesLostAsync(new ServedRelease(backend, release), cancellationToken);
+        return lost.Count > 0 ? (lost, []) : (lost, (await SwitchAsync(backend, release, cancellationToken)).Replicas);
+    }
+
+    /// <summary>Serves, in the same way, what the primary served before.</summary>
+    /// <exception cref="NotPossibleException">Nothing was, or it is gone.</exception>
+    public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchBackAsync(CancellationToken cancellationToken)
+    {
+        var before = await primary.GetBeforeAsync(cancellationToken);
+        return await SwitchAsync(before.Backend, before.Release, cancellationToken);
+    }
+
+    /// <summary>Deletes a release in every account, the primary last.</summary>
+    /// <exception cref="NotPossibleException">It is served somewhere, or would be after going back; nothing is deleted.</exception>
+    public async Task<IReadOnlyList<ReplicaOutcome>> DeleteAsync(string release, CancellationToken cancellationToken)
+    {
+        await primary.RequireUnservedAsync(release, cancellationToken);
+        var behind = await EachAsync(
+            async (replica, token) => await replica.Releases.IsServedAsync(release, token) ? ReplicaResult.Lacking : ReplicaResult.Done,
+            cancellationToken);
+        if (behind.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
+        {
+            throw new NotPossibleException($"release {release} is served by replica {replica.Replica} still, or was the last from its back "
+                + "end there: copy the one that is to be served by 'hibp passwords replicate', and switch to it again");
+        }
+        var outcomes = await EachAsync(async (one, token) =>
+        {
+            await one.Releases.DeleteAsync(release, token);
+            return ReplicaResult.Done;
+        }, cancellationToken);
+        await primary.DeleteAsync(release, cancellationToken);
+        return outcomes;
+    }
+
+    /// <summary>What each replica has.</summary>
+    public async Task<IReadOnlyList<ReplicaState>> ListAsync(CancellationToken cancellationToken)
+    {
+        var states = new ReplicaState[replicas.Count];
+        await Task.WhenAll(replicas.Select(async (replica, number) =>
+        {
+            try
+            {
+                states[number] = new ReplicaState(
+                    replica.Name, await replica.Releases.GetCurrentAsync(cancellationToken),
+                    await replica.Releases.ListAsync(cancellationToken), null);
+            }
+            catch (HibpException e)
+            {
+                states[number] = new ReplicaState(replica.Name, null, [], e.Message);
+            }
+        }));
+        return states;
+    }
+
+    /// <summary>Whether it has each of these parts, with the same hashes.</summary>
+    internal static bool Holds(PasswordRelease? release, IEnumerable<ReleasePart> parts) =>
+        parts.All(part => release?.Parts.Any(
+            one => (one.Backend, one.Mode, one.Rows, one.Sum) == (part.Backend, part.Mode, part.Rows, part.Sum)) == true);
+
+    private async Task<IReadOnlyList<ReplicaOutcome>> EachAsync(
+        Func<PasswordReplica, CancellationToken, Task<ReplicaResult>> work, CancellationToken cancellationToken) =>
+        await Task.WhenAll(replicas.Select(async replica =>
+        {
+            try
+            {
+                return new ReplicaOutcome(replica.Name, await work(replica, cancellationToken));
+            }
+            catch (HibpException e)
+            {
+                return new ReplicaOutcome(replica.Name, ReplicaResult.Failed, e.Message);
+            }
+        }));
+}

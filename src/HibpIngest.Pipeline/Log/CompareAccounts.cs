@@ -1,0 +1,42 @@
+using System.Text;
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>Looks each account of a logged load up in the table.</summary>
+public sealed class CompareAccounts(IAccountLogBlobs blobs, IAccountReads accounts, int atOnce)
+{
+    /// <summary>Some of those in flight are a page each.</summary>
+    private const int LookupsInFlight = 4;
+
+    /// <returns>How many rows there are whose account lacks the load's mark.</returns>
+    /// <param name="load">Counts.</param>
+    /// <param name="progress">Told of rows that were looked up.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    public async Task<long> RunAsync(LoggedLoad load, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        var (mark, done, missing) = (load.Document!.Mark, 0L, 0L);
+        foreach (var segment in load.Document.Segments)
+        {
+            await using var reader = await SegmentReader.OpenAsync(blobs, LogNames.Segment(load.Folder, segment.First), cancellationToken);
+            var batch = new AccountBatch(reader.Blocks.Max(block => block.Rows));
+            foreach (var block in reader.Blocks)
+            {
+                await reader.ReadBlockAsync(block.First, batch, cancellationToken);
+                var lookups =
+                    new ParallelOptions { MaxDegreeOfParallelism = atOnce * LookupsInFlight, CancellationToken = cancellationToken };
+                await Parallel.ForAsync(0, batch.Count, lookups, async (i, token) =>
+                {
+                    var (domain, alias) = (Encoding.ASCII.GetString(batch.Domain(i)), Encoding.ASCII.GetString(batch.Alias(i)));
+                    if (!(await accounts.GetMarksAsync(domain, alias, mark, token)).Contains(mark))
+                        Interlocked.Increment(ref missing);
+                });
+                progress?.Report(done += batch.Count);
+            }
+        }
+        return missing;
+    }
+}

@@ -1,0 +1,36 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>A slice's rows: SQL's, and once those are purged the same ones from its block of the account log.</summary>
+public sealed class LoggedRows(IRows rows, ILoadLog log, IAccountLogBlobs blobs)
+{
+    /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice, from the log in another order.</summary>
+    /// <exception cref="DamagedSegmentException">The log has another block there.</exception>
+    /// <exception cref="NotPossibleException">The log has no segment of them.</exception>
+    public async Task ReadAsync(SliceWork work, AccountBatch into, CancellationToken cancellationToken)
+    {
+        var slice = work.Slice;
+        if (!work.Purged)
+        {
+            await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
+            return;
+        }
+        var load = await log.GetLogEntryAsync(slice.Load, cancellationToken);
+        var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
+            ?? throw new NotPossibleException(
+                $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "
+                + "again under another name");
+        await using var reader = await SegmentReader.OpenAsync(
+            blobs, LogNames.Segment(LogNames.Folder(load), segment.First), cancellationToken);
+        await reader.ReadBlockAsync(slice.First, into, cancellationToken);
+        if (reader.Facts.Load != slice.Load || reader.Facts.Mark != work.Mark || into.FirstPosition != slice.First)
+        {
+            throw new LogConflictException(
+                $"the account log has another load's rows in the place of load {slice.Load}'s: see hibp log verify");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Has a database know again what the account log tells: loads that count, what is told of their breaches, what was replaced
+/// and what was removed. Each load is one transaction, and nothing of it is done where anything of it can't be gone by. Run
+/// again, it does what is left.
+/// </summary>
+public sealed partial class RecoverLoads(
+    ILoadRecovery recovery, ILoadLog log, ILoads loads, IRows rows, ICatalogue catalogue, IReceipts receipts, IAccountLogBlobs blobs,
+    RemoveBreach removal, ILogger<RecoverLoads> logger)
+{
+    /// <summary>Rows taken away by one transaction, as where an operator purges.</summary>
+    private const int ChunkRows = 20_000;
+
+    /// <summary>Whether the log tells anything that the database doesn't know, or knows otherwise from an earlier time.</summary>
+    public async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    {
+        foreach (var load in plan.Loads)
+        {
+            var (known, replaced) = (await FindAsync(load.Logged.Folder, cancellationToken), plan.Replaced.ContainsKey(load.Document.Load));
+            if (known is { Removing: true })
+                continue;
+            if (known is null || !await IsSettledAsync(known, cancellationToken)
+                || (known.PublishedAt is not null && (replaced || load.Document.Version > known.Version)))
+            {
+                return true;
+            }
+        }
+        foreach (var load in plan.Removed)
+        {
+            if (await FindAsync(load.Folder, cancellationToken) is not null)
+                return true;
+        }
+        return false;
+    }
+
+    /// <summary>Does it.</summary>
+    /// <param name="plan">What the log tells.</param>
+    /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
+    /// <param name="progress">Told of the loads that were looked at, and of all.</param>
+    /// <param name="cancellationToken">Ends it behind a load.</param>
+    public async Task<LogRecovered> RunAsync(
+        RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress, CancellationToken cancellationToken)
+    {
+        var run = new Run(plan, fullLayouts, progress);
+        // What is known first: a load that was given to another breach doesn't go with the one that was removed.
+        var unknown = new List<PlannedLoad>();
+        foreach (var load in plan.Loads)
+        {
+            if (await log.GetLogEntryAsync(load.Document.Load, cancellationToken) is not { } known)
+                unknown.Add(load);
+            else
+                await RecoverAsync(run, load, known, cancellationToken);
+        }
+        foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Document.Load != pair.Key)))
+            await recovery.SetReplacedAsync(load, by, cancellationToken);
+        // A breach that was dropped anew behind its removal is not to go with what is left of the old one, and of the others
+        // the catalogue that the removal publishes tells as before.
+        var gone = await FindRemovedAsync(plan, cancellationToken);
+        foreach (var load in unknown.Where(load => !gone.ContainsKey(load.Document.Breach)))
+            await RecoverAsync(run, load, null, cancellationToken);
+        foreach (var (breach, removed) in gone)
+            await RemoveAsync(run, breach, removed, cancellationToken);
+        foreach (var load in unknown.Where(load => gone.ContainsKey(load.Document.Breach)))
+            await RecoverAsync(run, load, null, cancellationToken);
+        return run.Result;
+    }
+
+    private async Task RecoverAsync(Run run, PlannedLoad load, LoadLogEntry? known, CancellationToken cancellationToken)
+    {
+        var (document, folder) = (load.Document, load.Logged.Folder);
+        try
+        {
+            if (known is not null && LogNames.Folder(known) != folder)
+            {
+                throw new NotPossibleException(
+                    $"the database has another load {document.Load}, of {known.Breach.Name}: move away what is none of this store's");
+            }
+            var slices = known is not null && await IsSettledAsync(known, cancellationToken)
+                ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
+            var step = await recovery.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
+            // Also what a run that was broken off has left.
+            if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
+                await PurgeAsync(document.Load, cancellationToken);
+            if (step is RecoveryStep.Added or RecoveryStep.Finished)
+            {
+                await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
+                LogRecovered(document.Load, document.Breach, document.Rows);
+            }
+            run.Add(load, step);
+        }
+        catch (Exception e) when (e is NotPossibleException or BadInputException or DamagedSegmentException or LogConflictException)
+        {
+            run.Fail($"folder '{folder}' of the account log: {e.Message}");
+            LogRefused(document.Load, document.Breach, e.Message);
+        }
+    }
+
+    /// <summary>The slices as the segments' indices have them: what a document says is held against each.</summary>
+    private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(LoadDocument document, string folder, CancellationToken cancellationToken)
+    {
+        var slices = new List<Slice>();
+        foreach (var segment in document.Segments)
+        {
+            var name = LogNames.Segment(folder, segment.First);
+            if (await blobs.FindAsync(name, cancellationToken) is not { } length)
+                throw new LogConflictException($"segment '{name}' is missing: put the blob back from a copy or a version of it");
+            await using var reader = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
+            if (length != segment.Bytes || !SegmentCopy.IsOf(reader.Facts, FactsOf(document, segment)))
+            {
+                throw new LogConflictException(
+                    $"segment '{name}' is of something else than its document says: put back what belongs there");
+            }
+            foreach (var block in reader.Blocks)
+            {
+                if (block.Slice != slices.Count + 1)
+                    throw new LogConflictException($"segment '{name}' has slice {block.Slice} behind slice {slices.Count}");
+                slices.Add(new Slice
+                {
+                    Load = document.Load,
+                    Number = block.Slice,
+                    First = block.First,
+                    Last = block.Last,
+                    Count = block.Rows,
+                    State = SliceState.Done,
+                });
+            }
+        }
+        return slices;
+    }
+
+    private static SegmentFacts FactsOf(LoadDocument document, DocumentSegment segment) => new()
+    {
+        Store = document.Store,
+        Load = document.Load,
+        Mark = document.Mark,
+        Blob = new BlobVersion(document.Blob, document.ETag),
+        Generation = document.Generation,
+        StartedAt = document.StartedAt,
+        Breach = document.Breach,
+        ExtractorVersion = document.Settings.ExtractorVersion,
+        BatchRows = document.Settings.BatchRows,
+        SliceRows = document.Settings.SliceRows,
+        First = segment.First,
+        Last = segment.Last,
+    };
+
+    private async Task PurgeAsync(long load, CancellationToken cancellationToken)
+    {
+        while (await rows.PurgeRowsAsync(load, ChunkRows, cancellationToken) > 0)
+        {
+            // until none is left
+        }
+    }
+
+    /// <summary>What the database still has of loads that were removed: their numbers, by breach.</summary>
+    private async Task<Dictionary<string, List<long>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    {
+        var found = new Dictionary<string, List<long>>(StringComparer.OrdinalIgnoreCase);
+        foreach (var load in plan.Removed)
+        {
+            if (await FindAsync(load.Folder, cancellationToken) is not { } known)
+                continue;
+            if (!found.TryGetValue(known.Breach.Name, out var of))
+                found.Add(known.Breach.Name, of = []);
+            of.Add(known.Load);
+        }
+        return found;
+    }
+
+    private async Task RemoveAsync(Run run, string breach, List<long> removed, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var counting = (await loads.ListLoadsAsync(breach, cancellationToken))
+                .Where(load => !removed.Contains(load.Id) && !load.Removing && run.Counts(load.Id)).Select(load => load.Id).ToList();
+            if (counting.Count > 0)
+            {
+                throw new NotPossibleException(
+                    $"load {removed[0]} of it was removed, and load {counting[0]} was not: give that one to another breach (hibp breach "
+                    + $"assign {counting[0]} NAME)");
+            }
+            await removal.RunAsync(breach, null, cancellationToken);
+            run.Removed(breach);
+        }
+        catch (Exception e) when (e is NotPossibleException or CatalogueBehindException or LogConflictException)
+        {
+            // Whatever is in the way, nobody is shown it.
+            await catalogue.SetHiddenAsync(breach, true, cancellationToken);
+            run.Fail($"breach {breach} was removed, and could not be removed again, so it is hidden: {e.Message}; then: hibp breach remove "
+                + $"\"{breach}\"");
+        }
+    }
+
+    /// <summary>Whether a load was published here, though another may have been in its place since.</summary>
+    private async Task<bool> IsSettledAsync(LoadLogEntry known, CancellationToken cancellationToken) =>
+        known.PublishedAt is not null
+        || await loads.GetLoadAsync(known.Load, cancellationToken) is { State: LoadState.Done, ReplacedBy: not null };
+
+    /// <summary>The load whose folder it is, and not another one of that number.</summary>
+    private async Task<LoadLogEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
+        await log.GetLogEntryAsync(LogNames.LoadOf(folder), cancellationToken) is { } known && LogNames.Folder(known) == folder
+            ? known : null;
+
+    /// <summary>One run, and what it has done.</summary>
+    private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
+    {
+        private readonly List<RecoveredLoad> _loads = [];
+        private readonly SortedSet<string> _told = new(StringComparer.OrdinalIgnoreCase);
+        private readonly SortedSet<string> _hidden = new(StringComparer.OrdinalIgnoreCase);
+        private readonly List<string> _removed = [];
+        private readonly List<string> _problems = [.. plan.Problems];
+        private int _done;
+
+        public LogRecovered Result => new(_loads, [.. _told], [.. _hidden], _removed, plan.Begun, _problems);
+
+        public bool Counts(long load) => plan.Loads.Any(one => one.Document.Load == load) && !plan.Replaced.ContainsKey(load);
+
+        public LoadRecovery OrderOf(PlannedLoad load, IReadOnlyList<Slice> slices)
+        {
+            var document = load.Document;
+            return new LoadRecovery
+            {
+                Load = document.Load,
+                Mark = document.Mark,
+                Blob = new BlobVersion(document.Blob, document.ETag),
+                Generation = document.Generation,
+                StartedAt = document.StartedAt,
+                Settings = document.Settings,
+                Rows = document.Rows,
+                Accounts = document.Accounts,
+                Segments = [.. document.Segments.Select((one, i) => new LogSegment(i + 1, one.First, one.Last, one.Bytes))],
+                Slices = slices,
+                FullLayouts = fullLayouts,
+                Version = document.Version,
+                PublishedAt = document.PublishedAt,
+                ReplacedBy = plan.Replaced.TryGetValue(document.Load, out var by) ? by : null,
+                Breach = load.Breach,
+            };
+        }
+
+        public void Add(PlannedLoad load, RecoveryStep step)
+        {
+            if (step is RecoveryStep.Added or RecoveryStep.Finished)
+            {
+                _loads.Add(new RecoveredLoad(
+                    load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Document.Load)));
+            }
+            if (step == RecoveryStep.Told)
+                _told.Add(load.Breach.Name);
+            if (step != RecoveryStep.Known && !load.Breach.IsTold)
+                _hidden.Add(load.Breach.Name);
+            if (step == RecoveryStep.Removing)
+            {
+                _problems.Add($"load {load.Document.Load} of {load.Breach.Name} is being removed, and a run of it ends that: hibp breach "
+                    + $"remove \"{load.Breach.Name}\"");
+            }
+            progress?.Report((++_done, plan.Loads.Count));
+        }
+
+        public void Removed(string breach) => _removed.Add(breach);
+
+        public void Fail(string problem)
+        {
+            _problems.Add(problem);
+            progress?.Report((++_done, plan.Loads.Count));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// What of the account log a database is to know, as far as that can be said without one: what documents tell is
+/// somebody's word, and is held against the names of their folders and against one another first.
+/// </summary>
+public sealed class RecoveryPlan
+{
+    private readonly List<PlannedLoad> _loads = [];
+    private readonly List<LoggedLoad> _removed = [];
+    private readonly List<string> _begun = [];
+    private readonly List<string> _problems = [];
+    private readonly HashSet<Guid> _stores = [];
+
+    private RecoveryPlan()
+    {
+    }
+
+    /// <summary>Loads that count or were replaced, the oldest first.</summary>
+    public IReadOnlyList<PlannedLoad> Loads => _loads;
+
+    /// <summary>Loads that were removed.</summary>
+    public IReadOnlyList<LoggedLoad> Removed => _removed;
+
+    /// <summary>By loads that were replaced, those that were published in their place.</summary>
+    public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
+
+    /// <summary>Folders of loads that nothing says of that they count.</summary>
+    public IReadOnlyList<string> Begun => _begun;
+
+    /// <summary>One line for each folder that can't be gone by.</summary>
+    public IReadOnlyList<string> Problems => _problems;
+
+    /// <summary>Identities of the stores that documents are of.</summary>
+    public IReadOnlySet<Guid> Stores => _stores;
+
+    /// <summary>The highest ids that anything in the log has.</summary>
+    public StoreIds Highest { get; private set; } = new(0, 0);
+
+    /// <param name="manifest">Read tolerantly.</param>
+    /// <param name="store">The store that is restored; null: not known yet.</param>
+    public static RecoveryPlan Of(LogManifest manifest, Guid? store)
+    {
+        var plan = new RecoveryPlan();
+        foreach (var load in manifest.Loads.Where(load => LogNames.IsFolder(load.Folder)))
+            plan.Add(load, store);
+        plan.DropConflicts();
+        plan.Replaced = plan._loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
+            .Concat(plan._removed.SelectMany(load => (load.Removal?.Replaces ?? []).Select(old => (old, by: load.Removal!.Load))))
+            .GroupBy(pair => pair.old, pair => pair.by).ToDictionary(group => group.Key, group => group.Max());
+        plan.TellBreaches();
+        return plan;
+    }
+
+    private void Add(LoggedLoad load, Guid? store)
+    {
+        var number = LogNames.LoadOf(load.Folder);
+        if (load.Fault is { } fault)
+            _problems.Add(fault);
+        if (number is < 1 or > DocumentLimits.Ids)
+        {
+            _problems.Add($"folder '{load.Folder}' of the account log is of no load: move it away");
+            return;
+        }
+        var (told, by, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
+            : load.Document is { } document ? (document.Load, document.Store, document.Mark) : (number, store ?? Guid.Empty, 0);
+        if (told != number || (load.State == LoggedState.Counts && LogNames.Folder(load.Document!) != load.Folder))
+        {
+            _problems.Add($"folder '{load.Folder}' of the account log has documents of another load: move it away");
+            return;
+        }
+        if (load.Removal is not null || load.Document is not null)
+        {
+            if (store is not null && by != store)
+            {
+                _problems.Add($"folder '{load.Folder}' of the account log is of another store ({by}) than this ({store}): move it away, or "
+                    + "name the log that is meant in HIBP_LOG_STORAGE");
+                return;
+            }
+            _stores.Add(by);
+        }
+        Highest = new StoreIds(Math.Max(Highest.Load, number), Math.Max(Highest.Mark, mark));
+        if (load.State == LoggedState.Removed)
+            _removed.Add(load);
+        else if (load.Document is not null)
+            AddDocument(load);
+        else if (load.Fault is null)
+            _begun.Add(load.Folder);
+    }
+
+    private void AddDocument(LoggedLoad load)
+    {
+        try
+        {
+            var metadata = load.Document!.Metadata is { ValueKind: JsonValueKind.Object } json
+                ? BreachMetadata.Parse(Encoding.UTF8.GetBytes(json.GetRawText())) : new BreachMetadata();
+            _loads.Add(new PlannedLoad(load, metadata));
+        }
+        catch (BadInputException e)
+        {
+            _problems.Add($"folder '{load.Folder}' of the account log: {e.Message}");
+        }
+    }
+
+    /// <summary>Of what only one load can have, two have it: neither of them is believed.</summary>
+    private void DropConflicts()
+    {
+        var dropped = new HashSet<PlannedLoad>();
+        Drop(load => load.Document.Load, (_, _) => true, "number");
+        // Loads of one breach may share theirs, where the store was upgraded from schema 1.
+        Drop(load => load.Document.Mark, (one, other) => !IsSameBreach(one, other), "mark");
+        Drop(load => (load.Document.Blob, load.Document.ETag, load.Document.Generation), (_, _) => true, "version of an archive");
+        _loads.RemoveAll(dropped.Contains);
+        _loads.Sort((one, other) => one.Document.Load.CompareTo(other.Document.Load));
+
+        void Drop<T>(Func<PlannedLoad, T> key, Func<PlannedLoad, PlannedLoad, bool> differ, string what)
+        {
+            foreach (var same in _loads.GroupBy(key).Select(group => group.ToList()))
+            {
+                if (!same.Exists(load => differ(load, same[0]) && load != same[0]))
+                    continue;
+                dropped.UnionWith(same);
+                _problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the account log have the "
+                    + $"same {what}: move away what is none of this store's");
+            }
+        }
+    }
+
+    private static bool IsSameBreach(PlannedLoad one, PlannedLoad other) =>
+        one.Document.Breach.Equals(other.Document.Breach, StringComparison.OrdinalIgnoreCase);
+
+    /// <summary>The newest document of any of its loads tells of a breach.</summary>
+    private void TellBreaches()
+    {
+        foreach (var breach in _loads.GroupBy(load => load.Document.Breach, StringComparer.OrdinalIgnoreCase))
+        {
+            var newest = breach.MaxBy(load => load.Document.Version)!;
+            // What can't be read may be that it was hidden.
+            var unread = breach.Max(load => load.Logged.Fault is null ? -1 : load.Logged.FaultVersion);
+            var isTold = newest.Document.IsTold && unread < newest.Document.Version;
+            var told = new BreachRecovery
+            {
+                Name = newest.Document.Breach,
+                Metadata = newest.Metadata,
+                Hidden = newest.Document.Hidden || !isTold,
+                PublishedAt = newest.Document.BreachPublishedAt,
+                ModifiedAt = newest.Document.ModifiedAt,
+                Version = Math.Min(Math.Max(newest.Document.Version, unread), DocumentLimits.Versions),
+                IsTold = isTold,
+            };
+            foreach (var load in breach)
+                load.Breach = told;
+        }
+    }
+}
+
+/// <summary>A load that the account log tells of.</summary>
+/// <param name="Logged">What the log has of it.</param>
+/// <param name="Metadata">What its document tells of its breach.</param>
+public sealed record PlannedLoad(LoggedLoad Logged, BreachMetadata Metadata)
+{
+    /// <summary>Its newest document.</summary>
+    public LoadDocument Document => Logged.Document!;
+
+    /// <summary>What the newest document of its breach tells.</summary>
+    public BreachRecovery Breach { get; internal set; } = null!;
+}

@@ -1,0 +1,82 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Writes one segment of a load from its rows: the same bytes whenever it is done, committed with one conditional
+/// request. Where the blob is there already, it is compared.
+/// </summary>
+public sealed class SegmentCopy(IRows rows, IAccountLogBlobs blobs)
+{
+    /// <summary>Returns once the segment is there, whole.</summary>
+    /// <param name="load">Its load.</param>
+    /// <param name="store">Identity of the store.</param>
+    /// <param name="segment">Which one.</param>
+    /// <param name="slices">The load's, by position.</param>
+    /// <param name="cancellationToken">Nothing is there then.</param>
+    /// <returns>Bytes of the blob.</returns>
+    /// <exception cref="LogConflictException">Another one of its name is there.</exception>
+    /// <exception cref="RowsMissingException">SQL has other rows than it recorded.</exception>
+    public async Task<long> WriteAsync(
+        LoadLogEntry load, Guid store, LogSegment segment, IReadOnlyList<Slice> slices, CancellationToken cancellationToken)
+    {
+        var name = LogNames.Segment(LogNames.Folder(load), segment.First);
+        var facts = Facts(load, store, segment);
+        SegmentSeal seal;
+        if (await blobs.FindAsync(name, cancellationToken) is not null)
+            seal = await ProduceAsync(facts, slices, Stream.Null, cancellationToken);
+        else
+        {
+            (seal, var created) = await SegmentUpload.RunAsync(
+                blobs, name, (output, token) => ProduceAsync(facts, slices, output, token), cancellationToken);
+            if (created)
+                return seal.Length;
+        }
+        await using var there = await SegmentReader.OpenAsync(blobs, name, cancellationToken);
+        if (!IsOf(there.Facts, facts) || !there.FooterBytes.Span.SequenceEqual(seal.Footer.Span))
+        {
+            throw new LogConflictException(
+                $"'{name}' of the account log is another segment than the rows of load {load.Load} make: was the log restored, or the "
+                + "database's rows changed? Move that blob away, then: hibp log write");
+        }
+        return seal.Length;
+    }
+
+    /// <summary>What the header of a segment tells.</summary>
+    public static SegmentFacts Facts(LoadLogEntry load, Guid store, LogSegment segment) => new()
+    {
+        Store = store,
+        Load = load.Load,
+        Mark = load.Mark,
+        Blob = load.Blob,
+        Generation = load.Generation,
+        StartedAt = load.StartedAt,
+        Breach = load.Breach.Name,
+        ExtractorVersion = load.Settings.ExtractorVersion,
+        BatchRows = load.Settings.BatchRows,
+        SliceRows = load.Settings.SliceRows,
+        First = segment.First,
+        Last = segment.Last,
+    };
+
+    /// <summary>Whether a segment is the one that is meant: its load may have been given to another breach since it was written.</summary>
+    public static bool IsOf(SegmentFacts found, SegmentFacts meant) => found with { Breach = meant.Breach } == meant;
+
+    private async Task<SegmentSeal> ProduceAsync(
+        SegmentFacts facts, IReadOnlyList<Slice> slices, Stream output, CancellationToken cancellationToken)
+    {
+        using var writer = new SegmentWriter(output, facts);
+        var batch = new AccountBatch(facts.SliceRows);
+        foreach (var slice in slices.Where(slice => slice.First >= facts.First && slice.Last <= facts.Last))
+        {
+            await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, batch, cancellationToken);
+            if (batch.Count != slice.Count)
+                throw new RowsMissingException(slice, batch.Count);
+            await writer.AddAsync(slice.Number, batch, cancellationToken);
+        }
+        return await writer.SealAsync(cancellationToken);
+    }
+}

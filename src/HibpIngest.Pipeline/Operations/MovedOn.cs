@@ -1,0 +1,15 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>How a restored database goes on.</summary>
+/// <param name="Ids">Behind these.</param>
+/// <param name="Loads">Zips that are loaded again.</param>
+public sealed record MovedOn(StoreIds Ids, int Loads)
+{
+    /// <summary>What it knows again from the account log; null: there is none.</summary>
+    public LogRecovered? Log { get; init; }
+
+    /// <summary>Rows that the layout lacks that is read: of the log, where the tables were lost too.</summary>
+    public long Missing { get; init; }
+}

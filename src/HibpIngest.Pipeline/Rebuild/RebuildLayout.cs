@@ -1,0 +1,286 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Writes what a layout lacks: the loads from before it was added, each account once with all its marks, from the account log, or
+/// from SQL's rows where that doesn't have them (yet). Beside running loads, which write the layout themselves. Run again it goes
+/// on where it was, a partition of the merge being the step; run beside itself it does no harm.
+/// </summary>
+public sealed partial class RebuildLayout(
+    StoreSetup setup, LayoutOperations operations, ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, INamedLocks locks,
+    ILoads loads, IRows rows, ILoadLog log, IDatabaseSetup database, IStoreTables tables, IAccountLogBlobs blobs, TimeProvider time,
+    ILogger<RebuildLayout> logger)
+{
+    /// <summary>
+    /// Transactions in flight for each storage account and partition of the merge, of which there are two at a time: together as many
+    /// as its 20,000 entities a second take if each took a quarter of a second and had forty. How many the service really takes at
+    /// once is found out by the way.
+    /// </summary>
+    private const int InFlight = 64;
+
+    /// <summary>Rows of SQL that are read at once.</summary>
+    private const int BatchRows = 20_000;
+
+    private const int ReportEvery = 64;
+
+    private readonly DeadMarks _deadMarks = new(loads, database, tables);
+    private IProgress<RebuildProgress>? _progress;
+    private long _accounts;
+    private long _transactions;
+
+    /// <summary>Returns once the layout lacks nothing, and can be switched to.</summary>
+    /// <param name="order">What is wanted.</param>
+    /// <param name="progress">Told how far it is.</param>
+    /// <param name="cancellationToken">Stops it; run again, it goes on.</param>
+    /// <exception cref="BadInputException">No layout can be so; there is one of that name, which is not so.</exception>
+    /// <exception cref="NotPossibleException">
+    /// Another one is at work; a load's rows are neither in SQL nor in the account log, or its slices are being written.
+    /// </exception>
+    /// <exception cref="DamagedSegmentException">A segment is damaged, or missing.</exception>
+    public async Task<RebuildResult> RunAsync(RebuildOrder order, IProgress<RebuildProgress>? progress, CancellationToken cancellationToken)
+    {
+        _progress = progress;
+        await setup.EnsureLayoutsAsync(cancellationToken);
+        await using var kept = await KeptLock.TryTakeAsync(locks, FillRanges.LockName, time, cancellationToken)
+            ?? throw new NotPossibleException("another 'hibp rebuild' or 'hibp ranges fill' is at work; one whose process has died is gone "
+                + "on with a minute after that: run it again then");
+        // Under the lock: nobody turns its ranges on meanwhile.
+        var layout = await FindAsync(order, cancellationToken) ?? await AddAsync(order, cancellationToken);
+        var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
+        while (true)
+        {
+            var before = Replay.Parse(await rebuilds.GetRebuildAsync(layout.Id, cancellationToken));
+            var missing = await rebuilds.ListMissingAsync(layout.Id, cancellationToken);
+            if (missing.Count == 0 && before is null)
+                break;
+            var sources = await FindSourcesAsync(layout, missing, cancellationToken);
+            var replay = Replay.Of(
+                [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsLogged))],
+                order.MemoryBytes, before);
+            if (sources.Count > 0)
+                await ReplayAsync(layout, order, sources, replay, cancellationToken);
+            removed += await EndAsync(layout, sources, replay, cancellationToken);
+            var isNew = false;
+            foreach (var source in sources.Where(source => written.Add(source.Load)))
+                (isNew, rowsWritten) = (true, rowsWritten + source.Rows);
+            if (missing.Count > 0 && !isNew)
+            {
+                throw new NotPossibleException($"layout {layout.Name} lacks {missing.Sum(load => load.Rows)} rows, whose slices are being "
+                    + $"written again: load {string.Join(", ", missing.Select(load => load.Load))}; run it again when they are done");
+            }
+        }
+        LogDone(layout.Id, written.Count, rowsWritten, _accounts);
+        return new RebuildResult(layout, written.Count, rowsWritten, _accounts, _transactions, removed);
+    }
+
+    /// <summary>The layout of that name, which is as wanted; null: there is none.</summary>
+    private async Task<StoreLayout?> FindAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var found = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(layout => layout.Name == order.Name);
+        if (found is null)
+            return null;
+        var wanted = found.Facts with
+        {
+            StorageAccounts = order.StorageAccounts ?? found.Facts.StorageAccounts,
+            SpreadDomains = order.SpreadDomains ?? found.Facts.SpreadDomains,
+        };
+        if (wanted != found.Facts || (order.Ranges is { } ranges && ranges != found.WritesRanges))
+        {
+            throw new BadInputException($"there is a layout {order.Name} with other storage accounts, spread domains or ranges (hibp "
+                + "layouts shows them): leave these options out to go on with it, or choose another name");
+        }
+        return found;
+    }
+
+    private async Task<StoreLayout> AddAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
+        var read = await register.GetReadLayoutAsync(cancellationToken)
+            ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
+        var ranges = order.Ranges ?? read.Ranges == RangesState.On;
+        return await operations.AddAsync(
+            order.Name, order.StorageAccounts ?? read.Facts.StorageAccounts, order.SpreadDomains ?? new Dictionary<string, int>(),
+            ranges ? RangesState.On : RangesState.Off, cancellationToken);
+    }
+
+    /// <summary>Where the rows of each load are to be had. One that nobody can read is told of before anything is written.</summary>
+    private async Task<IReadOnlyList<Source>> FindSourcesAsync(
+        StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
+    {
+        var (sources, lost) = (new List<Source>(), new List<long>());
+        foreach (var (load, _) in missing)
+        {
+            if (await log.GetLogEntryAsync(load, cancellationToken) is not { } entry)
+                continue;
+            if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
+            {
+                var names = entry.Segments.Select(segment => LogNames.Segment(LogNames.Folder(entry), segment.First));
+                sources.Add(new Source(
+                    load, entry.Mark, entry.LastPosition, true, new SegmentSource(blobs, load, entry.Mark, [.. names])));
+                continue;
+            }
+            var slices = await rebuilds.ListMissingSlicesAsync(layout.Id, load, cancellationToken);
+            if (entry.Purged)
+                lost.Add(load);
+            else if (slices.Count > 0)
+                sources.Add(OfRows(load, entry.Mark, slices));
+        }
+        return lost.Count == 0 ? sources
+            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the account log doesn't have "
+                + $"them: layout {layout.Name} can't be made whole; drop the load's archive again under another name");
+    }
+
+    /// <summary>Of slices, which lie in any number of pieces.</summary>
+    private Source OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
+    {
+        var pieces = new List<(long First, long Last)>();
+        foreach (var (sliceFirst, last) in slices)
+        {
+            for (var first = sliceFirst; first <= last; first += BatchRows)
+                pieces.Add((first, Math.Min(last, first + BatchRows - 1)));
+        }
+        var count = pieces.Sum(piece => piece.Last - piece.First + 1);
+        return new Source(load, mark, count, false, new BatchSource(count, pieces.Count, BatchRows, async (number, into, token) =>
+        {
+            var (first, last) = pieces[number];
+            await rows.ReadRowsAsync(load, first, last, into, token);
+            if (into.Count != last - first + 1)
+            {
+                throw new NotPossibleException(
+                    $"of rows {first} to {last} of load {load} SQL has {into.Count}: were they purged meanwhile? Run it again");
+            }
+        }));
+    }
+
+    private async Task ReplayAsync(
+        StoreLayout layout, RebuildOrder order, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+    {
+        await rebuilds.SetRebuildAsync(layout.Id, replay.ToJson(), cancellationToken); // before anything is written
+        var all = sources.Sum(source => source.Rows);
+        var (gate, read, partitions, before, part) = (new Lock(), 0L, 1, 0, 0d);
+        // While the transactions of one partition are sent, those of the next are made ready, and fill up what its last ones leave.
+        int[] marks = [.. sources.Select(source => source.Mark)];
+        var (transactions, next) = (Transactions(), Transactions());
+        LogBegun(layout.Id, sources.Count, all, replay.Done.Count);
+        await new MergeAccounts(order.Folder, order.MemoryBytes / 2).RunAsync(
+            [.. sources.Select(source => source.Merged)],
+            partition =>
+            {
+                (transactions, next) = (next, transactions);
+                transactions.Fill(partition);
+                return WritePartitionAsync(transactions, partition.Number);
+            },
+            new Reports(done =>
+            {
+                // Of two passes together.
+                Report(() => read = Math.Min(all, 2 * done));
+            }),
+            cancellationToken,
+            count =>
+            {
+                replay.Begin(count);
+                (partitions, before) = (count, replay.Done.Count);
+                return partition => !replay.Done.Contains(partition);
+            });
+
+        MergedTransactions Transactions() => new(layout.Facts, marks, layout.WritesRanges);
+
+        async Task WritePartitionAsync(MergedTransactions these, int number)
+        {
+            var written = 0d;
+            await WriteAsync(
+                layout.Facts, these,
+                done => Report(() =>
+                {
+                    part += Math.Max(done - written, 0);
+                    written = Math.Max(done, written);
+                }),
+                cancellationToken);
+            string? recorded = null;
+            Report(() =>
+            {
+                part -= written;
+                replay.Done.Add(number);
+                recorded = replay.ToJson();
+            });
+            await rebuilds.SetRebuildAsync(layout.Id, recorded, cancellationToken);
+        }
+
+        void Report(Action move)
+        {
+            lock (gate)
+            {
+                move();
+                _progress?.Report(new RebuildProgress(
+                    all, read, (replay.Done.Count + part) / partitions, (double)before / partitions, Interlocked.Read(ref _accounts)));
+            }
+        }
+    }
+
+    private async Task WriteAsync(
+        LayoutFacts facts, MergedTransactions transactions, Action<double> report, CancellationToken cancellationToken)
+    {
+        var done = 0;
+        var atOnce = new ParallelOptions
+        {
+            MaxDegreeOfParallelism = InFlight * facts.StorageAccounts.Count,
+            CancellationToken = cancellationToken,
+        };
+        await Parallel.ForAsync(0, transactions.Count, atOnce, async (index, token) =>
+        {
+            using var transaction = transactions.Make(index);
+            await Patience.CallAsync(
+                async () =>
+                {
+                    await (transaction.OfRanges
+                        ? tables.Ranges(new TablePlace(transaction.StorageAccount, facts.RangesTable))
+                            .MergeAsync(transaction.Partition, transaction.Rows, token)
+                        : tables.Accounts(new TablePlace(transaction.StorageAccount, facts.AccountsTable))
+                            .MergeAsync(transaction.Partition, transaction.Rows, token));
+                    return true;
+                },
+                LogPaused, time, token);
+            if (!transaction.OfRanges)
+                Interlocked.Add(ref _accounts, transaction.Rows.Rows.Length);
+            Interlocked.Increment(ref _transactions);
+            if (Interlocked.Increment(ref done) is var so && so % ReportEvery == 0)
+                report((double)so / transactions.Count);
+        });
+    }
+
+    /// <summary>
+    /// All is written: what was removed meanwhile is taken off, then the rest counts. A removal that begins behind this
+    /// finds everything by itself.
+    /// </summary>
+    /// <returns>Marks that were removed.</returns>
+    private async Task<int> EndAsync(
+        StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
+    {
+        var dead = (await _deadMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
+        var parts = TablePart.OfAccounts(layout.Facts).Select(part => (Part: part, OfRanges: false))
+            .Concat(TablePart.OfRanges(layout.Facts).Select(part => (Part: part, OfRanges: true))).ToList();
+        foreach (var mark in dead)
+        {
+            LogRemoved(mark);
+            var atOnce = new ParallelOptions { MaxDegreeOfParallelism = 4, CancellationToken = cancellationToken };
+            await Parallel.ForEachAsync(parts, atOnce, async (part, token) => await _deadMarks.RemoveAsync(
+                mark, part.Part, part.OfRanges, call => Patience.CallAsync(call, LogPaused, time, token), token));
+        }
+        foreach (var source in sources)
+            await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, cancellationToken);
+        await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
+        return dead.Count;
+    }
+
+    /// <summary>Where a load's rows are had from.</summary>
+    private sealed record Source(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
+
+    /// <summary>On the thread that reports.</summary>
+    private sealed class Reports(Action<long> report) : IProgress<long>
+    {
+        public void Report(long value) => report(value);
+    }
+}

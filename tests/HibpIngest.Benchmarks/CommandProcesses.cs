@@ -1,0 +1,72 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>The real command line in processes of its own, which end with this at the latest.</summary>
+/// <param name="folder">Where they work.</param>
+/// <param name="variables">Of their environment; what is put there later counts for those that start later.</param>
+internal sealed class CommandProcesses(string folder, IDictionary<string, string> variables) : IAsyncDisposable
+{
+    private readonly List<Process> _processes = [];
+
+    /// <summary>Starts a command whose output is read by the caller.</summary>
+    public Process Start(params string[] arguments)
+    {
+        var start = new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), .. arguments])
+        {
+            WorkingDirectory = folder,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (var (name, value) in variables)
+            start.Environment[name] = value;
+        var process = Process.Start(start)!;
+        _processes.Add(process);
+        return process;
+    }
+
+    /// <summary>Runs a command to its end, and returns what it shows.</summary>
+    /// <exception cref="InvalidOperationException">It failed.</exception>
+    public async Task<string> RunAsync(params string[] arguments)
+    {
+        var process = Start(arguments);
+        var error = process.StandardError.ReadToEndAsync();
+        var output = await process.StandardOutput.ReadToEndAsync();
+        await process.WaitForExitAsync();
+        return process.ExitCode == 0
+            ? output : throw new InvalidOperationException($"hibp {string.Join(' ', arguments)}: {process.ExitCode}: {await error}");
+    }
+
+    /// <summary>The first line on standard error that begins so; what comes behind it is read too, and dropped.</summary>
+    public static async Task<string> SaysAsync(Process process, string beginning)
+    {
+        var said = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var all = new ConcurrentQueue<string>();
+        process.ErrorDataReceived += (_, line) =>
+        {
+            if (line.Data is null)
+                said.TrySetException(new InvalidOperationException($"it never said '{beginning}', but: {string.Join('\n', all)}"));
+            else if (line.Data.StartsWith(beginning, StringComparison.Ordinal))
+                said.TrySetResult(line.Data);
+            else if (!said.Task.IsCompleted)
+                all.Enqueue(line.Data);
+        };
+        process.BeginErrorReadLine();
+        process.OutputDataReceived += (_, _) => { };
+        process.BeginOutputReadLine();
+        return await said.Task;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var process in _processes)
+        {
+            if (!process.HasExited)
+                process.Kill(entireProcessTree: true);
+            await process.WaitForExitAsync();
+            process.Dispose();
+        }
+    }
+}

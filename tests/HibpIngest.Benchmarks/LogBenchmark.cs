@@ -1,0 +1,323 @@
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+using System.Text;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Samples;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Win32.SafeHandles;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// A segment of the account log: how long it is, and how fast it is written and read, beside plain reading of the same file, range
+/// scans of SQLite and JSON lines. Rates are of one thread's processor time, the best of 15 rounds.
+/// </summary>
+internal sealed class LogBenchmark(int accounts, int others, string folder)
+{
+    public const double MostBytes = 12.9;
+    public const double LeastRate = 40e6;
+
+    /// <summary>A pass's few objects count as the 8 KB that the runtime takes for a thread at once.</summary>
+    public const double MostAllocated = 0.01;
+
+    private const int Rounds = 15;
+    private const int DontNeed = 4; // POSIX_FADV_DONTNEED, posix_fadvise(2)
+
+    private readonly SampleAccounts _samples = new(1);
+    private readonly byte[] _account = new byte[SampleAccounts.MaxBytes];
+    private readonly AccountBatch _slice = new(LoadSettings.DefaultSliceRows);
+
+    public async Task<bool> RunAsync()
+    {
+        var file = Path.Combine(folder, "1.alog");
+        var write = Write(file, BlockCodec.Lz4, accounts);
+        var bytes = new FileInfo(file).Length;
+        var perAccount = (double)bytes / accounts;
+        var decoded = Repeat(() => Decode(file));
+        var plain = Repeat(() => ReadPlain(file));
+        var coldPlain = Repeat(() => ReadPlain(Cold(file)));
+        var coldDecoded = Repeat(() => Decode(Cold(file)));
+        var allocated = (double)decoded.AllocatedBytes / accounts;
+        var rate = accounts / decoded.Cpu.TotalSeconds;
+
+        Console.WriteLine($"{accounts:N0} accounts of the sample, slices of {LoadSettings.DefaultSliceRows:N0}, {bytes / 1e6:N1} MB");
+        Console.WriteLine(
+            "| what | B/account | million accounts/s, CPU | by the clock | MB/s by the clock | ms for 100 MB | B allocated/account |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+        Print("write (sort, front-code, LZ4, checksum)", accounts, bytes, write);
+        Print("read, check, decode", accounts, bytes, decoded);
+        Print("plain read of the same file", accounts, bytes, plain);
+        Print("read, check, decode, not in the page cache", accounts, bytes, coldDecoded);
+        Print("plain read, not in the page cache", accounts, bytes, coldPlain);
+        Print("SegmentReader over FolderLog, all threads", accounts, bytes, await ReadAsync());
+        foreach (var codec in new[] { BlockCodec.None, BlockCodec.Brotli })
+        {
+            var other = Path.Combine(folder, $"{codec}.alog");
+            var written = Write(other, codec, others);
+            var length = new FileInfo(other).Length;
+            Print($"write, {codec}, {others:N0}", others, length, written);
+            Print($"read, check, decode, {codec}", others, length, Repeat(() => Decode(other)));
+        }
+        var json = Path.Combine(folder, "rows.jsonl");
+        WriteJson(json);
+        Print($"JSON lines, System.Text.Json, {others:N0}", others, new FileInfo(json).Length, Repeat(() => ReadJson(json)));
+        var (database, time) = await ReadSqliteAsync();
+        Print($"range scans of SQLite, {others:N0}", others, database, time);
+        Console.WriteLine();
+        Console.WriteLine(
+            $"{perAccount:F2} bytes an account (at most {MostBytes}), {rate / 1e6:F1} million accounts/s of one core (at least "
+            + $"{LeastRate / 1e6:F0}), {allocated:F4} bytes allocated an account (at most {MostAllocated})");
+        return perAccount <= MostBytes && rate >= LeastRate && allocated <= MostAllocated;
+    }
+
+    /// <summary>The least of each: beside other processes, whatever is more is theirs.</summary>
+    private static ThreadTime Repeat(Func<ThreadTime> run)
+    {
+        // Compiled to the end, which takes the runtime a while where others use the processors.
+        for (var began = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(began) < TimeSpan.FromSeconds(1);)
+            run();
+        var times = Enumerable.Range(0, Rounds).Select(_ => run()).ToList();
+        return new ThreadTime(
+            times.Min(time => time.Wall), times.Min(time => time.Cpu), times.Min(time => time.AllocatedBytes));
+    }
+
+    private ThreadTime Write(string file, BlockCodec codec, int count)
+    {
+        using var output = new PlainFile(file);
+        using var writer = new SegmentWriter(output, Facts(count), codec);
+        var total = default(ThreadTime);
+        for (var (slice, next) = (1, 1L); next <= count; slice++)
+        {
+            Fill(next, count);
+            total = Add(
+                total, ThreadTime.Of(() => writer.AddAsync(slice, _slice, CancellationToken.None).AsTask().GetAwaiter().GetResult()));
+            next += _slice.Count;
+        }
+        return Add(total, ThreadTime.Of(() => writer.SealAsync(CancellationToken.None).GetAwaiter().GetResult()));
+
+        static ThreadTime Add(ThreadTime one, ThreadTime other) =>
+            new(one.Wall + other.Wall, one.Cpu + other.Cpu, one.AllocatedBytes + other.AllocatedBytes);
+    }
+
+    /// <summary>All of it on this thread, as the reader does over two.</summary>
+    private static ThreadTime Decode(string path)
+    {
+        using var file = File.OpenHandle(path, options: FileOptions.SequentialScan);
+        var (index, buffer, raw) = Open(path, file);
+        var visitor = default(TouchVisitor);
+        return ThreadTime.Of(() =>
+        {
+            for (int first = 0, end; first < index.Blocks.Length; first = end)
+            {
+                end = SegmentScan.EndOfGroup(index, first);
+                var group = buffer.AsSpan(0, (int)(index.Blocks[end - 1].End - index.Blocks[first].Offset));
+                if (RandomAccess.Read(file, group, index.Blocks[first].Offset) != group.Length)
+                    throw new InvalidOperationException("the file is too short");
+                SegmentScan.Decode(index, first, end, group, raw, ref visitor);
+            }
+            if (visitor.Rows != index.Facts.Rows)
+                throw new InvalidOperationException($"{index.Facts.Rows} rows were expected, and {visitor.Rows} came");
+        });
+    }
+
+    private static (SegmentIndex Index, byte[] Buffer, byte[] Raw) Open(string path, SafeFileHandle file)
+    {
+        var bytes = new byte[RandomAccess.GetLength(file)];
+        for (var read = 0; read < bytes.Length;)
+            read += RandomAccess.Read(file, bytes.AsSpan(read, Math.Min(1 << 20, bytes.Length - read)), read);
+        var index = SegmentBytes.Open(Path.GetFileName(path), bytes).Index;
+        return (index, new byte[SegmentScan.BufferBytes(index)], new byte[index.MostRawBytes]);
+    }
+
+    private static ThreadTime ReadPlain(string path)
+    {
+        using var file = File.OpenHandle(path, options: FileOptions.SequentialScan);
+        var buffer = new byte[1 << 20];
+        return ThreadTime.Of(() =>
+        {
+            for (var at = 0L; RandomAccess.Read(file, buffer, at) is > 0 and var read;)
+                at += read;
+        });
+    }
+
+    /// <summary>The same file, out of the page cache.</summary>
+    private static string Cold(string path)
+    {
+        using var file = File.OpenHandle(path, FileMode.Open, FileAccess.ReadWrite);
+        RandomAccess.FlushToDisk(file);
+        if (Advise(file, 0, 0, DontNeed) != 0)
+            throw new NotSupportedException("the page cache can't be told");
+        return path;
+    }
+
+    private async Task<ThreadTime> ReadAsync()
+    {
+        await using var reader = await SegmentReader.OpenAsync(new FolderLog(folder), "1.alog", CancellationToken.None);
+        await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);
+        var (allocated, cpu, began) = (GC.GetTotalAllocatedBytes(precise: true), Environment.CpuUsage, Stopwatch.GetTimestamp());
+        await reader.ReadAsync(default(TouchVisitor), CancellationToken.None);
+        return new ThreadTime(
+            Stopwatch.GetElapsedTime(began), Environment.CpuUsage.TotalTime - cpu.TotalTime,
+            GC.GetTotalAllocatedBytes(precise: true) - allocated);
+    }
+
+    private void WriteJson(string path)
+    {
+        using var output = new BufferedStream(File.Create(path), 1 << 20);
+        for (var next = 1L; next <= others; next += _slice.Count)
+        {
+            Fill(next, others);
+            for (var i = 0; i < _slice.Count; i++)
+            {
+                var row = new JsonRow(
+                    "Bench", next + i, Encoding.ASCII.GetString(_slice.Alias(i)), Encoding.ASCII.GetString(_slice.Domain(i)));
+                JsonSerializer.Serialize(output, row, JsonRows.Default.JsonRow);
+                output.WriteByte((byte)'\n');
+            }
+        }
+    }
+
+    private ThreadTime ReadJson(string path)
+    {
+        using var file = File.OpenHandle(path, options: FileOptions.SequentialScan);
+        var buffer = new byte[1 << 20];
+        return ThreadTime.Of(() =>
+        {
+            var (at, rows, length) = (0L, 0, 0L);
+            while (RandomAccess.Read(file, buffer, at) is > 0 and var read)
+            {
+                var lines = buffer.AsSpan(0, buffer.AsSpan(0, read).LastIndexOf((byte)'\n') + 1);
+                at += lines.Length;
+                for (int end; (end = lines.IndexOf((byte)'\n')) >= 0; lines = lines[(end + 1)..])
+                {
+                    var row = JsonSerializer.Deserialize(lines[..end], JsonRows.Default.JsonRow)!;
+                    (rows, length) = (rows + 1, length + row.Alias.Length + row.Domain.Length);
+                }
+            }
+            if (rows != others || length == 0)
+                throw new InvalidOperationException($"{others} rows were expected, and {rows} came");
+        });
+    }
+
+    private async Task<(long Bytes, ThreadTime Time)> ReadSqliteAsync()
+    {
+        var file = Path.Combine(folder, "rows.db");
+        var time = await ScanAsync(file);
+        // Closed, so that what was written beside it is in it.
+        return (new FileInfo(file).Length, time);
+    }
+
+    private async Task<ThreadTime> ScanAsync(string file)
+    {
+        await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
+        await database.UpgradeAsync(CancellationToken.None);
+        var load = await BenchmarkLoad.StartAsync(database);
+        await using (var copy = await BenchmarkLoad.OpenCopyAsync(database, load))
+        {
+            for (var next = 1L; next <= others; next += _slice.Count)
+            {
+                Fill(next, others);
+                await copy.CommitAsync(_slice, new LoadCheckpoint(), false, CancellationToken.None);
+            }
+        }
+        await ReadRowsAsync();
+        var (allocated, cpu, began) = (GC.GetTotalAllocatedBytes(precise: true), Environment.CpuUsage, Stopwatch.GetTimestamp());
+        await ReadRowsAsync();
+        return new ThreadTime(
+            Stopwatch.GetElapsedTime(began), Environment.CpuUsage.TotalTime - cpu.TotalTime,
+            GC.GetTotalAllocatedBytes(precise: true) - allocated);
+
+        async Task ReadRowsAsync()
+        {
+            for (var next = 1L; next <= others; next += _slice.Count)
+                await database.ReadRowsAsync(
+                    load.Id, next, Math.Min(next + _slice.Capacity - 1, others), _slice, CancellationToken.None);
+        }
+    }
+
+    private void Fill(long first, int count)
+    {
+        _slice.Clear();
+        _slice.FirstPosition = first;
+        for (var next = first; !_slice.IsFull && next <= count; next++)
+        {
+            var account = _account.AsSpan(0, _samples.Write(next - 1, _account));
+            var at = account.IndexOf((byte)'@');
+            _slice.Add(account[..at], account[(at + 1)..]);
+        }
+    }
+
+    private static SegmentFacts Facts(int count) => new()
+    {
+        Store = new Guid("00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        Load = 1,
+        Mark = 1,
+        Blob = new BlobVersion("Bench.zip", "\"0x1\""),
+        StartedAt = DateTimeOffset.UnixEpoch,
+        Breach = "Bench",
+        ExtractorVersion = 1,
+        BatchRows = LoadSettings.DefaultBatchRows,
+        SliceRows = LoadSettings.DefaultSliceRows,
+        First = 1,
+        Last = count,
+    };
+
+    private static void Print(string what, int count, long bytes, ThreadTime time) => Console.WriteLine(
+        $"| {what} | {(double)bytes / count:F2} | {count / time.Cpu.TotalSeconds / 1e6:F2} | {count / time.Wall.TotalSeconds / 1e6:F2} | "
+        + $"{bytes / time.Wall.TotalSeconds / 1e6:N0} | {time.Wall.TotalMilliseconds * 1e8 / bytes:N0} | "
+        + $"{(double)time.AllocatedBytes / count:F4} |");
+
+    [DllImport("libc", EntryPoint = "posix_fadvise")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Advise(SafeFileHandle file, long offset, long length, int advice);
+
+    /// <summary>Looks at each account: its lengths, and a byte of each part.</summary>
+    private struct TouchVisitor : IAccountVisitor
+    {
+        private long _sum;
+
+        public long Rows { get; private set; }
+
+        public readonly void BeginBlock(in SegmentBlock block)
+        {
+        }
+
+        public void BeginDomain(ReadOnlySpan<byte> domain, int rows) => _sum += domain[^1];
+
+        public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
+        {
+            _sum += alias.Length + domain.Length + alias[^1] + domain[0];
+            Rows++;
+        }
+    }
+
+    /// <summary>A file that is written on the thread that asks for it: a FileStream would hand it to another.</summary>
+    private sealed class PlainFile(string path) : MemoryStream
+    {
+        private readonly SafeFileHandle _file = File.OpenHandle(path, FileMode.Create, FileAccess.Write);
+        private long _at;
+
+        public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            RandomAccess.Write(_file, buffer.Span, _at);
+            _at += buffer.Length;
+            return ValueTask.CompletedTask;
+        }
+
+        protected override void Dispose(bool disposing)
+        {
+            if (disposing)
+                _file.Dispose();
+            base.Dispose(disposing);
+        }
+    }
+}
+
+internal sealed record JsonRow(string Breach, long Position, string Alias, string Domain);
+
+[JsonSerializable(typeof(JsonRow))]
+internal sealed partial class JsonRows : JsonSerializerContext;

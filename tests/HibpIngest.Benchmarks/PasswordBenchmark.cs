@@ -1,0 +1,272 @@
+using System.Diagnostics;
+using System.Globalization;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using HibpIngest.Web;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// Ranges of each back end, read from a store that answers at once, beside a bare read of the very same requests: in process, and
+/// through Kestrel beside an endpoint that makes the same read and copies its bytes. From memory beside Kestrel sending the same
+/// bytes. And how much longer than a blob the emulator takes for a table's partition.
+/// </summary>
+internal sealed class PasswordBenchmark(string folder, int rounds, int requests) : IAsyncDisposable
+{
+    private const double MostLatency = 1.3;
+    private const double LeastThroughput = 0.8;
+
+    // As many hashes in each as the published list has.
+    private const int Prefixes = 100;
+    private const int RowsOfPrefix = 1_953;
+
+    private const int EmulatorReads = 100;
+    private const int Seed = 13;
+
+    private static readonly PasswordBackend[] Backends = [PasswordBackend.Pack, PasswordBackend.Blob, PasswordBackend.Table];
+
+    private readonly PasswordList _list = new((long)Prefixes * RowsOfPrefix, Prefixes, Seed);
+    private readonly WebLoad _load = new(rounds, requests);
+    private readonly ReadyPasswords _store = new();
+    private readonly HttpClient _bare = new(new SocketsHttpHandler { MaxConnectionsPerServer = 512, UseProxy = false });
+    private readonly Dictionary<string, byte[]> _ready = [];
+
+    /// <summary>Whether every ratio is within its limit.</summary>
+    /// <param name="seconds">How long 2,000 requests a second are held, where h2load is installed; 0: not at all.</param>
+    public async Task<bool> RunAsync(int seconds)
+    {
+        var address = await _load.StartAsync(_store.AnswerAsync);
+        using var account = StorageAccount.Open(
+            $"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={Convert.ToBase64String(new byte[64])};"
+            + $"BlobEndpoint={address}{ReadyPasswords.BlobRoot};QueueEndpoint={address}/q;"
+            + $"TableEndpoint={address}{ReadyPasswords.TableRoot};",
+            NullLoggerFactory.Instance);
+        var written = new PasswordStores(_store, _store);
+        var releases = await ImportAsync(written, Prefixes, Backends);
+        foreach (var backend in Backends)
+            await releases.SwitchAsync(backend, "bench", CancellationToken.None);
+        var ready = await _load.StartAsync(SendReadyAsync);
+
+        WebLoad.PrintHead();
+        foreach (var backend in Backends)
+            await MeasureAsync(backend, account, address);
+        await using (var server = await ServeAsync(account, PasswordBackend.Pack, cacheMegabytes: 256))
+        {
+            await MeasureMemoryAsync(ready, server.Addresses[0]);
+            await MeasureEmulatorAsync();
+            if (seconds > 0)
+            {
+                await using var uncached = await ServeAsync(account, PasswordBackend.Pack, cacheMegabytes: 0);
+                await _load.HoldAsync(
+                    Enumerable.Range(0, Prefixes).Select(i => uncached.Addresses[0] + Path(i)), ["accept-encoding: gzip"], seconds);
+            }
+        }
+        return _load.Ended();
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _load.DisposeAsync();
+        _bare.Dispose();
+    }
+
+    private async Task MeasureAsync(PasswordBackend backend, StorageAccount account, string address)
+    {
+        var (least, most) = backend == PasswordBackend.Table ? ((double?)null, (double?)null) : (LeastThroughput, MostLatency);
+        using var ranges = new PasswordRanges(
+            WebFactory.PasswordsOf(account), OptionsOf(backend, cacheMegabytes: 0), TimeProvider.System, NullLoggerFactory.Instance);
+        await ranges.RefreshAsync(CancellationToken.None);
+        var reads = new List<IReadOnlyList<ReadyPasswords.KeptRequest>>();
+        for (var i = 0; i < Prefixes; i++)
+        {
+            var kept = _store.Keep();
+            var range = await ranges.FindAsync(HashMode.Sha1, _list.Prefix(i), CancellationToken.None)
+                ?? throw new InvalidOperationException("a range that was imported is not there");
+            // The list of what is served is looked at now and then as well.
+            reads.Add([.. kept.Where(one => !one.Address.Contains(".json", StringComparison.Ordinal))]);
+            _ready.TryAdd(Path(i), range.For(takesGzip: true).Bytes.ToArray());
+        }
+
+        var name = backend.Name();
+        await _load.CompareAsync(
+            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i), most, tellsMedian: true);
+        await _load.CompareProcessorAsync(
+            $"{name} in process", i => ReadBareAsync(address, reads[i % Prefixes]), i => FindAsync(ranges, i));
+
+        var numbers = Enumerable.Range(0, Prefixes).ToDictionary(Path);
+        var copying = await _load.StartAsync(async context =>
+        {
+            var bytes = await ReadBareAsync(address, reads[numbers[context.Request.Path.Value!]]);
+            context.Response.ContentType = "text/plain";
+            context.Response.ContentLength = bytes.Length;
+            await context.Response.Body.WriteAsync(bytes);
+        });
+        await using var server = await ServeAsync(account, backend, cacheMegabytes: 0);
+        using var client = CreateClient();
+        await _load.MeasureAsync(
+            $"{name} through Kestrel", client, i => copying + Path(i), i => server.Addresses[0] + Path(i), least, most);
+    }
+
+    /// <summary>The same requests of both, by wrk where it is installed, else by a client of this process.</summary>
+    private async Task MeasureMemoryAsync(string ready, string ours)
+    {
+        const string What = "from memory, requests/s";
+        var script = System.IO.Path.Combine(folder, "ranges.lua");
+        await File.WriteAllTextAsync(script, $$"""
+            local asked = {}
+            local at = 0
+            init = function()
+              for i, path in ipairs({ {{string.Join(", ", Enumerable.Range(0, Prefixes).Select(i => $"\"{Path(i)}\""))}} }) do
+                asked[i] = wrk.format("GET", path, { ["Accept-Encoding"] = "gzip" })
+              end
+            end
+            request = function()
+              at = at % #asked + 1
+              return asked[at]
+            end
+            """);
+        try
+        {
+            var (bares, own) = (new List<double>(), new List<double>());
+            for (var round = -1; round < rounds; round++)
+            {
+                var (bare, our) = (await WrkAsync(script, ready), await WrkAsync(script, ours));
+                if (round < 0)
+                    continue; // warms both
+                bares.Add(bare);
+                own.Add(our);
+            }
+            _load.RowAtLeast(What, bares, own, LeastThroughput);
+        }
+        catch (System.ComponentModel.Win32Exception)
+        {
+            Console.Error.WriteLine("wrk is not installed: a client of this process asks in its place");
+            using var client = CreateClient();
+            await _load.MeasureAsync(What, client, i => ready + Path(i), i => ours + Path(i), LeastThroughput, null);
+        }
+    }
+
+    /// <returns>Requests a second.</returns>
+    private static async Task<double> WrkAsync(string script, string address)
+    {
+        var start = new ProcessStartInfo("wrk", ["-t1", "-c32", "-d5s", "-s", script, address])
+        {
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+        };
+        using var process = Process.Start(start)!;
+        var output = await process.StandardOutput.ReadToEndAsync();
+        await process.WaitForExitAsync();
+        const string Rate = "Requests/sec:";
+        if (output.Contains("Non-2xx", StringComparison.Ordinal) || output.Contains("Socket errors", StringComparison.Ordinal)
+            || output.Split('\n').FirstOrDefault(line => line.StartsWith(Rate, StringComparison.Ordinal)) is not { } line)
+            throw new InvalidOperationException($"wrk: {output}");
+        return double.Parse(line[Rate.Length..], CultureInfo.InvariantCulture);
+    }
+
+    /// <summary>What Have I Been Pwned published for both: 122 ms and 54.</summary>
+    private async Task MeasureEmulatorAsync()
+    {
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+        var stores = WebFactory.PasswordsOf(account);
+        PasswordBackend[] backends = [PasswordBackend.Blob, PasswordBackend.Table];
+        var releases = await ImportAsync(stores, prefixes: 1, backends);
+        var times = new Dictionary<PasswordBackend, double[]>();
+        var ranges = new Dictionary<PasswordBackend, PasswordRanges>();
+        foreach (var backend in backends)
+        {
+            await releases.SwitchAsync(backend, "bench", CancellationToken.None);
+            times[backend] = new double[EmulatorReads];
+            ranges[backend] = new PasswordRanges(stores, OptionsOf(backend, 0), TimeProvider.System, NullLoggerFactory.Instance);
+        }
+        for (var i = -10; i < EmulatorReads; i++)
+        {
+            foreach (var backend in backends)
+            {
+                var began = Stopwatch.GetTimestamp();
+                await ranges[backend].FindAsync(HashMode.Sha1, _list.Prefix(0), CancellationToken.None);
+                if (i >= 0)
+                    times[backend][i] = Stopwatch.GetElapsedTime(began).TotalMilliseconds;
+            }
+        }
+        foreach (var one in ranges.Values)
+            one.Dispose();
+        var (blob, table) = (WebLoad.Percentile(times[PasswordBackend.Blob], 50), WebLoad.Percentile(times[PasswordBackend.Table], 50));
+        Console.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"one range of the emulator, median: table {table:F1} ms, blob {blob:F1} ms, {table / blob:F1} times (published: 122 and 54, "
+            + $"{122.0 / 54:F1} times)"));
+    }
+
+    private async Task<PasswordReleases> ImportAsync(PasswordStores stores, int prefixes, IReadOnlyList<PasswordBackend> into)
+    {
+        var file = System.IO.Path.Combine(folder, $"{prefixes}.txt");
+        new PasswordList((long)prefixes * RowsOfPrefix, prefixes, Seed).Write(HashMode.Sha1, file, file + ".none", _ => false);
+        var releases = new PasswordReleases(
+            stores, new PurgeHook(null, null, _bare, NullLogger<PurgeHook>.Instance), TimeProvider.System);
+        await new ImportPasswords(stores, releases, TimeProvider.System).RunAsync(
+            new ImportRequest
+            {
+                Inputs = [ImportInput.File(file)],
+                Options = new ImportOptions { WorkFolder = System.IO.Path.Combine(folder, $"work{prefixes}") },
+                Into = into,
+                Release = "bench",
+            },
+            null, null, CancellationToken.None);
+        return releases;
+    }
+
+    private static Task<WebServer> ServeAsync(StorageAccount account, PasswordBackend backend, int cacheMegabytes) =>
+        WebServer.StartAsync(
+            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
+            new WebServerOptions { Urls = ["http://127.0.0.1:0"], Passwords = OptionsOf(backend, cacheMegabytes) },
+            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+
+    private static PasswordOptions OptionsOf(PasswordBackend backend, int cacheMegabytes) =>
+        new() { Passwords = (PasswordPin)backend, PasswordsCache = cacheMegabytes };
+
+    private static HttpClient CreateClient()
+    {
+        var client = WebLoad.CreateClient();
+        client.DefaultRequestHeaders.Add("accept-encoding", "gzip");
+        return client;
+    }
+
+    private async Task FindAsync(PasswordRanges ranges, int i)
+    {
+        var range = await ranges.FindAsync(HashMode.Sha1, _list.Prefix(i % Prefixes), CancellationToken.None);
+        _ = range!.For(takesGzip: true).ETag;
+    }
+
+    /// <summary>The requests that ours made, by a client that knows no store.</summary>
+    private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<ReadyPasswords.KeptRequest> reads)
+    {
+        var bytes = Array.Empty<byte>();
+        foreach (var read in reads)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, address + read.Address);
+            foreach (var (name, value) in read.Headers)
+                request.Headers.TryAddWithoutValidation(name, value);
+            using var response = await _bare.SendAsync(request);
+            response.EnsureSuccessStatusCode();
+            bytes = await response.Content.ReadAsByteArrayAsync();
+        }
+        return bytes;
+    }
+
+    private Task SendReadyAsync(HttpContext context)
+    {
+        var bytes = _ready[context.Request.Path.Value!];
+        context.Response.ContentType = "text/plain";
+        context.Response.Headers.ContentEncoding = "gzip";
+        context.Response.ContentLength = bytes.Length;
+        return context.Response.Body.WriteAsync(bytes).AsTask();
+    }
+
+    private string Path(int i) => $"/range/{HashModes.PrefixText(_list.Prefix(i % Prefixes))}";
+}

@@ -1,0 +1,248 @@
+using System.Diagnostics;
+using System.Threading.Channels;
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
+using HibpIngest.AzureStorage.Tables;
+using HibpIngest.Breaches;
+using HibpIngest.Delivery;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Pipeline;
+using HibpIngest.Samples;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// A rebuild of five logged loads, of which the later four have a fifth of their accounts from the first: how many requests it
+/// makes beside a replay slice by slice, what it costs without HTTP, and how long it takes into a table server that only answers,
+/// beside a bare HttpClient that sends the very same requests. The measured ones are processes of their own, in turn.
+/// </summary>
+internal sealed class RebuildBenchmark(int rows, int count, string folder)
+{
+    public const double LeastSaving = 6;
+    public const double LeastRate = 2e6;
+    public const double LeastRatio = 0.8;
+    public const double MostMiB = 512;
+
+    private const int Loads = 5;
+    private const int SharedEvery = 5;
+    private const int InFlight = 128;
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private readonly string _file = Path.Combine(folder, "rebuild.db");
+    private readonly string _log = Path.Combine(folder, "log");
+    private readonly string _requests = Path.Combine(folder, "requests");
+    private readonly SampleAccounts _samples = new(1);
+    private readonly byte[] _account = new byte[SampleAccounts.MaxBytes];
+    private long _naive;
+
+    /// <param name="leastSaving">Fewer rows have fewer in common.</param>
+    /// <returns>Whether all of it holds but what a busy machine decides, and all of it.</returns>
+    public async Task<(bool Requests, bool All)> RunAsync(double leastSaving = LeastSaving)
+    {
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), None);
+        var sources = await LoadAsync(emulator.ConnectionString);
+        var (merged, accounts, cpu) = await MergeAsync(sources);
+        await RecordAsync(emulator.ConnectionString);
+
+        await using var server = await AnsweringTableServer.StartAsync();
+        var (ratios, peak, counted) = (new List<double>(), 0d, true);
+        Console.WriteLine("| pair | bare HttpClient s | its CPU s | rebuild s | its CPU s | ratio | peak MiB |");
+        Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        for (var pair = 1; pair <= count; pair++)
+        {
+            var connection = UpsertBenchmark.Redirect(emulator.ConnectionString, server.Endpoint);
+            var bare = await MeasuredChild.RunAsync("rebuild-bare", _requests, connection);
+            var before = server.Requests;
+            var own = await MeasuredChild.RunAsync("rebuild-child", folder, emulator.ConnectionString, server.Endpoint, $"pair{pair}");
+            counted &= server.Requests - before == merged && bare[1] == merged && own[3] == accounts;
+            ratios.Add(bare[0] / own[0]);
+            peak = Math.Max(peak, own[2]);
+            Console.WriteLine(
+                $"| {pair} | {bare[0]:F1} | {bare[2]:F1} | {own[0]:F1} | {own[1]:F1} | {ratios[^1]:F2} | {own[2]:N0} |");
+        }
+
+        var (saving, rate, ratio) = ((double)_naive / merged, rows / cpu.TotalSeconds, ratios.Order().ElementAt(ratios.Count / 2));
+        Console.WriteLine();
+        Console.WriteLine(
+            $"{rows:N0} rows of {Loads} loads, {accounts:N0} accounts: {merged:N0} requests, {saving:F2} times fewer than the {_naive:N0} "
+            + $"of a replay slice by slice (at least {leastSaving})");
+        Console.WriteLine($"without HTTP, bodies made: {rate / 1e6:F2} million rows/s a core (at least {LeastRate / 1e6:F0})");
+        Console.WriteLine(
+            $"with it: {ratio:F2} of a bare HttpClient, median of {count} pairs (at least {LeastRatio}); {peak:N0} MiB (at most "
+            + $"{MostMiB})");
+        if (!counted)
+            Console.WriteLine("a run made other requests, or wrote other accounts, than were counted");
+        return (counted && saving >= leastSaving && peak <= MostMiB,
+            counted && saving >= leastSaving && peak <= MostMiB && rate >= LeastRate && ratio >= LeastRatio);
+    }
+
+    /// <summary>The measured rebuild: seconds, seconds of CPU, MiB, accounts.</summary>
+    public static async Task ChildAsync(string folder, string connection, string endpoint, string name)
+    {
+        await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, "rebuild.db"), TimeProvider.System);
+        var tables = StorageAccount.Open(UpsertBenchmark.Redirect(connection, endpoint), NullLoggerFactory.Instance).Tables;
+        var context = Context(connection, database, Path.Combine(folder, "log")) with { Tables = tables };
+        var (cpu, began) = (Environment.CpuUsage.TotalTime, Stopwatch.GetTimestamp());
+        var result = await context.NewRebuildLayout().RunAsync(
+            new RebuildOrder(name) { Ranges = false, Folder = folder }, null, None);
+        MeasuredChild.Tell(
+            Stopwatch.GetElapsedTime(began).TotalSeconds, (Environment.CpuUsage.TotalTime - cpu).TotalSeconds, MeasuredChild.PeakMiB(),
+            result.Accounts);
+    }
+
+    /// <summary>The same requests from their file: seconds, requests, seconds of CPU.</summary>
+    public static async Task BareAsync(string file, string connection)
+    {
+        using var client = new BareTableClient(connection, InFlight);
+        var channel = Channel.CreateBounded<TableRequest>(4 * InFlight);
+        var (began, sent) = (Stopwatch.GetTimestamp(), 0);
+        var reading = Task.Run(async () =>
+        {
+            await using var input = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.Read, 1 << 20);
+            using var reader = new BinaryReader(input);
+            while (input.Position < input.Length)
+            {
+                var request = new TableRequest(
+                    reader.ReadString(), reader.ReadString(), Text(reader), Text(reader), Text(reader), Text(reader),
+                    reader.ReadBytes(reader.ReadInt32()));
+                await channel.Writer.WriteAsync(request);
+            }
+            channel.Writer.Complete();
+        });
+        await Task.WhenAll(Enumerable.Range(0, InFlight).Select(_ => Task.Run(async () =>
+        {
+            await foreach (var request in channel.Reader.ReadAllAsync())
+            {
+                await client.SendAsync(request, None);
+                Interlocked.Increment(ref sent);
+            }
+        })));
+        await reading;
+        MeasuredChild.Tell(Stopwatch.GetElapsedTime(began).TotalSeconds, sent, Environment.CpuUsage.TotalTime.TotalSeconds);
+
+        static string? Text(BinaryReader reader) => reader.ReadString() is { Length: > 0 } text ? text : null;
+    }
+
+    /// <summary>Loads that are in SQL, done, and in the log; counts what a replay of their slices would send.</summary>
+    private async Task<IReadOnlyList<IMergeSource>> LoadAsync(string connection)
+    {
+        await using var database = SqliteBreachDatabase.Open(_file, TimeProvider.System);
+        var context = Context(connection, database, _log);
+        await context.NewStoreSetup().EnsureAsync(None);
+        var settings = LoadStart.NewSettings(context.Options);
+        var batch = new AccountBatch(settings.BatchRows);
+        SliceLayout[] layout = [new(new LayoutPlacement(new LayoutFacts()), WithRanges: false)];
+        var sources = new List<IMergeSource>();
+        for (var number = 0; number < Loads; number++)
+        {
+            var load = await BenchmarkLoad.StartAsync(database, context.Options, $"Bench{number}");
+            await using (var copy = await BenchmarkLoad.OpenCopyAsync(database, load))
+            {
+                for (var next = 0; next < rows / Loads;)
+                {
+                    next += Fill(batch, number, next);
+                    await copy.CommitAsync(batch, new LoadCheckpoint(), false, None);
+                }
+            }
+            await BenchmarkLoad.FinishAsync(database, load);
+            foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, None))
+            {
+                var buffers = SliceBuffers.Rent(slice.Count);
+                await database.ReadRowsAsync(load.Id, slice.First, slice.Last, buffers.Accounts, None);
+                _naive += buffers.Group(layout);
+                SliceBuffers.Return(buffers);
+                await BenchmarkLoad.CompleteSliceAsync(database, slice);
+            }
+            await context.NewLogLoad().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
+            var entry = (await database.GetLogEntryAsync(load.Id, None))!;
+            sources.Add(new SegmentSource(
+                context.Log, load.Id, entry.Mark,
+                [.. entry.Segments.Select(segment => LogNames.Segment(LogNames.Folder(entry), segment.First))]));
+            Console.Error.WriteLine($"load {number + 1} of {Loads} is logged");
+        }
+        return sources;
+    }
+
+    private int Fill(AccountBatch batch, int load, int first)
+    {
+        batch.Clear();
+        batch.FirstPosition = first + 1;
+        var all = rows / Loads;
+        for (var next = first; !batch.IsFull && next < all; next++)
+        {
+            var number = load > 0 && next % SharedEvery == 0 ? next : ((long)load * all) + next;
+            var account = _account.AsSpan(0, _samples.Write(number, _account));
+            var at = account.IndexOf((byte)'@');
+            batch.Add(account[..at], account[(at + 1)..]);
+        }
+        return batch.Count;
+    }
+
+    /// <summary>All of a rebuild but its requests, whose bodies are made.</summary>
+    private async Task<(long Requests, long Accounts, TimeSpan Cpu)> MergeAsync(IReadOnlyList<IMergeSource> sources)
+    {
+        var address = "http://127.0.0.1:10002/devstoreaccount1/accounts"u8.ToArray();
+        var best = TimeSpan.MaxValue;
+        var (requests, accounts) = (0L, 0L);
+        for (var round = 0; round < count; round++)
+        {
+            (requests, accounts) = (0, 0);
+            var transactions = new MergedTransactions(new LayoutFacts(), [.. Enumerable.Range(1, Loads)], withRanges: false);
+            var cpu = Environment.CpuUsage.TotalTime;
+            // Two partitions share a rebuild's memory.
+            await new MergeAccounts(folder, MergeAccounts.DefaultMemoryBytes / 2).RunAsync(
+                sources,
+                partition =>
+                {
+                    transactions.Fill(partition);
+                    for (var i = 0; i < transactions.Count; i++)
+                    {
+                        using var one = transactions.Make(i);
+                        using var body = TableTransaction.Merge(address, one.Partition.Span, one.Rows);
+                        if (body.Body.Length == 0)
+                            throw new InvalidOperationException("a body is empty");
+                    }
+                    (requests, accounts) = (requests + transactions.Count, accounts + partition.Count);
+                    return Task.CompletedTask;
+                },
+                null, None);
+            var took = Environment.CpuUsage.TotalTime - cpu;
+            best = took < best ? took : best;
+        }
+        return (requests, accounts, best);
+    }
+
+    /// <summary>A run that isn't measured: what it sends is kept.</summary>
+    private async Task RecordAsync(string connection)
+    {
+        await using var output = new FileStream(_requests, FileMode.Create, FileAccess.Write, FileShare.None, 1 << 20);
+        await using var writer = new BinaryWriter(output);
+        await using var server = await AnsweringTableServer.StartAsync(request =>
+        {
+            lock (writer)
+            {
+                foreach (var text in new[] { request.Method, request.Path, request.ContentType, request.Accept, request.Prefer,
+                    request.DataServiceVersion })
+                    writer.Write(text ?? "");
+                writer.Write(request.Body.Length);
+                writer.Write(request.Body);
+            }
+        });
+        await MeasuredChild.RunAsync("rebuild-child", folder, connection, server.Endpoint, "recorded");
+    }
+
+    private static PipelineContext Context(string connection, IBreachDatabase database, string log)
+    {
+        var options = new PipelineOptions { Log = LogMode.On };
+        Directory.CreateDirectory(log);
+        return PipelineFactory.ContextOf(
+            StorageAccount.Open(connection, NullLoggerFactory.Instance), database, NotificationSenders.Create("pickup:."), options,
+            NullLoggerFactory.Instance) with
+        { Log = new FolderLog(log) };
+    }
+}

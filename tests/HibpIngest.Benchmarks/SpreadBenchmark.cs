@@ -1,0 +1,108 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// How long a load and a rebuild take over N storage accounts, with the largest domain in M partitions, beside what the published
+/// limits allow: simulated, in virtual time.
+/// </summary>
+internal sealed class SpreadBenchmark(SpreadParameters parameters, Action<string> say)
+{
+    /// <summary>As it is published: what is demanded doesn't move with the parameters.</summary>
+    private const double PartitionRate = 2_000;
+    private const double LeastRate = 0.85;
+    private const double MostRefused = 0.2;
+    private const double MostRate = 1.02;
+    private const int MostAccounts = 10;
+    private static readonly TimeSpan MostTime = TimeSpan.FromMinutes(20);
+    private static readonly TimeSpan MostTimeWithRanges = TimeSpan.FromMinutes(25);
+    private static readonly int[] Spreads = [1, 2, 4, 8, 16, 32];
+
+    /// <summary>All of N and M.</summary>
+    public static IReadOnlyList<SpreadPoint> Table { get; } =
+    [
+        .. from rebuild in new[] { false, true }
+           from ranges in new[] { false, true }
+           from spread in Spreads
+           from accounts in Enumerable.Range(1, MostAccounts)
+           select new SpreadPoint(accounts, spread, ranges, rebuild),
+    ];
+
+    /// <summary>Those that something is demanded of: N=10 with M=32, and M=1.</summary>
+    public static IReadOnlyList<SpreadPoint> Demanded { get; } =
+        [.. Table.Where(point => point.StorageAccounts == MostAccounts && (point.Partitions == Spreads[^1] || point.Partitions == 1))];
+
+    private static SpreadPoint Demanding { get; } = new(MostAccounts, Spreads[^1], WithRanges: false, IsRebuild: true);
+
+    /// <summary>Prints the table; false where a demand isn't met.</summary>
+    /// <param name="points">That are simulated.</param>
+    /// <param name="scale">So many times fewer accounts.</param>
+    /// <param name="seed">Of everything that is drawn here; the jitter of the throttle itself is its own.</param>
+    public bool Run(IReadOnlyList<SpreadPoint> points, double scale, int seed)
+    {
+        say(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{parameters.Accounts:N0} accounts, one of {scale} simulated (five of a rebuild); seed {seed}; a load in "
+            + $"{parameters.Processes} processes of {parameters.SlicesInFlight} slices of {parameters.TransactionsInFlight} transactions "
+            + $"in flight, a rebuild in one of {parameters.RebuildInFlight} for each storage account"));
+        var results = new ConcurrentDictionary<SpreadPoint, SpreadResult>();
+        Parallel.ForEach(
+            Partitioner.Create(points, EnumerablePartitionerOptions.NoBuffering),
+            new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount },
+            point =>
+            {
+                var began = Stopwatch.GetTimestamp();
+                var result = results[point] = new SpreadRun(parameters, point, ScaleOf(point, scale), seed).Run();
+                // For whoever waits.
+                Console.Error.WriteLine(Text(
+                    $"{point}: simulated in {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s; {result}"));
+            });
+        foreach (var kind in points.GroupBy(point => (point.IsRebuild, point.WithRanges)))
+            Print(kind.Key.IsRebuild, kind.Key.WithRanges, [.. kind], results);
+        var faults = points.SelectMany(point => FaultsOf(point, results[point])).ToList();
+        foreach (var fault in faults)
+            say(fault);
+        return faults.Count == 0;
+    }
+
+    /// <summary>
+    /// A rebuild has a tenth of a load's transactions, and takes more of itself to find out what it may send: the one that much is
+    /// demanded of is simulated whole.
+    /// </summary>
+    private static double ScaleOf(SpreadPoint point, double scale) =>
+        !point.IsRebuild ? scale : point == Demanding with { WithRanges = point.WithRanges } ? 1 : Math.Max(scale / 5, 1);
+
+    /// <summary>What is demanded of a point and isn't so.</summary>
+    public static IEnumerable<string> FaultsOf(SpreadPoint point, SpreadResult result)
+    {
+        if (point.StorageAccounts == MostAccounts && point.Partitions == Spreads[^1])
+        {
+            var most = point.WithRanges ? MostTimeWithRanges : MostTime;
+            if (result.Rate < LeastRate)
+                yield return Text($"{point}: expected {LeastRate:P0} of the bound, found {result.Rate:P1}");
+            if (result.Time > most)
+                yield return Text($"{point}: expected {most.TotalMinutes:F0} minutes at most, found {result.Time.TotalMinutes:F1}");
+            if (result.Refused > MostRefused)
+                yield return Text($"{point}: expected {MostRefused:P0} of the requests refused at most, found {result.Refused:P1}");
+        }
+        if (point.Partitions == 1 && result.HotRate / PartitionRate is < LeastRate or > MostRate)
+            yield return Text($"{point}: expected {PartitionRate:N0} entities/s into the largest domain, found {result.HotRate:N0}");
+    }
+
+    private void Print(bool isRebuild, bool withRanges, List<SpreadPoint> points, IReadOnlyDictionary<SpreadPoint, SpreadResult> results)
+    {
+        var accounts = points.Select(point => point.StorageAccounts).Distinct().Order().ToList();
+        say($"\n{(isRebuild ? "Rebuild" : "Load")}, ranges {(withRanges ? "on" : "off")}: minutes (of the bound; refused)\n");
+        say($"| M | {string.Join(" | ", accounts.Select(count => $"N={count}"))} |");
+        say($"| ---: |{string.Concat(accounts.Select(_ => " ---: |"))}");
+        foreach (var row in points.GroupBy(point => point.Partitions).OrderBy(row => row.Key))
+            say($"| {row.Key} | {string.Join(" | ", row.OrderBy(point => point.StorageAccounts).Select(point => Cell(results[point])))} |");
+    }
+
+    private static string Cell(SpreadResult result) =>
+        Text($"{result.Time.TotalMinutes:F1} ({result.Rate:P0}; {result.Refused:P0})");
+
+    private static string Text(FormattableString text) => FormattableString.Invariant(text);
+}

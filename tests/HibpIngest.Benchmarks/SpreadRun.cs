@@ -1,0 +1,173 @@
+using HibpIngest.AzureStorage.Tables;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// One point of the simulation: the transactions of <see cref="SpreadWork"/> go through the throttle that the pipeline has
+/// (<see cref="WriteThrottle"/>, one for each process and storage account) to a simulated service, all in virtual time.
+/// </summary>
+/// <param name="scale">
+/// So many times fewer slices, or merged partitions, with heat and splits as many times shorter; what is returned is of all of them.
+/// </param>
+internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, double scale, int seed)
+{
+    /// <summary>Slices that are made; each comes again and again.</summary>
+    private const int SlicesMade = 16;
+
+    private readonly VirtualTime _time = new();
+    private readonly Random _random = new(seed);
+    private SpreadWork _work = null!;
+    private SpreadService[] _services = [];
+    private long[] _sent = []; // entities of each partition
+    private readonly List<TimeSpan>[] _doneAt = [.. Enumerable.Range(0, point.StorageAccounts).Select(_ => new List<TimeSpan>())];
+    private readonly Dictionary<SpreadPartition, List<TimeSpan>> _partitionDoneAt = new(ReferenceEqualityComparer.Instance);
+    private TimeSpan _hotUntil;
+    private double _scale; // as far as slices and merged partitions can be counted
+
+    public SpreadResult Run()
+    {
+        _work = new SpreadWork(parameters, point);
+        var transactions = point.IsRebuild ? _work.Rebuild(scale, _random) : _work.Slices(SlicesMade, _random);
+        var slices = (int)(parameters.Accounts / scale / parameters.SliceRows);
+        _scale = point.IsRebuild ? (double)_work.MergedPartitions / transactions.Count
+            : (double)parameters.Accounts / slices / parameters.SliceRows;
+        _services = [.. Enumerable.Range(0, point.StorageAccounts).Select(_ => new SpreadService(parameters, _scale, _time, _random))];
+        _sent = new long[_work.Partitions.Count];
+        _time.Run(() => point.IsRebuild ? RebuildAsync(transactions) : LoadAsync(transactions, slices));
+        return Result();
+    }
+
+    private SpreadResult Result()
+    {
+        var limits = parameters.Limits;
+        var all = _work.Partitions.Zip(_sent, (partition, entities) => (partition, entities)).ToList();
+        var (fullest, ofFullest) = all.GroupBy(one => one.partition.StorageAccount, (account, some) =>
+            (account, entities: some.Sum(one => one.entities))).MaxBy(one => one.entities);
+        var (largest, ofLargest) = all.MaxBy(one => one.entities);
+        var isPartitionBound = ofLargest / limits.PartitionRate > ofFullest / limits.AccountRate;
+        var bound = TimeSpan.FromSeconds(Math.Max(ofFullest / limits.AccountRate, ofLargest / limits.PartitionRate));
+        var hot = all.Where(one => one.partition.IsHot).Sum(one => one.entities);
+        var (done, refused) = (_services.Sum(one => one.Done), _services.Sum(one => one.Refused));
+        // What each process has to find out first takes as long as with all of them: the middle half is what the rest is like.
+        var doneAt = isPartitionBound ? _partitionDoneAt[largest] : _doneAt[fullest];
+        var (quarter, threeQuarters) = (doneAt[doneAt.Count / 4], doneAt[doneAt.Count * 3 / 4]);
+        return new SpreadResult(
+            _time.Elapsed + ((_scale - 1) * 2 * (threeQuarters - quarter)), bound * _scale,
+            hot / _hotUntil.TotalSeconds, (double)refused / (done + refused), _services.Sum(one => one.Splits), done);
+    }
+
+    /// <summary>Slices in their order, so many at once in each process.</summary>
+    private async Task LoadAsync(IReadOnlyList<SpreadTransaction[]> slices, int count)
+    {
+        var next = 0;
+        var workers = new List<Task>();
+        for (var process = 0; process < parameters.Processes; process++)
+        {
+            var throttles = Throttles();
+            for (var i = 0; i < parameters.SlicesInFlight; i++)
+                workers.Add(WorkAsync(throttles));
+        }
+        await Task.WhenAll(workers);
+
+        async Task WorkAsync(WriteThrottle[] throttles)
+        {
+            while (next < count)
+            {
+                var slice = slices[next++ % slices.Count];
+                await _time.PauseAsync(parameters.SlicePause);
+                await SendAsync(slice, parameters.TransactionsInFlight, throttles);
+            }
+        }
+    }
+
+    /// <summary>As RebuildLayout does: a merged partition is made, then written, then the next one; or several overlap.</summary>
+    private async Task RebuildAsync(IReadOnlyList<SpreadTransaction[]> merged)
+    {
+        var throttles = Throttles();
+        var steps = parameters.MergedAtOnce > 1 ? [[.. merged.SelectMany(one => one)]] : merged;
+        foreach (var transactions in steps)
+        {
+            if (parameters.MergedAtOnce == 1)
+            {
+                var accounts = transactions.Where(one => !_work.Partitions[one.Partition].IsRange).Sum(one => one.Entities);
+                await _time.PauseAsync(accounts * (parameters.MergeTime + (point.WithRanges ? parameters.HashTime : TimeSpan.Zero)));
+            }
+            var next = 0;
+            await Task.WhenAll(Enumerable.Range(0, parameters.RebuildInFlight * point.StorageAccounts).Select(_ => WorkAsync()));
+
+            async Task WorkAsync()
+            {
+                while (next < transactions.Length)
+                    await SendOneAsync(transactions[next++], null, throttles);
+            }
+        }
+    }
+
+    private WriteThrottle[] Throttles() => [.. _services.Select(_ => new WriteThrottle(_time))];
+
+    /// <summary>As SliceRun does.</summary>
+    private async Task SendAsync(SpreadTransaction[] transactions, int most, WriteThrottle[] throttles)
+    {
+        var inFlight = new TransactionsInFlight(most, CancellationToken.None);
+        var begun = 1;
+        var ended = new TaskCompletionSource();
+        foreach (var transaction in transactions)
+        {
+            await inFlight.EnterAsync();
+            begun++;
+            _ = TransactAsync(transaction);
+        }
+        End();
+        await ended.Task;
+
+        async Task TransactAsync(SpreadTransaction transaction)
+        {
+            try
+            {
+                await SendOneAsync(transaction, inFlight, throttles);
+                inFlight.Leave();
+                End();
+            }
+            catch (Exception e)
+            {
+                ended.TrySetException(e);
+            }
+        }
+
+        void End()
+        {
+            if (--begun == 0)
+                ended.TrySetResult();
+        }
+    }
+
+    private async Task SendOneAsync(SpreadTransaction transaction, TransactionsInFlight? inFlight, WriteThrottle[] throttles)
+    {
+        var (number, entities) = transaction;
+        var partition = _work.Partitions[number];
+        var service = _services[partition.StorageAccount];
+        if (point.IsHasty)
+        {
+            while (await service.SendAsync(number, entities) is not null)
+            {
+                // At once again.
+            }
+        }
+        else
+        {
+            var throttle = throttles[partition.StorageAccount];
+            await (inFlight is null
+                ? throttle.SendPatientlyAsync(
+                    partition.Table, partition.Key, entities, () => service.SendAsync(number, entities), CancellationToken.None)
+                : throttle.SendAsync(partition.Table, partition.Key, entities, inFlight, () => service.SendAsync(number, entities)));
+        }
+        _sent[number] += entities;
+        _doneAt[partition.StorageAccount].Add(_time.Elapsed);
+        if (!_partitionDoneAt.TryGetValue(partition, out var doneAt))
+            _partitionDoneAt.Add(partition, doneAt = []);
+        doneAt.Add(_time.Elapsed);
+        if (partition.IsHot)
+            _hotUntil = _time.Elapsed;
+    }
+}

@@ -1,0 +1,236 @@
+using System.Diagnostics;
+using System.Globalization;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>Servers and clients of one machine, what is ours measured in turn with what is bare; prints a row for each.</summary>
+/// <param name="rounds">Of each; the median of their ratios counts.</param>
+/// <param name="requests">A round.</param>
+internal sealed class WebLoad(int rounds, int requests) : IAsyncDisposable
+{
+    /// <summary>Asking at the same time.</summary>
+    private const int Connections = 32;
+
+    private readonly List<WebApplication> _apps = [];
+    private readonly List<string> _misses = [];
+
+    /// <summary>A client with as many connections as ask at the same time, which takes what it gets as it is.</summary>
+    public static HttpClient CreateClient() => new(
+        new SocketsHttpHandler { MaxConnectionsPerServer = Connections, UseProxy = false, AutomaticDecompression = default });
+
+    public static void PrintHead()
+    {
+        Console.WriteLine("| what | bare | ours | ratio, median of rounds | limit |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: |");
+    }
+
+    /// <summary>Whether everything was within its limit; says what was not.</summary>
+    public bool Ended()
+    {
+        foreach (var miss in _misses)
+            Console.Error.WriteLine($"missed: {miss}");
+        return _misses.Count == 0;
+    }
+
+    /// <summary>Starts a server of nothing but Kestrel.</summary>
+    /// <returns>Its address.</returns>
+    public async Task<string> StartAsync(RequestDelegate answer)
+    {
+        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
+        var app = builder.Build();
+        _apps.Add(app);
+        app.Run(answer);
+        await app.StartAsync();
+        return app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+    }
+
+    /// <summary>Requests over HTTP, from as many connections as there may be.</summary>
+    /// <param name="what">Its name.</param>
+    /// <param name="client">Who asks.</param>
+    /// <param name="bare">Address of the Nth request.</param>
+    /// <param name="ours">The same of ours.</param>
+    /// <param name="leastThroughput">Of the bare one's; null: it is only told.</param>
+    /// <param name="mostLatency">A p99 of so many times the bare one's; null: it is not looked at.</param>
+    public async Task MeasureAsync(
+        string what, HttpClient client, Func<int, string> bare, Func<int, string> ours, double? leastThroughput, double? mostLatency)
+    {
+        var (bareRates, ourRates, bareTails, ourTails) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
+        for (var round = -1; round < rounds; round++)
+        {
+            var (rate, tail) = await LoadAsync(client, bare);
+            var (ourRate, ourTail) = await LoadAsync(client, ours);
+            if (round < 0)
+                continue; // warms both
+            bareRates.Add(rate);
+            ourRates.Add(ourRate);
+            bareTails.Add(tail);
+            ourTails.Add(ourTail);
+        }
+        RowAtLeast($"{what}, requests/s", bareRates, ourRates, leastThroughput);
+        if (mostLatency is not null)
+            RowAtMost($"{what}, p99 in µs", bareTails, ourTails, mostLatency);
+    }
+
+    /// <summary>One of each in turn, so that whatever slows the machine down slows both.</summary>
+    /// <param name="what">Its name.</param>
+    /// <param name="bare">The Nth.</param>
+    /// <param name="ours">The same by us.</param>
+    /// <param name="mostLatency">A p99 of so many times the bare one's; null: it is only told.</param>
+    /// <param name="tellsMedian">The median too.</param>
+    public async Task CompareAsync(
+        string what, Func<int, Task> bare, Func<int, Task> ours, double? mostLatency, bool tellsMedian = false)
+    {
+        var (bares, own, bareMedians, ownMedians) = (new List<double>(), new List<double>(), new List<double>(), new List<double>());
+        for (var round = -1; round < rounds; round++)
+        {
+            var (left, right) = (new double[requests], new double[requests]);
+            for (var i = 0; i < requests; i++)
+            {
+                left[i] = await TimeAsync(bare, i);
+                right[i] = await TimeAsync(ours, i);
+            }
+            if (round < 0)
+                continue; // warms both
+            bares.Add(Percentile(left, 99));
+            own.Add(Percentile(right, 99));
+            bareMedians.Add(Percentile(left, 50));
+            ownMedians.Add(Percentile(right, 50));
+        }
+        if (tellsMedian)
+            RowAtMost($"{what}, p50 in µs", bareMedians, ownMedians, null);
+        RowAtMost($"{what}, p99 in µs", bares, own, mostLatency);
+    }
+
+    /// <summary>Processor time of one, in turn in blocks: of the whole process, and so of the server that both ask as well.</summary>
+    public async Task CompareProcessorAsync(string what, Func<int, Task> bare, Func<int, Task> ours)
+    {
+        var (bares, own) = (new List<double>(), new List<double>());
+        for (var round = -1; round < rounds; round++)
+        {
+            var left = await ProcessorAsync(bare);
+            var right = await ProcessorAsync(ours);
+            if (round < 0)
+                continue;
+            bares.Add(left);
+            own.Add(right);
+        }
+        RowAtMost($"{what}, µs of CPU", bares, own, null);
+    }
+
+    /// <summary>Prints rates; ours are to be so much of the bare ones.</summary>
+    public void RowAtLeast(string what, List<double> bare, List<double> ours, double? least) => Row(
+        what, bare, ours, ratio => least is null || ratio >= least,
+        least is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{least:F1} at least"));
+
+    /// <summary>Prints times; ours are to be at most so many times the bare ones.</summary>
+    public void RowAtMost(string what, List<double> bare, List<double> ours, double? most) => Row(
+        what, bare, ours, ratio => most is null || ratio <= most,
+        most is null ? "" : string.Create(CultureInfo.InvariantCulture, $"{most:F1} at most"));
+
+    /// <summary>2,000 requests a second by h2load, where it is installed: none of them may fail.</summary>
+    public async Task HoldAsync(IEnumerable<string> addresses, IEnumerable<string> headers, int seconds)
+    {
+        var list = Path.GetTempFileName();
+        try
+        {
+            await File.WriteAllLinesAsync(list, addresses);
+            var start = new ProcessStartInfo("h2load") { UseShellExecute = false, RedirectStandardOutput = true };
+            foreach (var argument in (string[])["--h1", "--rps", "100", "-c", "20", "-t", "1", "-D", $"{seconds}", "-i", list,
+                .. headers.SelectMany(header => (string[])["-H", header])])
+                start.ArgumentList.Add(argument);
+            using var process = Process.Start(start)!;
+            var output = await process.StandardOutput.ReadToEndAsync();
+            await process.WaitForExitAsync();
+            foreach (var line in output.Split('\n').Where(line => line.StartsWith("finished", StringComparison.Ordinal)
+                || line.StartsWith("requests:", StringComparison.Ordinal) || line.StartsWith("status codes:", StringComparison.Ordinal)
+                || line.Contains("time for request", StringComparison.Ordinal)))
+                Console.WriteLine(line.Trim());
+            if (!output.Contains(" 0 failed, 0 errored, 0 timeout", StringComparison.Ordinal)
+                || !output.Contains(" 0 4xx, 0 5xx", StringComparison.Ordinal))
+                _misses.Add("2,000 a second: there were errors");
+        }
+        catch (System.ComponentModel.Win32Exception)
+        {
+            Console.Error.WriteLine("h2load is not installed (Debian: nghttp2-client): 2,000 a second were not tried");
+        }
+        finally
+        {
+            File.Delete(list);
+        }
+    }
+
+    public static double Percentile(double[] times, int percent)
+    {
+        Array.Sort(times);
+        return times[times.Length * percent / 100];
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var app in _apps)
+            await app.DisposeAsync();
+    }
+
+    private static async Task<double> TimeAsync(Func<int, Task> call, int i)
+    {
+        var began = Stopwatch.GetTimestamp();
+        await call(i);
+        return Stopwatch.GetElapsedTime(began).TotalMicroseconds;
+    }
+
+    private async Task<double> ProcessorAsync(Func<int, Task> call)
+    {
+        var began = Environment.CpuUsage.TotalTime;
+        for (var i = 0; i < requests; i++)
+            await call(i);
+        return (Environment.CpuUsage.TotalTime - began).TotalMicroseconds / requests;
+    }
+
+    private void Row(string what, List<double> bare, List<double> ours, Func<double, bool> isWithin, string limit)
+    {
+        var ratio = Median(bare.Zip(ours, (left, right) => right / left));
+        Console.WriteLine(string.Create(
+            CultureInfo.InvariantCulture, $"| {what} | {Median(bare):N0} | {Median(ours):N0} | {ratio:F2} | {limit} |"));
+        if (!isWithin(ratio))
+            _misses.Add(string.Create(CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {limit}"));
+    }
+
+    /// <summary>Requests from as many connections as there may be, each after its own last.</summary>
+    private async Task<(double Rate, double Tail)> LoadAsync(HttpClient client, Func<int, string> address)
+    {
+        var cpu = Environment.CpuUsage.TotalTime;
+        var times = new double[requests];
+        var next = -1;
+        var began = Stopwatch.GetTimestamp();
+        await Task.WhenAll(Enumerable.Range(0, Connections).Select(_ => Task.Run(async () =>
+        {
+            var buffer = new byte[256 * 1024];
+            for (var i = Interlocked.Increment(ref next); i < times.Length; i = Interlocked.Increment(ref next))
+            {
+                var sent = Stopwatch.GetTimestamp();
+                using var response = await client.GetAsync(address(i), HttpCompletionOption.ResponseHeadersRead);
+                response.EnsureSuccessStatusCode();
+                await using var body = await response.Content.ReadAsStreamAsync();
+                while (await body.ReadAsync(buffer) > 0)
+                {
+                    // to its end
+                }
+                times[i] = Stopwatch.GetElapsedTime(sent).TotalMicroseconds;
+            }
+        })));
+        var rate = times.Length / Stopwatch.GetElapsedTime(began).TotalSeconds;
+        Console.Error.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{address(0)}: {rate:N0}/s, each {(Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / times.Length:N0} µs of CPU"));
+        return (rate, Percentile(times, 99));
+    }
+
+    private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
+}

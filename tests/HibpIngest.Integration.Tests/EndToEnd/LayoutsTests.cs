@@ -1,0 +1,364 @@
+using System.Text;
+using HibpIngest.AzureStorage;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Lookup;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>Several layouts, over several storage accounts, written at once; one read, switched, and dropped.</summary>
+public sealed class LayoutsTests(ITestOutputHelper output)
+{
+    private const int Accounts = 150;
+    private const string Wide = "wide";
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
+    private static readonly Action<PipelineOptions> Small = options => (options.BatchRows, options.SliceRows) = (100, 50);
+
+    [Fact]
+    public async Task Every_layout_has_every_account_where_the_documents_say_and_readers_find_it_there()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 4);
+        await rig.ImportAsync(("boss@example.net", "example.com"));
+        var wide = await AddAsync(rig);
+        await LoadAsync(rig, "Adobe", 0, Accounts);
+        await LoadAsync(rig, "Bold", 100, 100);
+        await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
+        await LayoutContent.AssertHeldAsync(rig, wide);
+        Assert.Equal(200, (await rig.TableAsync()).Count);
+
+        // Mails list the layout that is read.
+        var before = await FindAllAsync(rig);
+        Assert.Equal(StoreLayout.First.Name, (await SwitchAsync(rig, Wide)).Name);
+        Assert.Equal(before, await FindAllAsync(rig));
+        Assert.Equal(200, (await ListDomainsAsync(rig)).Count);
+        await LoadAsync(rig, "Cold", 0, 30);
+        var mails = rig.Mails().Select(mail => MimeMessage.Parse(Encoding.UTF8.GetBytes(mail.Text)).Leaves.Select(leaf => leaf.Text));
+        var listed = Assert.Single(mails.Select(leaves => string.Concat(leaves)), text => text.Contains("Cold", StringComparison.Ordinal));
+        Assert.Equal(10, Enumerable.Range(0, 30).Count(i => listed.Contains($"user{i}@example.com", StringComparison.Ordinal)));
+
+        // And back: it was written all the time.
+        Assert.Equal(Wide, (await SwitchAsync(rig, "1")).Name);
+        Assert.All((await FindAllAsync(rig)).Take(30), names => Assert.Contains("Cold", names, StringComparison.Ordinal));
+        await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
+        await LayoutContent.AssertHeldAsync(rig, wide);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_slice_whose_writes_fail_wherever_they_may_is_in_every_layout_once_it_is_done(bool afterwards)
+    {
+        const int Rows = 5;
+        await using var rig = await PipelineRig.StartAsync(
+            options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight) = (Rows, Rows, 1), storageAccounts: 2);
+        var wide = await AddAsync(rig);
+        var (reached, rounds) = (true, 0);
+        for (var at = 1; reached; at++)
+        {
+            await rig.DropAsync($"X{at}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(at, Rows))));
+            var writes = 0;
+            var context = rig.OpenContext();
+            await PipelineRig.RunToEndAsync(context with
+            {
+                Tables = new HookedTables(context.Tables, Failing, pages => pages, Failing),
+            });
+            reached = writes >= at;
+            if (reached)
+            {
+                // Its message comes again after a while, and finds the writes before kept.
+                await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(None);
+                await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
+                    new SliceMessage { Load = at, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+                await rig.RunToEndAsync();
+            }
+            await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
+            await LayoutContent.AssertHeldAsync(rig, wide);
+            rounds = at;
+
+            T Failing<T>(T port)
+                where T : class
+                => PortProxy<T>.Create(
+                    port, _ => ++writes == at && !afterwards ? throw new StoreUnavailableException("down") : Task.CompletedTask,
+                    () =>
+                    {
+                        if (writes == at && afterwards)
+                            throw new StoreUnavailableException("lost");
+                    });
+        }
+        output.WriteLine($"{rounds} rounds");
+        Assert.True(rounds > 2 * (Rows + 2), $"a slice was expected to take more than {rounds} writes");
+    }
+
+    [Fact]
+    public async Task A_layout_that_is_added_under_a_slice_has_it_and_what_was_done_before_is_missing_until_it_was_written()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 2);
+        await LoadAsync(rig, "Adobe", 0, Accounts);
+        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(Accounts, 50))));
+        StoreLayout? wide = null;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(ISlices.CompleteSliceAsync) && wide is null)
+                wide = await AddAsync(rig);
+        });
+        await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
+
+        var held = await LayoutContent.ReadAccountsAsync(rig, wide!);
+        Assert.Equal(PipelineRig.Expected(Accounts, 50).Order(), held.Keys.Order());
+        var operations = rig.OpenContext().NewLayoutOperations();
+        Assert.Equal([("1", true, 0L), (Wide, false, Accounts)], await ShowAsync(operations));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
+        Assert.Contains("lacks 150 rows", refused.Message, StringComparison.Ordinal);
+        Assert.Equal(1, (await rig.Context.Register.GetReadLayoutAsync(None))!.Id);
+
+        // A slice that is done once more is in it by itself.
+        await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
+        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
+            new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+        await rig.RunToEndAsync();
+        Assert.Equal((Wide, false, Accounts - 50L), (await ShowAsync(operations))[1]);
+        await rig.Context.Database.RequeueSlicesAsync(1, null, failedOnly: false, None);
+        foreach (var slice in new[] { 1, 2, 3 })
+        {
+            await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
+                new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, None);
+        }
+        await rig.RunToEndAsync();
+        Assert.Equal((Wide, false, 0L), (await ShowAsync(operations))[1]);
+        await LayoutContent.AssertHeldAsync(rig, wide!);
+        await operations.SwitchAsync(Wide, false, None);
+        Assert.Equal(Wide, (await rig.Context.Register.GetReadLayoutAsync(None))!.Name);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_breach_is_removed_from_every_layout(bool purged)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 3);
+        var wide = await AddAsync(rig);
+        await LoadAsync(rig, "Adobe", 0, Accounts);
+        await LoadAsync(rig, "Bold", 100, 60);
+        if (purged)
+            await rig.Context.NewLoadOperations().PurgeAsync(1, true, null, None);
+        // Broken off under way, it goes on.
+        var calls = 0;
+        var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && ++calls == 40
+            ? throw new CrashException() : Task.CompletedTask);
+        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).NewRemoveBreach(50).RunAsync("Adobe", null, None));
+        await rig.OpenContext().NewRemoveBreach(50).RunAsync("Adobe", null, None);
+
+        Assert.Equal(PipelineRig.Expected(100, 60).Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b2"], marks));
+        await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
+        await LayoutContent.AssertHeldAsync(rig, wide);
+    }
+
+    [Fact]
+    public async Task Ranges_of_a_layout_are_filled_from_its_own_accounts()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 4);
+        var wide = await AddAsync(rig, RangesState.Off);
+        await LoadAsync(rig, "Adobe", 0, Accounts);
+        Assert.Empty(await LayoutContent.ReadRangesAsync(rig, wide));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.OpenContext().NewLayoutOperations().SwitchAsync(Wide, withoutRanges: false, None));
+        Assert.Contains("hibp ranges fill --layout wide", refused.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().NewFillRanges().RunAsync("other", null, None));
+        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None)); // those that are read are on
+
+        Assert.Equal(Accounts, await rig.OpenContext().NewFillRanges(chunkRows: 20).RunAsync(Wide, null, None));
+        await LayoutContent.AssertHeldAsync(rig, wide with { Ranges = RangesState.On });
+        await SwitchAsync(rig, Wide);
+        await FindAllAsync(rig);
+    }
+
+    [Fact]
+    public async Task A_layout_is_dropped_once_nobody_writes_or_reads_it_and_its_name_is_not_given_again()
+    {
+        var clock = TestClock.WithTimersByHand();
+        await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
+        await AddAsync(rig);
+        await LoadAsync(rig, "Adobe", 0, Accounts);
+        var operations = rig.OpenContext().NewLayoutOperations();
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("1", null, None));
+        Assert.Contains("is read", refused.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("other", null, None));
+
+        // A slice that has begun before writes it still.
+        await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
+        var work = await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromHours(1), 5, None);
+        Assert.Equal(2, work!.Layouts.Layouts.Count);
+        var dropping = operations.DropAsync(Wide, null, None);
+        var beginsToWait = clock.AdvanceUntilAsync(dropping, TimeSpan.FromSeconds(1));
+        while (!(await rig.Context.Register.ListLayoutsAsync(None))[1].IsDropped)
+            await Task.Yield();
+        Assert.False(dropping.IsCompleted);
+        Assert.Contains("accountswide", await TablesAsync(rig));
+        var ended = await rig.Context.Database.CompleteSliceAsync(1, 1, "another", 50, work.Layouts.Version, None);
+        Assert.Equal("1", Assert.Single(ended.Layouts!.Layouts).Name);
+        Assert.True((await rig.Context.Database.CompleteSliceAsync(1, 1, "another", 50, ended.Layouts.Version, None)).IsDone);
+        await beginsToWait.WaitAsync(TimeSpan.FromMinutes(2));
+        await dropping;
+
+        Assert.DoesNotContain("accountswide", await TablesAsync(rig));
+        Assert.DoesNotContain("rangeswide", await TablesAsync(rig));
+        refused = await Assert.ThrowsAsync<NotPossibleException>(() => AddAsync(rig));
+        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        Assert.DoesNotContain("accountswide", await TablesAsync(rig));
+        await LoadAsync(rig, "Bold", 0, 20);
+        await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
+    }
+
+    [Fact]
+    public async Task A_database_that_was_put_back_to_before_a_change_of_the_set_takes_it_from_the_register()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        var register = rig.Context.Register;
+        var added = new StoreLayout { Id = 2, Ranges = RangesState.On, Facts = Named("two") };
+        await register.PutLayoutAsync(added, None);
+        await register.PutLayoutAsync(new StoreLayout { Id = 3, Ranges = RangesState.On, Facts = Named("three"), IsDropped = true }, None);
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        Assert.Equal(["1", "two"], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
+
+        await register.TrySwitchAsync(1, 2, None);
+        await register.PutLayoutAsync(StoreLayout.First with { IsDropped = true }, None);
+        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        Assert.Equal([added], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts);
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.OpenContext().NewLayoutOperations().AddAsync("three", [1], Spread, RangesState.On, None));
+        Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
+        Assert.Equal(4, (await rig.OpenContext().NewLayoutOperations().AddAsync("four", [1], Spread, RangesState.On, None)).Id);
+
+        static LayoutFacts Named(string name) => new() { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}" };
+    }
+
+    [Theory]
+    [InlineData("too few", "the store has 3 storage accounts, and this process knows 2")]
+    [InlineData("another order", "storage account 2 is number 3 of the store")]
+    [InlineData("another store's", "storage account 3 belongs to another store")]
+    public async Task A_process_that_knows_other_storage_accounts_than_the_store_s_is_told_so(string what, string message)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 3);
+        await using var other = await PipelineRig.StartAsync(Small);
+        await AddAsync(rig);
+        await LoadAsync(rig, "Adobe", 0, 10);
+        await SwitchAsync(rig, Wide);
+        using var account = StorageAccount.Open(rig.Connection, NullLoggerFactory.Instance, further: what switch
+        {
+            "too few" => [rig.Further[0]],
+            "another order" => [rig.Further[1], rig.Further[0]],
+            _ => [rig.Further[0], other.Connection],
+        });
+        var context = rig.OpenContext() with { StoreAccounts = account.StoreAccounts, Tables = account.Tables };
+        var setup = context.NewStoreSetup();
+        foreach (var check in (Func<Task>[])[() => setup.EnsureAsync(None), () => setup.CheckAsync(None)])
+        {
+            var refused = await Assert.ThrowsAsync<StoreMismatchException>(check);
+            Assert.Contains(message, refused.Message, StringComparison.Ordinal);
+            Assert.Contains("HIBP_STORAGE_2", refused.Message, StringComparison.Ordinal);
+        }
+        // Nor is anybody told that an account is in no breach.
+        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        foreach (var one in PipelineRig.Expected(0, 10))
+        {
+            await Assert.ThrowsAsync<StoreMismatchException>(
+                () => reads.GetMarksAsync(one.Split('@')[1], one.Split('@')[0], 1, None));
+        }
+    }
+
+    [Fact]
+    public async Task A_store_is_given_more_storage_accounts()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        using var account = StorageAccount.Open(
+            rig.Connection, NullLoggerFactory.Instance, further: [await AzuriteFixture.NewAccountAsync()]);
+        var context = rig.OpenContext() with { StoreAccounts = account.StoreAccounts, Tables = account.Tables };
+        await context.NewStoreSetup().EnsureAsync(None);
+        Assert.Equal([(1, 2), (2, 2)], await Task.WhenAll(
+            Enumerable.Range(1, 2).Select(async number => (await account.StoreAccounts.FindAsync(number, None)) is { } found
+                ? (found.Number, found.Of) : default)));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
+        await context.NewStoreSetup().EnsureAsync(None);
+    }
+
+    [Theory]
+    [InlineData("1")]
+    [InlineData("")]
+    [InlineData("Wide")]
+    [InlineData("wi-de")]
+    public async Task A_name_that_no_table_could_have_is_refused(string name)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await Assert.ThrowsAsync<BadInputException>(
+            () => rig.Context.NewLayoutOperations().AddAsync(name, [1], Spread, RangesState.On, None));
+    }
+
+    private static Task<StoreLayout> AddAsync(PipelineRig rig, RangesState ranges = RangesState.On) =>
+        rig.OpenContext().NewLayoutOperations().AddAsync(
+            Wide, [.. Enumerable.Range(1, rig.Further.Count + 1).Reverse()], Spread, ranges, None);
+
+    private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
+        rig.OpenContext().NewLayoutOperations().SwitchAsync(name, withoutRanges: false, None);
+
+    private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count)
+    {
+        await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))));
+        await rig.RunToEndAsync();
+    }
+
+    private static async Task<(string, bool, long)[]> ShowAsync(LayoutOperations operations) =>
+        [.. (await operations.ListAsync(None)).Select(one => (one.Layout.Name, one.IsRead, one.MissingRows))];
+
+    private static async Task<List<string>> TablesAsync(PipelineRig rig) =>
+        [.. (await Task.WhenAll(((string[])[rig.Connection, .. rig.Further]).Select(RawTable.ListAsync))).SelectMany(tables => tables)];
+
+    /// <summary>What readers are told of each account that the first layout has, by address and by range.</summary>
+    private static async Task<List<string>> FindAllAsync(PipelineRig rig)
+    {
+        using var account = rig.OpenAccount();
+        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        var catalogue = new Lookup.CatalogueReader(account.Catalogue, rig.Time, NullLogger<Lookup.CatalogueReader>.Instance);
+        var (byAddress, byRange) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
+        var all = new List<string>();
+        foreach (var (one, number) in PipelineRig.Expected(0, 200).Select((one, i) => (one, i)))
+        {
+            var (alias, domain) = (one.Split('@')[0], one.Split('@')[1]);
+            var found = string.Join(' ', (await byAddress.FindAsync(alias, domain, None)).Select(breach => breach.Model.Name));
+            all.Add(found);
+            if (number % 10 > 0)
+                continue;
+            var hash = Assert.Single(RawTable.RangesOf(new() { [one] = [] }).Keys);
+            var entry = (await byRange.FindAsync(hash[..6], None)).SingleOrDefault(entry => entry.Suffix == hash[6..]);
+            Assert.Equal(found, string.Join(' ', (entry.Breaches ?? []).Select(breach => breach.Model.Name)));
+        }
+        return all;
+    }
+
+    /// <summary>The accounts that readers are told of by their domains.</summary>
+    private static async Task<List<string>> ListDomainsAsync(PipelineRig rig)
+    {
+        using var account = rig.OpenAccount();
+        var reads = WebFactory.ReadsOf(account, rig.Time, NullLoggerFactory.Instance);
+        var all = new List<string>();
+        foreach (var domain in PipelineRig.Expected(0, 200).GroupBy(one => one.Split('@')[1]))
+        {
+            var listed = new List<string>();
+            await foreach (var entry in reads.ReadDomainAsync(domain.Key, None))
+                listed.Add($"{entry.Alias}@{domain.Key}");
+            Assert.Equal(domain.Order(), listed.Order());
+            Assert.True(await reads.HasMoreAccountsAsync(domain.Key, listed.Count - 1, None));
+            Assert.False(await reads.HasMoreAccountsAsync(domain.Key, listed.Count, None));
+            all.AddRange(listed);
+        }
+        return all;
+    }
+}

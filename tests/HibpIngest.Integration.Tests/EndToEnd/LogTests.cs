@@ -1,0 +1,313 @@
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Data.Sqlite;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What the pipeline writes into the account log, and what is done with it.</summary>
+public sealed class LogTests
+{
+    private const int Rows = 530;
+    private const int Segments = 3; // of 200 rows, in 2 batches of 2 slices each
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_load_is_logged_row_by_row_and_its_document_tells_everything_of_it()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems","IsSensitive":true,"BreachDate":"2013-10-04"}""");
+        var load = await rig.LoadAsync(1);
+        Assert.True(load is { State: LoadState.Done, IsLogged: true, WaitsForLog: false });
+        var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
+        Assert.Equal((1, LoggedState.Counts, Segments), (logged.Load, logged.State, logged.Segments));
+        Assert.Equal([LogNames.Load], logged.Documents);
+        Assert.Equal(PipelineRig.Expected(0, Rows).Order(), logged.Accounts.Order());
+
+        using var document = await DocumentAsync(rig, LogNames.Load);
+        var root = document.RootElement;
+        Assert.Equal(
+            ["format", "store", "load", "mark", "breach", "blob", "etag", "generation", "startedAt", "settings", "rows", "accounts",
+                "segments",  "replaces", "version", "publishedAt", "breachPublishedAt", "modifiedAt", "hidden", "metadata"],
+            root.EnumerateObject().Select(property => property.Name));
+        Assert.Equal(load.Blob.ETag, root.GetProperty("etag").GetString());
+        Assert.Equal((Rows, load.Mark), (root.GetProperty("rows").GetInt32(), root.GetProperty("mark").GetInt32()));
+        Assert.Equal("Adobe Systems", root.GetProperty("metadata").GetProperty("Title").GetString());
+        Assert.True(root.GetProperty("metadata").GetProperty("IsSensitive").GetBoolean());
+        Assert.Equal(
+            [1, 201, 401], root.GetProperty("segments").EnumerateArray().Select(segment => segment.GetProperty("first").GetInt64()));
+        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+    }
+
+    [Fact]
+    public async Task A_later_change_is_a_successor_and_the_newest_tells()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0);
+        await LoadAsync(rig, "Adobe.2.zip", 300, """{"Title":"Adobe Systems"}""");
+        // What the second one's metadata has changed is told of the first too.
+        Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.Equal(
+            "Adobe Systems", load.Document!.Metadata.GetProperty("Title").GetString()));
+
+        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        Assert.Equal([1L, 2], (await rig.Context.Register.ListOpenAsync(None)).Select(open => open.Load).Order());
+        await rig.RunToEndAsync();
+        Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.True(load.Document!.Hidden));
+        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", false, None);
+        await rig.Context.NewLoadOperations().AssignAsync(2, "Bold", None);
+        await rig.RunToEndAsync();
+        await rig.Context.NewSweep().RunAsync(None);
+        var logged = await LogContent.ReadAsync(rig.Context.Log);
+        Assert.Equal([("Adobe", false), ("Bold", false)], logged.Select(load => (load.Document!.Breach, load.Document.Hidden)));
+        Assert.All(logged, load => Assert.Contains(LogNames.Load, load.Documents));
+        Assert.Equal([Rows, Rows], logged.Select(load => load.Accounts.Count));
+        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+    }
+
+    [Fact]
+    public async Task A_lost_message_is_sent_again_and_a_load_that_could_not_be_logged_says_why_until_it_is()
+    {
+        var clock = new TestClock();
+        await using var rig = await StartAsync(time: clock);
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
+        // The log's messages are all lost.
+        await RunWithoutLogAsync(rig);
+        Assert.True((await rig.LoadAsync(1)) is { State: LoadState.Done, WaitsForLog: true });
+        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Single(await rig.Context.Register.ListOpenAsync(None));
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
+        clock.Advance(TimeSpan.FromMinutes(21));
+        await rig.Context.NewSweep().RunAsync(None);
+
+        // What lies in its segment's place is another load's.
+        var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
+        var name = LogNames.Segment(LogNames.Folder(entry), 201);
+        await using (var other = await StartAsync())
+        {
+            await LoadAsync(other, "Bold.zip", 0);
+            var foreign = (await LogManifest.ReadAsync(other.Context.Log, None)).Loads[0].Folder;
+            var stream = await other.Context.Log.OpenAsync(LogNames.Segment(foreign, 201), 0, long.MaxValue, None);
+            Assert.True(await rig.Context.Log.UploadAsync(name, stream!, None));
+        }
+        await rig.RunToEndAsync();
+        var failed = await rig.LoadAsync(1);
+        Assert.True(failed.WaitsForLog);
+        Assert.Contains(name, failed.LogError, StringComparison.Ordinal);
+        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+
+        await rig.Context.Log.DeleteAsync(name, None);
+        clock.Advance(TimeSpan.FromMinutes(21));
+        await rig.Context.NewSweep().RunAsync(None);
+        await rig.RunToEndAsync();
+        Assert.True((await rig.LoadAsync(1)) is { IsLogged: true, LogError: null });
+        Assert.Equal(Rows, Assert.Single(await LogContent.ReadAsync(rig.Context.Log)).Accounts.Count);
+    }
+
+    [Fact]
+    public async Task What_was_written_before_a_crash_and_not_recorded_is_compared_and_kept()
+    {
+        await using var rig = await StartAsync();
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
+        await RunWithoutLogAsync(rig);
+        var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
+        await rig.Context.NewLogLoad().RunAsync(entry, null, None);
+        var before = await ListAsync(rig);
+        await ExecuteAsync(rig, "UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
+        await rig.Context.NewLogLoad().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        Assert.Equal(before, await ListAsync(rig));
+        Assert.True((await rig.LoadAsync(1)).IsLogged);
+    }
+
+    [Fact]
+    public async Task A_failed_load_is_not_told_of_and_one_that_was_replaced_counts_no_more()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0);
+        await LoadAsync(rig, "Adobe.zip", 100); // the same name: in its place
+        await LoadAsync(rig, "Bold.zip", 0);
+        await LoadAsync(rig, "Cash.zip", 0, """{"Name": 7}""");
+        Assert.Equal(
+            [(1, LoggedState.Replaced), (2, LoggedState.Counts), (3, LoggedState.Counts)],
+            (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
+        // The one that had taken its place is removed: that brings it back to nobody.
+        await rig.Context.NewLoadOperations().AssignAsync(2, "Dust", None);
+        await rig.RunToEndAsync();
+        await rig.Context.NewRemoveBreach().RunAsync("Dust", null, None);
+        Assert.Equal(
+            [(1, LoggedState.Replaced), (2, LoggedState.Removed), (3, LoggedState.Counts)],
+            (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
+    }
+
+    [Fact]
+    public async Task A_removal_leaves_nothing_in_the_log_but_that_it_was_and_whoever_is_just_writing_takes_it_away_again()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Bold.zip", 0);
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
+        await RunWithoutLogAsync(rig);
+        var entry = (await rig.Context.Database.GetLogEntryAsync(2, None))!;
+        // The breach is removed just before the second segment is committed.
+        var uploads = 0;
+        var log = PortProxy<IAccountLogBlobs>.Create(rig.Context.Log, async method =>
+        {
+            if (method == nameof(IAccountLogBlobs.UploadAsync) && Interlocked.Increment(ref uploads) == 2)
+                await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+        });
+        await Assert.ThrowsAnyAsync<HibpException>(() => (rig.Context with { Log = log }).NewLogLoad().RunAsync(entry, null, None));
+        var logged = await LogContent.ReadAsync(rig.Context.Log);
+        Assert.Equal(
+            [(1, LoggedState.Counts, Segments), (2, LoggedState.Removed, 0)], logged.Select(one => (one.Load, one.State, one.Segments)));
+        Assert.Equal([LogNames.Removed], logged[1].Documents);
+        var removed = await rig.Context.NewRemoveBreach().RunAsync("Bold", null, None);
+        Assert.Equal([1L], removed.Loads);
+        Assert.All(await LogContent.ReadAsync(rig.Context.Log), one => Assert.Equal([LogNames.Removed], one.Documents));
+        Assert.Empty(await rig.TableAsync());
+    }
+
+    [Fact]
+    public async Task A_purge_reads_the_log_back_and_a_slice_is_then_written_from_it()
+    {
+        await using var rig = await StartAsync();
+        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
+        await RunWithoutLogAsync(rig);
+        var operations = rig.Context.NewLoadOperations();
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: true, null, None));
+        await rig.Context.NewLogLoad().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+
+        // One bit of one segment, wherever in it.
+        var name = (await ListAsync(rig)).Select(blob => blob.Name)
+            .First(one => one.EndsWith("000000000201.alog", StringComparison.Ordinal));
+        var whole = await ReadAsync(rig, name);
+        foreach (var at in (int[])[10, whole.Length / 2, whole.Length - 10])
+        {
+            var damaged = whole.ToArray();
+            damaged[at] ^= 4;
+            await ReplaceAsync(rig, name, damaged);
+            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+            Assert.Contains(name, refused.Message, StringComparison.Ordinal);
+        }
+        await ReplaceAsync(rig, name, whole[..^1]);
+        await Assert.ThrowsAsync<DamagedSegmentException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+        await rig.Context.Log.DeleteAsync(name, None);
+        await Assert.ThrowsAnyAsync<HibpException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
+        Assert.Equal(Rows, await CountAsync(rig, "rows"));
+        await ReplaceAsync(rig, name, whole);
+        Assert.Equal(Rows, await operations.PurgeAsync(1, withoutLog: false, null, None));
+        Assert.Equal(0, await CountAsync(rig, "rows"));
+
+        // Half of the table is lost, and comes again from the log; nobody is told anything anew.
+        var table = await rig.TableAsync();
+        foreach (var domain in table.Keys.GroupBy(account => account.Split('@')[1], account => account.Split('@')[0]))
+            await rig.Context.Table.RemoveMarkAsync(domain.Key, [.. domain], 1, None);
+        Assert.Empty(await rig.TableAsync());
+        Assert.Equal(1, await operations.RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
+        await rig.RunToEndAsync();
+        Assert.Equal(PipelineRig.Expected(50, 50).Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.Equal(11, await operations.RequeueSlicesAsync("Adobe", null, failedOnly: false, None));
+        await rig.RunToEndAsync();
+        Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.True(await rig.LoadAsync(1) is { State: LoadState.Done, Purged: true, IsLogged: true, Accounts: Rows });
+        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+    }
+
+    [Fact]
+    public async Task Without_the_log_nothing_is_written_and_a_purge_has_to_be_meant()
+    {
+        await using var rig = await StartAsync(options => options.Log = LogMode.Off);
+        await LoadAsync(rig, "Adobe.zip", 0);
+        Assert.Empty(await ListAsync(rig));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: false, null, None));
+        Assert.Contains("--without-log", refused.Message, StringComparison.Ordinal);
+        Assert.Equal(Rows, await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None));
+        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+    }
+
+    private static Task<PipelineRig> StartAsync(Action<PipelineOptions>? configure = null, TimeProvider? time = null) =>
+        PipelineRig.StartAsync(
+            options =>
+            {
+                (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 2, LogMode.On);
+                configure?.Invoke(options);
+            },
+            time);
+
+    private static async Task LoadAsync(PipelineRig rig, string zip, int first, string? metadata = null)
+    {
+        await rig.DropAsync(zip, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, Rows))), metadata);
+        await rig.RunToEndAsync();
+    }
+
+    /// <summary>Every message is taken but the log's, which are gone.</summary>
+    private static async Task RunWithoutLogAsync(PipelineRig rig)
+    {
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.NewDispatcher();
+        for (var any = true; any;)
+        {
+            any = false;
+            foreach (var queue in QueueNames.Loads.Where(name => name != QueueNames.Log).Select(rig.Context.Queues.Get))
+            {
+                foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
+                {
+                    any = true;
+                    await dispatcher.DispatchAsync(queue.Name, message.Body, None);
+                    await queue.DeleteAsync(message, None);
+                }
+            }
+        }
+        await rig.Context.Queues.Get(QueueNames.Log).ClearAsync(None);
+    }
+
+    private static async Task<JsonDocument> DocumentAsync(PipelineRig rig, string name)
+    {
+        var folder = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Folder;
+        return JsonDocument.Parse(await ReadAsync(rig, folder + name));
+    }
+
+    private static async Task<byte[]> ReadAsync(PipelineRig rig, string name)
+    {
+        await using var stream = await rig.Context.Log.OpenAsync(name, 0, long.MaxValue, None);
+        using var copy = new MemoryStream();
+        await stream!.CopyToAsync(copy);
+        return copy.ToArray();
+    }
+
+    private static async Task ReplaceAsync(PipelineRig rig, string name, byte[] content)
+    {
+        await rig.Context.Log.DeleteAsync(name, None);
+        Assert.True(await rig.Context.Log.WriteAsync(name, content, None));
+    }
+
+    private static async Task<List<LogBlob>> ListAsync(PipelineRig rig)
+    {
+        var blobs = new List<LogBlob>();
+        await foreach (var blob in rig.Context.Log.ListAsync("", None))
+            blobs.Add(blob);
+        return blobs;
+    }
+
+    private static async Task ExecuteAsync(PipelineRig rig, string sql) => await CommandAsync(rig, sql);
+
+    private static async Task<long> CountAsync(PipelineRig rig, string table) =>
+        (long)(await CommandAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
+
+    private static async Task<object?> CommandAsync(PipelineRig rig, string sql)
+    {
+        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = sql;
+        return await command.ExecuteScalarAsync();
+    }
+}

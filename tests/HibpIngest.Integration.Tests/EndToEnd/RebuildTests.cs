@@ -1,0 +1,242 @@
+using System.Globalization;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>A layout that is rebuilt has what the served one has, whatever happens meanwhile.</summary>
+public sealed class RebuildTests(ITestOutputHelper output)
+{
+    private const string Wide = "wide";
+    private const int SmallMemory = 20_000; // some ten partitions
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
+
+    private static readonly Action<PipelineOptions> Logged =
+        options => (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 1, LogMode.On);
+
+    [Fact]
+    public async Task Loads_of_every_kind_are_in_it_and_it_is_switched_to_and_back_and_dropped()
+    {
+        await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 4);
+        await LoadAllAsync(rig);
+        var progress = new Seen();
+        var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(4), progress, None);
+        Assert.Equal((Wide, 4, 150L + 150 + 90 + 80, 0), (result.Layout.Name, result.Loads, result.Rows, result.Removed));
+        await AssertHeldAsync(rig, result.Layout);
+        var distinct = new[] { (0, 150), (100, 150), (120, 90), (280, 80) }.SelectMany(load => PipelineRig.Expected(load.Item1, load.Item2))
+            .Distinct().Count();
+        Assert.Equal(distinct, result.Accounts);
+        var last = progress.Values[^1];
+        Assert.Equal((470L, 470L, 1d, 0d, (long)distinct), (last.Rows, last.Read, last.Written, last.WrittenBefore, last.Accounts));
+        Assert.Equal(progress.Values.Select(value => value.Written).Order(), progress.Values.Select(value => value.Written));
+
+        // Nothing is left to do.
+        var again = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(4), null, None);
+        Assert.Equal((0, 0L, 0L), (again.Loads, again.Accounts, again.Transactions));
+        await SwitchAsync(rig, Wide);
+        Assert.Equal(["Adobe", "Cold"], (await rig.FindAsync("user105@example.com")).Select(breach => breach.Name));
+        await LoadAsync(rig, "Even", 0, 40);
+        await SwitchAsync(rig, "1");
+        await AssertHeldAsync(rig, result.Layout);
+        await SwitchAsync(rig, Wide);
+        await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+        await AssertHeldAsync(rig, result.Layout);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Broken_off_at_any_call_it_goes_on_and_comes_to_the_same(bool logged)
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options =>
+            {
+                Logged(options);
+                options.Log = logged ? LogMode.On : LogMode.Off;
+            },
+            storageAccounts: 2);
+        await LoadAsync(rig, "Adobe", 0, 60);
+        await LoadAsync(rig, "Bold", 40, 40);
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        var (at, rounds, isDone) = (1, 0, false);
+        for (; !isDone; rounds++, at += random.Next(4, 40))
+        {
+            var name = $"wide{rounds.ToString(CultureInfo.InvariantCulture)}";
+            var hooks = new HookedPorts((call, _) => call == at ? throw new CrashException() : Task.CompletedTask);
+            var crash = await Record.ExceptionAsync(
+                () => hooks.Wrap(rig.OpenContext()).NewRebuildLayout().RunAsync(Order(2) with { Name = name }, null, None));
+            isDone = crash is null;
+            Assert.True(crash is null or CrashException, $"{crash}");
+            // Its lock runs out with its process.
+            await rig.Context.Database.TryLockAsync(FillRanges.LockName, "x", TimeSpan.Zero, None);
+            var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(2) with { Name = name }, null, None);
+            await AssertHeldAsync(rig, result.Layout);
+            Assert.Equal(0, await rig.Context.Database.CountMissingAsync(result.Layout.Id, None));
+            Assert.Null(await rig.Context.Database.GetRebuildAsync(result.Layout.Id, None));
+            await rig.Context.Database.DropLayoutAsync(result.Layout.Id, None);
+        }
+        output.WriteLine($"{rounds} rounds, {at} calls");
+        Assert.True(rounds > 3);
+    }
+
+    [Fact]
+    public async Task A_load_that_runs_beside_it_is_in_both_and_the_switch_may_be_in_its_middle()
+    {
+        await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
+        await LoadAsync(rig, "Adobe", 0, 150);
+        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100, 200))));
+        var slices = 0;
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what != nameof(ISlices.CompleteSliceAsync) || ++slices != 3)
+                return;
+            // Two slices are done, and one is written.
+            var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(2), null, None);
+            Assert.Equal((2, 150L + 100), (result.Loads, result.Rows));
+            await SwitchAsync(rig, Wide);
+        });
+        await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
+        Assert.True(slices > 4);
+        var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
+        await AssertHeldAsync(rig, wide);
+        Assert.Equal(["Adobe", "Bold"], (await rig.FindAsync("user102@example.com")).Select(breach => breach.Name));
+        await SwitchAsync(rig, "1");
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task What_is_removed_beside_it_is_in_it_no_more(bool brokenOff)
+    {
+        await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
+        await LoadAsync(rig, "Gone", 0, 120);
+        await LoadAsync(rig, "Old", 60, 120);
+        // The removal runs whole behind what was read, and before most of it is written.
+        var (writes, removed) = (0, false);
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 20)
+            {
+                await rig.OpenContext().NewRemoveBreach().RunAsync("Gone", null, None);
+                removed = true;
+            }
+            // All is written, and what was removed not yet taken off.
+            if (brokenOff && removed && what == nameof(ILoads.ListLoadsAsync))
+                throw new CrashException();
+        });
+        var rebuild = hooks.Wrap(rig.OpenContext()).NewRebuildLayout();
+        if (brokenOff)
+        {
+            await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2), null, None));
+            var refused = await Assert.ThrowsAsync<NotPossibleException>(() => SwitchAsync(rig, Wide));
+            Assert.Contains("hibp rebuild --into wide", refused.Message, StringComparison.Ordinal);
+            rebuild = rig.OpenContext().NewRebuildLayout();
+        }
+        var result = await rebuild.RunAsync(Order(2), null, None);
+        Assert.Equal(1, result.Removed);
+        var accounts = await LayoutContent.ReadAccountsAsync(rig, result.Layout);
+        Assert.Equal(PipelineRig.Expected(60, 120).Order(), accounts.Keys.Order());
+        Assert.All(accounts.Values, marks => Assert.Equal(["b2"], marks));
+        await LayoutContent.AssertHeldAsync(rig, result.Layout);
+    }
+
+    [Fact]
+    public async Task What_can_t_be_done_is_said_before_anything_is_written()
+    {
+        await using var rig = await PipelineRig.StartAsync(
+            options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, LogMode.Off), storageAccounts: 2);
+        await LoadAsync(rig, "Adobe", 0, 60);
+        await LoadAsync(rig, "Bold", 40, 60);
+        await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None);
+        var rebuild = rig.OpenContext().NewRebuildLayout();
+        var lost = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
+        Assert.Contains("the rows of load 1 are purged, and the account log doesn't have them", lost.Message, StringComparison.Ordinal);
+        var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
+        Assert.Empty(await LayoutContent.ReadAccountsAsync(rig, wide));
+
+        foreach (var other in new[]
+        {
+            Order(1), Order(2) with { Ranges = false }, Order(2) with { SpreadDomains = new Dictionary<string, int>() },
+        })
+        {
+            var refused = await Assert.ThrowsAsync<BadInputException>(() => rebuild.RunAsync(other, null, None));
+            Assert.Contains("with other storage accounts", refused.Message, StringComparison.Ordinal);
+        }
+        await rig.Context.Database.TryLockAsync(FillRanges.LockName, "another", TimeSpan.FromHours(1), None);
+        var busy = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
+        Assert.Contains("another 'hibp rebuild'", busy.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_damaged_segment_is_named_and_what_was_removed_from_the_log_is_had_from_nowhere()
+    {
+        await using var rig = await PipelineRig.StartAsync(Logged);
+        await LoadAsync(rig, "Adobe", 0, 100);
+        var segment = Assert.Single(
+            (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Blobs,
+            blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal));
+        await rig.Context.Log.DeleteAsync(segment.Name, None);
+        var missing = await Assert.ThrowsAsync<StoreMissingException>(
+            () => rig.OpenContext().NewRebuildLayout().RunAsync(Order(1), null, None));
+        Assert.Contains(segment.Name, missing.Message, StringComparison.Ordinal);
+    }
+
+    /// <summary>Four that count, 20% of each in another one; one of them is purged, one held. One is removed, one replaced.</summary>
+    private static async Task LoadAllAsync(PipelineRig rig)
+    {
+        await rig.ImportAsync(("boss@example.net", "example.com"));
+        await LoadAsync(rig, "Adobe", 0, 150);
+        await LoadAsync(rig, "Gone", 50, 60);
+        await LoadAsync(rig, "Bold", 200, 100);
+        await LoadAsync(rig, "Bold", 120, 90, "a newer one");
+        await LoadAsync(rig, "Cold", 100, 150);
+        await rig.DropAsync("Held.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(280, 80))), """{ "Notify": "hold" }""");
+        await rig.RunToEndAsync();
+        Assert.Equal(LoadState.Held, (await rig.LoadsAsync())[^1].State);
+        await rig.Context.NewRemoveBreach().RunAsync("Gone", null, None);
+        await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: false, null, None);
+    }
+
+    private static RebuildOrder Order(int storageAccounts) => new(Wide)
+    {
+        StorageAccounts = [.. Enumerable.Range(1, storageAccounts).Reverse()],
+        SpreadDomains = Spread,
+        MemoryBytes = SmallMemory,
+    };
+
+    private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count, string comment = "")
+    {
+        await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", comment + "\n" + PipelineRig.Accounts(first, count))));
+        await rig.RunToEndAsync();
+    }
+
+    private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
+        rig.OpenContext().NewLayoutOperations().SwitchAsync(name, withoutRanges: false, None);
+
+    /// <summary>A layout has what the first has, by the marks that count or may yet: a replaced load's stay where they were.</summary>
+    private static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout)
+    {
+        var marks = (await rig.LoadsAsync()).Where(load => load.ReplacedBy is null && !load.Superseded).Select(load => $"b{load.Mark}");
+        await LayoutContent.AssertHeldAsync(rig, layout, marks.ToHashSet());
+    }
+
+    private sealed class Seen : IProgress<RebuildProgress>
+    {
+        private readonly Lock _lock = new();
+
+        public List<RebuildProgress> Values { get; } = [];
+
+        public void Report(RebuildProgress value)
+        {
+            lock (_lock)
+                Values.Add(value);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>A removal is gone on with, wherever it was broken off.</summary>
+public sealed class RemovalCrashTests(ITestOutputHelper output)
+{
+    // Three chunks, of which the last is smaller; the new load, of two slices, has some of the old one's accounts.
+    private const int Old = 7;
+    private const int ChunkRows = 3;
+    private const int FirstOfNew = 4;
+    private const int New = 8;
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly string InBoth = PipelineRig.Expected(5, 1).Single();
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_crash_at_any_call_leaves_a_removal_that_is_gone_on_with(bool purged)
+    {
+        await using var rig = await PipelineRig.StartAsync(options =>
+        {
+            Small(options);
+            options.Log = LogMode.On;
+        });
+        await rig.ImportAsync((InBoth, null));
+        var other = await LoadAsync(rig, "Other", FirstOfNew, New);
+        var draw = new CallDraw(purged ? 10 : 3, output.WriteLine); // a walk over the table is of 36 parts
+        for (var crashed = true; crashed;)
+        {
+            var at = draw.Next();
+            var breach = $"Adobe{at}";
+            var old = await LoadAsync(rig, breach, 0, Old, purged);
+            var point = new CrashPoint(at, draw.IsAfterwards());
+            var died = await Record.ExceptionAsync(() => RemoveAsync(point.Wrap(rig.OpenContext()), breach, null, None, ChunkRows));
+            crashed = point.Crashed;
+            Assert.Equal(crashed, died is CrashException);
+            output.WriteLine($"died at call {at}, {point.Where}");
+
+            // Readers see all of it or nothing.
+            var shown = await FindAllAsync(rig, 0, Old, breach);
+            Assert.True(shown is 0 or Old, $"{shown} accounts are still found");
+            // It may have been done but for the answer.
+            if (await rig.Context.Database.GetBreachAsync(breach, None) is not null)
+                await RemoveAsync(rig.OpenContext(), breach, null, None, ChunkRows);
+            Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));
+            Assert.Empty(await LoadsAsync(rig, breach));
+            var table = await rig.TableAsync();
+            Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), table.Keys.Order());
+            Assert.All(table.Values, marks => Assert.Equal([$"b{other.Mark}"], marks));
+            Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
+            Assert.Equal(New, await CountAsync(rig, "rows"));
+            Assert.Equal((1, 1), (await CountAsync(rig, "notifications"), await CountAsync(rig, "loads")));
+        }
+        Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Other"));
+        var logged = await LogContent.ReadAsync(rig.Context.Log);
+        Assert.Equal(
+            (LoggedState.Counts, New), logged.Where(one => one.Load == other.Id).Select(one => (one.State, one.Accounts.Count)).Single());
+        Assert.All(logged.Where(one => one.Load != other.Id), one => Assert.Equal([LogNames.Removed], one.Documents));
+        Assert.Equal(New, logged.Sum(one => one.Accounts.Count));
+    }
+}

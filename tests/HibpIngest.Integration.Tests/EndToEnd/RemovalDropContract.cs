@@ -1,0 +1,96 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// A breach is removed with the loads that it has when the removal begins, whenever a new one comes. Whether the old load's rows
+/// are there or purged is a class each, so that they run beside each other.
+/// </summary>
+public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
+{
+    // Three chunks, of which the last is smaller; the new load, of two slices, has some of the old one's accounts.
+    private const int Old = 7;
+    private const int ChunkRows = 3;
+    private const int FirstOfNew = 4;
+    private const int New = 8;
+    private const int BeforeListing = 2; // calls
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly string InBoth = PipelineRig.Expected(5, 1).Single();
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_new_drop_at_any_step_keeps_all_it_has(bool halfWay)
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));
+        var draw = new CallDraw(purged ? 9 : 2, output.WriteLine); // a walk over the table is of 36 parts
+        var (at, reached) = (0, true);
+        while (reached)
+        {
+            at = at < BeforeListing ? at + 1 : Math.Max(BeforeListing + 1, draw.Next());
+            var breach = $"Adobe{at}";
+            var old = await LoadAsync(rig, breach, 0, Old, purged, """{"Title":"Adobe Systems","IsVerified":true}""");
+            var mails = rig.Mails().Count;
+            var listed = false;
+            var (late, where) = (false, "");
+            var hooks = new HookedPorts(async (call, what) =>
+            {
+                if (call == at)
+                {
+                    (late, where) = (listed, what);
+                    await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
+                    await (halfWay ? RunHalfWayAsync(rig) : rig.RunToEndAsync());
+                }
+                listed |= what == nameof(IRemovals.BeginRemovalAsync);
+            });
+            var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), breach, null, None, ChunkRows);
+            var refused = await Record.ExceptionAsync(() => removing);
+            reached = hooks.Calls >= at;
+            output.WriteLine($"new drop before call {at}, {where}");
+            if (reached && !late && halfWay)
+            {
+                // It came before the listing, and is open: nothing was done.
+                Assert.Contains("still open", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
+                await rig.RunToEndAsync();
+                Assert.Equal(2, (await LoadsAsync(rig, breach)).Count);
+                continue;
+            }
+            Assert.Null(refused);
+            await rig.RunToEndAsync();
+            var table = await rig.TableAsync();
+            Assert.DoesNotContain(table.Values, marks => marks.Contains($"b{old.Mark}"));
+            Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
+            if (!reached || !late)
+            {
+                // It was never dropped, or before the listing.
+                Assert.Null(await rig.Context.Database.GetBreachAsync(breach, None));
+                continue;
+            }
+            var fresh = Assert.Single(await LoadsAsync(rig, breach));
+            Assert.Equal([fresh.Id], (await removing).Left);
+            Assert.Equal((LoadState.Done, (long)New, 2), (fresh.State, fresh.Accounts, fresh.Notifications.Sent));
+            var marked = table.Where(one => one.Value.Contains($"b{fresh.Mark}")).Select(one => one.Key);
+            Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
+            Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
+            Assert.Equal(mails + 2, rig.Mails().Count);
+            var found = Assert.Single(await rig.FindAsync(InBoth), one => one.Name == breach);
+            Assert.Equal(("Adobe Systems", true), (found.Title, found.IsVerified));
+        }
+        Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
+        Assert.Equal(0, await CountAsync(rig, "loads WHERE removing"));
+    }
+
+    /// <summary>Scans, ingests, and does one of the slices.</summary>
+    private static async Task RunHalfWayAsync(PipelineRig rig)
+    {
+        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        await TakeAsync(rig, QueueNames.Ingest, 1);
+        await TakeAsync(rig, QueueNames.Slices, 1);
+    }
+}

@@ -1,0 +1,63 @@
+using HibpIngest.Breaches;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Data.Sqlite;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What tests of removals do.</summary>
+internal static class RemovalSteps
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    public static void Small(PipelineOptions options) =>
+        (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.MailsPerMessage) = (8, 4, 2, 2);
+
+    /// <summary>In chunks of a few rows, so that there are several.</summary>
+    public static Task<BreachRemoval> RemoveAsync(
+        PipelineContext context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken,
+        int chunkRows = 5) =>
+        context.NewRemoveBreach(chunkRows).RunAsync(breach, progress, cancellationToken);
+
+    public static async Task<Load> LoadAsync(
+        PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
+    {
+        var blob = await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))), metadata);
+        await rig.RunToEndAsync();
+        var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
+        Assert.Equal(LoadState.Done, load.State);
+        if (purged)
+            await rig.Context.NewLoadOperations().PurgeAsync(load.Id, withoutLog: rig.Options.Log == LogMode.Off, null, None);
+        return load;
+    }
+
+    public static async Task TakeAsync(PipelineRig rig, string queue, int messages)
+    {
+        var dispatcher = rig.Context.NewDispatcher();
+        foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
+        {
+            await dispatcher.DispatchAsync(queue, message.Body, None);
+            await rig.Context.Queues.Get(queue).DeleteAsync(message, None);
+        }
+    }
+
+    public static async Task<IReadOnlyList<Load>> LoadsAsync(PipelineRig rig, string breach) =>
+        await rig.Context.Database.ListLoadsAsync(breach, None);
+
+    /// <summary>How many of the accounts a reader who has just started finds in the breach.</summary>
+    public static async Task<int> FindAllAsync(PipelineRig rig, int first, int count, string breach) =>
+        (await rig.FindAsync([.. PipelineRig.Expected(first, count)])).Count(found => found.Any(one => one.Name == breach));
+
+    public static async Task<long> CountAsync(PipelineRig rig, string table) =>
+        (long)(await ExecuteAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
+
+    public static async Task<object?> ExecuteAsync(PipelineRig rig, string sql)
+    {
+        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = sql;
+        return await command.ExecuteScalarAsync();
+    }
+}

@@ -1,0 +1,464 @@
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// The database restored from any point, or lost, and the account log: everything that was published is as it was, and
+/// nobody is told a second time.
+/// </summary>
+public sealed class RestoreTests(ITestOutputHelper output)
+{
+    private const int Rows = 230;
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_database_put_back_to_any_point_tells_again_what_was_published_and_mails_nobody()
+    {
+        await using var rig = await StartAsync();
+        var backups = await TellStoryAsync(rig);
+        var (truth, table, mails, log) = (await StateAsync(rig), await rig.TableAsync(), rig.Mails(), await CountingAsync(rig));
+        Assert.NotEmpty(rig.Mails());
+        foreach (var backup in backups)
+        {
+            output.WriteLine(Path.GetFileName(backup));
+            await rig.RestoreAsync(backup);
+            var restored = rig.OpenContext();
+            var moved = await restored.NewMoveOn().RunAsync(None);
+            Assert.Empty(moved.Log!.Problems);
+            Assert.Equal((0, 0), (moved.Loads, (int)moved.Missing));
+            await AssertTellsAsync(rig, restored, truth);
+            Assert.Equal(log, await CountingAsync(rig));
+            AssertSame(table, await rig.TableAsync());
+            Assert.Equal(mails, rig.Mails());
+            // It is what every host, and every command, takes for a whole store.
+            await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+        }
+    }
+
+    [Fact]
+    public async Task A_database_that_is_lost_comes_back_empty_of_rows_beside_the_tables()
+    {
+        await using var rig = await StartAsync();
+        await TellStoryAsync(rig);
+        var (truth, mails, log) = (await StateAsync(rig), rig.Mails(), await CountingAsync(rig));
+        await rig.LoseDatabaseAsync();
+        var fresh = rig.OpenContext();
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => fresh.NewMoveOn().RunAsync(None));
+        Assert.Contains("--empty", refused.Message, StringComparison.Ordinal);
+        await fresh.Database.UpgradeAsync(None);
+        var mismatch = await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.NewStoreSetup().EnsureAsync(None));
+        Assert.Contains("hibp database restored --empty", mismatch.Message, StringComparison.Ordinal);
+
+        var moved = await fresh.NewMoveOn().RunAsync(None, empty: true);
+        Assert.Equal((0, 0L), (moved.Loads, moved.Missing));
+        Assert.Empty(moved.Log!.Problems);
+        await AssertTellsAsync(rig, fresh, truth);
+        Assert.Equal(log, await CountingAsync(rig));
+        Assert.All(await fresh.Database.ListLoadsAsync(null, None), load => Assert.True(
+            load is { State: LoadState.Done, Purged: true, IsRecovered: true, Notifications.Total: 0, HeldBecause: null }));
+        Assert.Contains(await fresh.Database.ListLoadsAsync(null, None), load => load is { Breach: "Game", ReplacedBy: not null });
+        await Assert.ThrowsAsync<NotPossibleException>(() => fresh.NewMoveOn().RunAsync(None, empty: true));
+
+        // Every zip fires again, and every subscriber is there again: nobody hears of anything.
+        await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+        await FireAgainAsync(fresh);
+        await PipelineRig.RunToEndAsync(fresh);
+        Assert.Equal(mails, rig.Mails());
+        await AssertTellsAsync(rig, fresh, truth);
+
+        // What is right for a purged load is right for one that came back.
+        var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
+        Assert.Equal(Rows, await fresh.NewVerifyLog().RunAsync(adobe.Id, null, None));
+        Assert.Equal(1, await fresh.NewLoadOperations().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
+        await PipelineRig.RunToEndAsync(fresh);
+        Assert.Equal(LoadState.Done, (await fresh.Database.GetLoadAsync(adobe.Id, None))!.State);
+        await fresh.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await PipelineRig.RunToEndAsync(fresh);
+        var logged = (await LogManifest.ReadAsync(fresh.Log, None)).Counting;
+        Assert.True(logged.Single(load => load.Document!.Breach == "Adobe").Document!.Hidden);
+        // The replaced one goes with its breach, out of the log too.
+        await fresh.NewRemoveBreach().RunAsync("Game", null, None);
+        Assert.All(
+            (await LogContent.ReadAsync(fresh.Log)).Where(load => load.State == LoggedState.Removed), load => Assert.Empty(load.Accounts));
+        Assert.DoesNotContain(await LogContent.ReadAsync(fresh.Log), load => load.State == LoggedState.Replaced);
+
+        // Whoever drops another version, or more of a breach that came back: an operator looks at it first.
+        await rig.DropAsync("Forum.zip", Zip(2_000));
+        await rig.DropAsync("News.zip", Zip(3_000));
+        Directory.Delete(rig.MailFolder, recursive: true); // numbers of mails begin anew
+        await PipelineRig.RunToEndAsync(fresh);
+        Assert.Equal(
+            [("Forum", LoadState.Held), ("News", LoadState.Done)],
+            (await fresh.Database.ListLoadsAsync(null, None)).TakeLast(2).Select(load => (load.Breach, load.State)));
+        Assert.Equal(["boss@example.net", "user3000@example.com"], rig.Recipients());
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Of_a_log_in_an_account_of_its_own_all_comes_back_though_everything_else_is_lost(bool bySlices)
+    {
+        var logConnection = await AzuriteFixture.NewAccountAsync();
+        await using var rig = await StartAsync(logConnection);
+        await TellStoryAsync(rig);
+        var (truth, log, lost) = (await StateAsync(rig), await CountingAsync(rig), await rig.TableAsync());
+        Assert.Empty(await BlobsAsync(rig.OpenAccount().AccountLog));
+        var (ids, highest) = (await rig.Context.Database.GetIdentityAsync(None), await rig.Context.Database.GetHighestIdsAsync(None));
+
+        await using var other = await NewAsync(logConnection);
+        var moved = await other.Context.NewMoveOn().RunAsync(None, empty: true);
+        Assert.Empty(moved.Log!.Problems);
+        Assert.Equal(ids, await other.Context.Database.GetIdentityAsync(None));
+        Assert.Equal(highest, await other.Context.Database.GetHighestIdsAsync(None));
+        await other.Context.NewStoreSetup().EnsureAsync(None);
+        Assert.Equal(log, await CountingAsync(other));
+        Assert.Equal(truth.Catalogue, (await StateAsync(other)).Catalogue);
+
+        // All rows are missing, ranges are off, and nothing says otherwise until they are there.
+        var counting = (await other.LoadsAsync()).Where(load => load.PublishedAt is not null).ToList();
+        Assert.Equal((counting.Sum(load => load.LastPosition), moved.Missing), (moved.Missing, await MissingAsync(other)));
+        Assert.Equal(
+            RangesState.Off, Assert.Single((await other.Context.Database.GetLayoutsAsync(None)).Layouts).Ranges);
+        Assert.Equal(RangesState.Off, (await other.Context.Register.GetReadLayoutAsync(None))!.Ranges);
+        Assert.Empty(await other.TableAsync());
+
+        // Slice by slice they come from the log, or account by account.
+        foreach (var breach in counting.Select(load => load.Breach).Distinct().Where(_ => bySlices))
+            await other.Context.NewLoadOperations().RequeueSlicesAsync(breach, null, failedOnly: false, None);
+        if (!bySlices)
+        {
+            var rebuilt = await other.Context.NewRebuildLayout().RunAsync(new RebuildOrder("1"), null, None);
+            Assert.Equal((counting.Count, moved.Missing), (rebuilt.Loads, rebuilt.Rows));
+            await other.Context.NewFillRanges().RunAsync(null, null, None);
+            Assert.Equal(await other.ExpectedRangesAsync(), await other.RangesAsync());
+        }
+        await other.RunToEndAsync();
+        Assert.Equal(0, await MissingAsync(other));
+        Assert.Equal(truth.Lookups, (await StateAsync(other)).Lookups);
+        var marks = counting.Select(load => $"b{load.Mark}").ToHashSet();
+        AssertSame(Only(lost, marks), Only(await other.TableAsync(), marks));
+
+        // The zips are brought back too: of what came back an operator looks at them.
+        await other.ImportAsync([.. Subscriptions().Select(one => (one.Email, one.Domain))]);
+        await other.DropAsync("Adobe.zip", Zip(0), """{"Title":"Adobe Systems"}""");
+        await other.RunToEndAsync();
+        var again = (await other.LoadsAsync())[^1];
+        Assert.True(again is { Breach: "Adobe", State: LoadState.Held } && again.Id > highest.Load && again.Mark > highest.Mark);
+        Assert.Empty(other.Mails());
+    }
+
+    [Fact]
+    public async Task A_zip_that_was_dropped_since_and_never_published_is_loaded_again_and_held()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0);
+        var backup = await rig.BackUpAsync("before");
+        await LoadAsync(rig, "Bold.zip", 100);
+        await rig.DropAsync("Lost.zip", Zip(0));
+        foreach (var isEmpty in (bool[])[false, true])
+        {
+            await rig.LoseDatabaseAsync();
+            if (!isEmpty)
+                await rig.RestoreAsync(backup);
+            var restored = rig.OpenContext();
+            if (isEmpty)
+                await RemoveAsync(rig, "Lost");
+            var mails = rig.Mails();
+            Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None, isEmpty)).Loads);
+            await restored.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+            await FireAgainAsync(restored);
+            await PipelineRig.RunToEndAsync(restored);
+            Assert.Equal(
+                [("Adobe", LoadState.Done), ("Bold", LoadState.Done), ("Lost", LoadState.Held)],
+                (await restored.Database.ListLoadsAsync(null, None)).Select(load => (load.Breach, load.State)));
+            Assert.Equal(mails, rig.Mails());
+        }
+    }
+
+    [Fact]
+    public async Task A_restore_that_is_broken_off_anywhere_is_refused_by_hosts_and_gone_on_with()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0, """{"IsSensitive":true}""");
+        var backup = await rig.BackUpAsync("before");
+        await LoadAsync(rig, "Bold.zip", 50);
+        await LoadAsync(rig, "Bold.zip", 80);
+        await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None);
+        await LoadAsync(rig, "Cash.zip", 120);
+        var truth = await StateAsync(rig);
+        for (var (call, isThrough) = (1, false); !isThrough; call += call / 4 + 1)
+        {
+            // By turns from a backup and from nothing.
+            var isEmpty = call % 2 == 0;
+            await rig.LoseDatabaseAsync();
+            if (!isEmpty)
+                await rig.RestoreAsync(backup);
+            var restored = rig.OpenContext();
+            var dying = new HookedPorts((number, _) => number == call ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
+            try
+            {
+                await dying.NewMoveOn().RunAsync(None, isEmpty);
+                isThrough = true;
+            }
+            catch (CrashException)
+            {
+                output.WriteLine($"call {call}, {(isEmpty ? "empty" : "a backup")}");
+                var again = rig.OpenContext();
+                if (await again.Database.GetSchemaVersionAsync(None) is ( > 0, _)
+                    && (await again.Register.GetConfirmedAsync(None)).MovingOn)
+                {
+                    await Assert.ThrowsAsync<StoreMismatchException>(() => again.NewStoreSetup().EnsureAsync(None));
+                }
+                await again.NewMoveOn().RunAsync(None, isEmpty);
+            }
+            var after = rig.OpenContext();
+            await AssertTellsAsync(rig, after, truth);
+            Assert.Equal(0, await after.Database.CountMissingAsync(1, None));
+        }
+    }
+
+    [Fact]
+    public async Task What_cannot_be_gone_by_is_named_and_the_others_come_back()
+    {
+        await using var rig = await StartAsync();
+        await LoadAsync(rig, "Adobe.zip", 0);
+        await LoadAsync(rig, "Bold.zip", 100);
+        await LoadAsync(rig, "Cash.zip", 200);
+        await LoadAsync(rig, "Dust.zip", 300);
+        await LoadAsync(rig, "Elk.zip", 400);
+        var folders = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Select(load => load.Folder).ToList();
+        // A segment is missing; a later document is torn; flags are missing; a document is another load's.
+        var segment = LogNames.Segment(folders[0], 101);
+        var saved = await ReadAsync(rig, segment);
+        await rig.Context.Log.DeleteAsync(segment, None);
+        await rig.Context.Log.WriteAsync(LogNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
+        var untold = Encoding.UTF8.GetString(await ReadAsync(rig, folders[2] + LogNames.Load));
+        await rig.Context.Log.DeleteAsync(folders[2] + LogNames.Load, None);
+        await rig.Context.Log.WriteAsync(
+            folders[2] + LogNames.Load, Encoding.UTF8.GetBytes(untold.Replace("\"hidden\": false,", "", StringComparison.Ordinal)), None);
+        await rig.Context.Log.WriteAsync(
+            "0000000077-0123456789abcdef/load.json", await ReadAsync(rig, folders[3] + LogNames.Load), None);
+        await rig.Context.Log.WriteAsync("0000000078-0123456789abcdef/000000000001.alog", "x"u8.ToArray(), None);
+
+        await rig.LoseDatabaseAsync();
+        var fresh = rig.OpenContext();
+        var moved = await fresh.NewMoveOn().RunAsync(None, empty: true);
+        Assert.Equal(["0000000078-0123456789abcdef/"], moved.Log!.Begun);
+        Assert.Equal(["Bold", "Cash"], moved.Log.Hidden);
+        Assert.Equal(3, moved.Log.Problems.Count);
+        foreach (var said in (string[])[segment, LogNames.Document(folders[1], 900), "0000000077-0123456789abcdef/"])
+            Assert.Single(moved.Log.Problems, problem => problem.Contains(said, StringComparison.Ordinal));
+        Assert.All(moved.Log.Problems, problem => Assert.DoesNotContain('@', problem));
+        var raw = new RawCatalogue(fresh.Catalogue);
+        await raw.AssertShowsAsync("hidden and missing", "Dust", "Elk");
+        // The zip without a load would be loaded again, and is held.
+        Assert.Equal(1, moved.Loads);
+        Assert.Null(await fresh.Database.GetLogEntryAsync(1, None));
+        await PipelineRig.RunToEndAsync(fresh);
+        await fresh.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(fresh);
+        // The log tells from now on that what nothing was told of is hidden.
+        Assert.True((await LogManifest.FindAsync(fresh.Log, folders[2], None))!.Document is { IsTold: true, Hidden: true });
+
+        // Mended, the load comes back; nothing else is done a second time.
+        Assert.True(await fresh.Log.WriteAsync(segment, saved, None));
+        await fresh.Log.DeleteAsync("0000000077-0123456789abcdef/load.json", None);
+        await fresh.Log.DeleteAsync(LogNames.Document(folders[1], 900), None);
+        await fresh.NewRemoveBreach().RunAsync("Adobe", null, None);
+        moved = await fresh.NewMoveOn().RunAsync(None);
+        Assert.Empty(moved.Log!.Problems);
+        Assert.Equal([1L], moved.Log.Loads.Select(load => load.Load));
+        await raw.AssertShowsAsync("mended", "Adobe", "Dust", "Elk");
+    }
+
+    [Fact]
+    public async Task A_log_of_another_store_is_refused_before_anything_is_made()
+    {
+        var logConnection = await AzuriteFixture.NewAccountAsync();
+        await using var rig = await StartAsync(logConnection);
+        await LoadAsync(rig, "Adobe.zip", 0);
+        await using var another = await StartAsync();
+        await LoadAsync(another, "Bold.zip", 0);
+        // Its tables, and the other's log.
+        await another.LoseDatabaseAsync();
+        var crossed = another.OpenContext() with { Log = rig.Context.Log };
+        await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.NewMoveOn().RunAsync(None, empty: true));
+        Assert.False((await another.Context.Register.GetConfirmedAsync(None)).MovingOn);
+        // Two stores in one log.
+        var document = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0];
+        var foreign = document.Document! with { Store = Guid.NewGuid(), Load = 9 };
+        await rig.Context.Log.WriteAsync(LogNames.Folder(foreign) + LogNames.Load, foreign.ToJson(), None);
+        await using var fresh = await NewAsync(logConnection);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.NewMoveOn().RunAsync(None, empty: true));
+        Assert.False(File.Exists(fresh.DatabaseFile));
+        // And no log at all.
+        await using var nothing = await NewAsync();
+        await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.NewMoveOn().RunAsync(None, empty: true));
+        Assert.False(File.Exists(nothing.DatabaseFile));
+    }
+
+    /// <summary>Of every kind of thing that may happen to a breach; a backup behind each. Nothing of it is open at its end.</summary>
+    private static async Task<IReadOnlyList<string>> TellStoryAsync(PipelineRig rig)
+    {
+        var backups = new List<string>();
+        await rig.Context.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+        await StepAsync(() => LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems","IsVerified":true}"""));
+        await StepAsync(() => LoadAsync(rig, "Clinic.zip", 20, """{"IsSensitive":true}"""));
+        await StepAsync(() => LoadAsync(rig, "Shop.zip", 40));
+        await StepAsync(() => LoadAsync(rig, "Forum.zip", 60));
+        await StepAsync(() => LoadAsync(rig, "Game.zip", 80));
+        await StepAsync(() => LoadAsync(rig, "Old.zip", 100));
+        await StepAsync(() => LoadAsync(rig, "Held.zip", 120, """{"Notify":"hold"}"""));
+        await StepAsync(() => LoadAsync(rig, "Purged.zip", 140));
+        await StepAsync(() => rig.Context.NewBreachOperations().SetHiddenAsync("Shop", true, None));
+        await StepAsync(() => rig.Context.NewBreachOperations().DescribeAsync(
+            "Forum", Encoding.UTF8.GetBytes("""{"Title":"The Forum","IsSpamList":true}"""), None));
+        await StepAsync(() => LoadAsync(rig, "Game.zip", 300));
+        await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
+        await StepAsync(() => rig.Context.NewRemoveBreach().RunAsync("Old", null, None));
+        await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // dropped anew
+        await StepAsync(() => rig.Context.NewLoadOperations().PurgeAsync(8, withoutLog: false, null, None));
+        await StepAsync(async () =>
+        {
+            // Given to another breach, of a zip that was half-way at a backup.
+            await rig.DropAsync("Wrong.zip", Zip(360));
+            await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
+            backups.Add(await rig.BackUpAsync("half-way"));
+            await rig.RunToEndAsync();
+            backups.Add(await rig.BackUpAsync("wrong"));
+            await rig.Context.NewLoadOperations().AssignAsync((await rig.LoadsAsync())[^1].Id, "Right", None);
+        });
+        return backups;
+
+        async Task StepAsync(Func<Task> step)
+        {
+            await step();
+            await rig.RunToEndAsync();
+            backups.Add(await rig.BackUpAsync($"{backups.Count + 1}"));
+        }
+    }
+
+    /// <summary>What a reader is told: of the catalogue's documents as they are, of accounts by their marks in the table.</summary>
+    private static async Task<(string Catalogue, string Lookups)> StateAsync(PipelineRig rig)
+    {
+        var raw = new RawCatalogue(rig.Context.Catalogue);
+        using var ids = JsonDocument.Parse((await raw.ReadAsync(CatalogueDocuments.Ids))!);
+        var names = new Dictionary<string, string>();
+        foreach (var breach in ids.RootElement.GetProperty("Breaches").EnumerateArray())
+        {
+            foreach (var mark in breach.GetProperty("Marks").EnumerateArray())
+                names.Add($"b{mark.GetInt32()}", $"{breach.GetProperty("Name").GetString()}:{breach.GetProperty("Flags").GetInt32()}");
+        }
+        var lookups = (await rig.TableAsync())
+            .Select(account => (account.Key, Found: account.Value.Where(names.ContainsKey).Select(mark => names[mark]).Order().ToList()))
+            .Where(account => account.Found.Count > 0)
+            .Select(account => $"{account.Key} {string.Join(' ', account.Found)}").Order(StringComparer.Ordinal);
+        return ((await raw.ReadAsync(CatalogueDocuments.Breaches))!, string.Join('\n', lookups));
+    }
+
+    private static async Task AssertTellsAsync(PipelineRig rig, PipelineContext restored, (string Catalogue, string Lookups) truth)
+    {
+        await restored.NewStoreSetup().EnsureAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        await restored.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        var state = await StateAsync(rig);
+        Assert.Equal(truth.Catalogue, state.Catalogue);
+        Assert.Equal(truth.Lookups, state.Lookups);
+        Assert.All(await restored.Database.ListLoadsAsync(null, None), load =>
+        {
+            Assert.True(load.State is LoadState.Done or LoadState.Held, $"{load.Id} of {load.Breach}: {load.State}, {load.Error}");
+            Assert.False(load.WaitsForLog, $"{load.Id} of {load.Breach}");
+        });
+    }
+
+    /// <summary>What tables are made from: each folder that counts, and which rows it has.</summary>
+    private static async Task<List<string>> CountingAsync(PipelineRig rig) =>
+        [.. (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads.Where(load => load.State != LoggedState.Begun)
+            .Select(load => $"{load.Folder} {load.State} {load.Document?.Breach} {load.Document?.Hidden} {load.Document?.Metadata}")];
+
+    private static Task<long> MissingAsync(PipelineRig rig) => rig.Context.Database.CountMissingAsync(1, None);
+
+    private static Dictionary<string, string[]> Only(Dictionary<string, string[]> table, HashSet<string> marks) =>
+        table.Select(account => (account.Key, Marks: account.Value.Where(marks.Contains).ToArray()))
+            .Where(account => account.Marks.Length > 0).ToDictionary(account => account.Key, account => account.Marks);
+
+    private static void AssertSame(Dictionary<string, string[]> expected, Dictionary<string, string[]> found) =>
+        Assert.Equal(Lines(expected), Lines(found));
+
+    private static IEnumerable<string> Lines(Dictionary<string, string[]> table) =>
+        table.Where(account => account.Value.Length > 0).Select(account => $"{account.Key} {string.Join(' ', account.Value)}")
+            .Order(StringComparer.Ordinal);
+
+    /// <summary>What a fresh function app does: a message for every zip there is.</summary>
+    private static async Task FireAgainAsync(PipelineContext context)
+    {
+        var queue = context.Queues.Get(QueueNames.Ingest);
+        await foreach (var blob in context.Blobs.ListZipsAsync(None))
+        {
+            var message = new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag };
+            await queue.SendAsync(message.ToJson(), TimeSpan.Zero, None);
+        }
+    }
+
+    /// <summary>Has the log, and all else but its zip, know nothing of a breach.</summary>
+    private static async Task RemoveAsync(PipelineRig rig, string breach)
+    {
+        var log = rig.OpenContext().Log;
+        foreach (var load in (await LogManifest.ReadAsync(log, None)).Loads.Where(load => load.Document?.Breach == breach))
+        {
+            foreach (var blob in load.Blobs)
+                await log.DeleteAsync(blob.Name, None);
+        }
+    }
+
+    private static async Task<byte[]> ReadAsync(PipelineRig rig, string name)
+    {
+        await using var stream = await rig.Context.Log.OpenAsync(name, 0, long.MaxValue, None);
+        using var copy = new MemoryStream();
+        await stream!.CopyToAsync(copy);
+        return copy.ToArray();
+    }
+
+    private static async Task<List<LogBlob>> BlobsAsync(IAccountLogBlobs log)
+    {
+        var blobs = new List<LogBlob>();
+        await foreach (var blob in log.ListAsync("", None))
+            blobs.Add(blob);
+        return blobs;
+    }
+
+    /// <summary>An account of each zip, and one domain.</summary>
+    private static IEnumerable<Subscription> Subscriptions() =>
+        ((int[])[0, 21, 42, 63, 81, 102, 123, 141, 300, 321, 342, 361, 2_001, 3_000])
+            .Select(i => new Subscription(PipelineRig.Expected(i, 1).Single(), null))
+            .Append(new Subscription("boss@example.net", "d1.example.org"));
+
+    private static byte[] Zip(int first) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, Rows)));
+
+    private static async Task LoadAsync(PipelineRig rig, string zip, int first, string? metadata = null)
+    {
+        await rig.DropAsync(zip, Zip(first), metadata);
+        await rig.RunToEndAsync();
+    }
+
+    private static async Task<PipelineRig> StartAsync(string? logConnection = null)
+    {
+        var rig = await NewAsync(logConnection);
+        await rig.Context.NewStoreSetup().EnsureAsync(None);
+        return rig;
+    }
+
+    private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
+        options => (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 1, LogMode.On),
+        logConnection: logConnection);
+}

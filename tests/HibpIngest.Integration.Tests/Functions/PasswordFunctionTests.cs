@@ -1,0 +1,73 @@
+using System.Text;
+using System.Text.Json;
+using Azure.Storage.Blobs;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>Dropped files of Pwned Passwords under both hosts, and what an operator sees of them.</summary>
+public sealed class PasswordFunctionTests
+{
+    private static readonly string[] Prefixes = ["00000", "00001", "7FFFF", "C0000", "C0FFF", "FFFFF"];
+
+    [Fact]
+    public async Task Functions_import_a_dropped_file_and_say_why_they_refuse_another()
+    {
+        await using var host = await FunctionsHost.StartAsync();
+        (await host.DropPasswordsAsync("one/hashes.txt", Lines(51))).AssertDone();
+        Assert.Equal("one", Status(await host.HibpAsync("passwords", "status", "--json")).GetProperty("imports")[0]
+            .GetProperty("release").GetString());
+        var counts = await host.PumpAsync("ImportPasswords");
+        Assert.Equal((4, 0), counts["ImportPasswords"]);
+
+        (await host.DropPasswordsAsync("two/hashes.txt.gz", [0x1F, 0x8B, 8, 0])).AssertDone();
+        (await host.PostTimerAsync()).AssertDone();
+        var status = Status(await host.HibpAsync("passwords", "status", "--json"));
+        var part = status.GetProperty("releases")[0].GetProperty("parts")[0];
+        Assert.Equal(("sha1", Prefixes.Length * 20), (part.GetProperty("mode").GetString(), part.GetProperty("hashes").GetInt32()));
+        Assert.Equal("one", status.GetProperty("served").GetProperty("release").GetString());
+        Assert.Empty(status.GetProperty("imports").EnumerateArray());
+        Assert.Contains("compressed", status.GetProperty("refused")[0].GetProperty("reason").GetString(), StringComparison.Ordinal);
+        var said = (await host.HibpAsync("passwords", "status")).Succeeded().Output;
+        Assert.Contains("Not imported", said, StringComparison.Ordinal);
+
+        // Neither a message of nobody's nor one that is none.
+        (await host.PostMessageAsync(
+            "ImportPasswords", """{"release":"one","mode":"sha1","plan":"0123456789abcdef","group":7}""")).AssertDone();
+        Assert.Contains(
+            "can't be read", (await host.PostMessageAsync("ImportPasswords", """{"load":1}""")).AssertFailed(), StringComparison.Ordinal);
+        await host.StopHandlerAsync();
+        Assert.Contains("two/hashes.txt.gz", host.Handler.Said, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_local_host_is_stopped_and_two_others_import_the_dropped_file()
+    {
+        await using var host = await FunctionsHost.StartAsync();
+        await host.StopHandlerAsync();
+        var drops = new BlobContainerClient(host.Storage, "passwords-import");
+        await drops.CreateIfNotExistsAsync();
+        await drops.UploadBlobAsync("hashes.txt", new BinaryData(Lines(52)));
+        var imports = new BlobContainerClient(host.Storage, "passwords");
+        await using (var first = await host.StartLocalHostAsync())
+        {
+            // As soon as there is a plan. (Of one that is killed, messages in hand would be hidden for a minute and a half.)
+            await Eventually.IsSoAsync(async () => await imports.ExistsAsync() && imports.GetBlobs(prefix: "imports/").Any());
+            await first.TerminateAsync();
+        }
+        await using (await host.StartLocalHostAsync())
+        await using (await host.StartLocalHostAsync())
+            await Eventually.IsSoAsync(async () => !await drops.GetBlobClient("hashes.txt").ExistsAsync());
+        var exported = Path.Combine(Path.GetDirectoryName(host.DatabaseFile)!, "exported.txt");
+        (await host.HibpAsync("passwords", "export", exported)).Succeeded();
+        Assert.Equal(Encoding.ASCII.GetString(Lines(52)), await File.ReadAllTextAsync(exported));
+    }
+
+    private static JsonElement Status(HibpResult result) => result.Succeeded().Json;
+
+    private static byte[] Lines(int seed)
+    {
+        var random = new Random(seed);
+        return Encoding.ASCII.GetBytes(string.Concat(Prefixes.SelectMany(prefix => Enumerable.Range(0, 20)
+            .Select(_ => $"{prefix}{random.GetHexString(35)}:{random.Next(1, 100_000)}\n").Order(StringComparer.Ordinal))));
+    }
+}

@@ -1,0 +1,16 @@
+using HibpIngest.Benchmarks;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>The short form of the benchmark <c>-- appends</c>: each append counts once, whatever is killed and sent twice.</summary>
+public sealed class AppendCampaignTests(ITestOutputHelper output)
+{
+    [Fact]
+    public async Task Appends_count_once_while_processes_are_killed_and_messages_come_twice()
+    {
+        using var folder = new TemporaryFolder();
+        Assert.True(await new AppendCampaign(folder.Path, output.WriteLine).RunAsync(
+            appends: 20, rows: 60, kills: 3, seed: Environment.TickCount & 0xFFFFFF));
+    }
+}

@@ -1,0 +1,484 @@
+using System.Collections.Concurrent;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>What is added to a release counts once, is served, listed, repacked and copied, whatever happens on the way.</summary>
+public sealed class AppendTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    // Two groups; the second range holds nothing until something is added to it.
+    private static readonly int[] Prefixes = [0x00000, 0x00001, 0x0FFFF, 0x10000];
+
+    [Fact]
+    public async Task Messages_that_come_twice_out_of_order_at_once_and_to_processes_that_end_count_once()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var sent = new List<AppendTransaction>();
+        for (var i = 0; i < 12; i++)
+            sent.Add(await appends.SendAsync(random, Prefixes, rows: 40));
+
+        var waiting = new List<string>();
+        for (var round = 0; ; round++)
+        {
+            waiting.AddRange(await appends.TakeAsync());
+            if (waiting.Count == 0)
+                break;
+            // Some come twice, and some of those that come now come later too.
+            string[] bodies = [.. waiting, .. waiting.Where(_ => random.Next(2) == 0)];
+            random.Shuffle(bodies);
+            waiting.Clear();
+            var failing = round < 8 ? random.Next(1, 40) : 0;
+            var handlers = Enumerable.Range(0, 3)
+                .Select(_ => appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = failing, IsCarriedOut = round % 2 == 0 }))
+                .ToList();
+            await Parallel.ForEachAsync(bodies, new ParallelOptions { MaxDegreeOfParallelism = 6 }, async (body, token) =>
+            {
+                try
+                {
+                    await handlers[Math.Abs(body.GetHashCode(StringComparison.Ordinal)) % handlers.Count].RunAsync(body, token);
+                }
+                catch (Exception e) when (e is ProcessEndedException or AggregateException)
+                {
+                    lock (waiting)
+                        waiting.Add(body);
+                }
+            });
+        }
+        foreach (var one in sent)
+            Assert.Equal(AppendState.Done, (await appends.FindAsync(one))!.State);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Broken_off_at_any_call_a_message_that_comes_again_goes_on(bool isCarriedOut)
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var calls = 0;
+        for (var call = 1; calls == 0; call++)
+        {
+            var transaction = await appends.SendAsync(random, Prefixes, rows: 5);
+            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var handler = appends.NewHandler(watched);
+            var again = new List<string>();
+            while (await appends.TakeAsync() is { Count: > 0 } bodies)
+            {
+                foreach (var body in bodies)
+                {
+                    try
+                    {
+                        await handler.RunAsync(body, None);
+                    }
+                    catch (Exception e) when (e is ProcessEndedException or AggregateException)
+                    {
+                        again.Add(body);
+                    }
+                }
+            }
+            if (again.Count == 0)
+                calls = watched.Calls;
+            foreach (var body in again)
+                await appends.NewHandler().RunAsync(body, None);
+            await appends.WorkAsync();
+            Assert.Equal(AppendState.Done, (await appends.FindAsync(transaction))!.State);
+        }
+        output.WriteLine($"{calls} calls");
+        Assert.InRange(calls, 10, 100);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+    }
+
+    [Fact]
+    public async Task A_server_answers_what_was_added_and_says_what_has_changed()
+    {
+        var (random, _) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        using var ranges = Open(rig);
+        var before = await ranges.FindAsync(HashMode.Sha1, 0x00000, None);
+        var nothing = await ranges.FindAsync(HashMode.Sha1, 0x00001, None);
+        Assert.Empty((await ranges.FindChangesAsync(HashMode.Sha1, TimeProvider.System.GetUtcNow(), None))!.Prefixes!);
+
+        var began = TimeProvider.System.GetUtcNow();
+        await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
+        await appends.WorkAsync();
+        // In memory until somebody looks.
+        Assert.Same(before, await ranges.FindAsync(HashMode.Sha1, 0x00000, None));
+        await ranges.RefreshAsync(None);
+        var after = await ranges.FindAsync(HashMode.Sha1, 0x00000, None);
+        Assert.NotEqual(before!.Stored.ETag, after!.Stored.ETag);
+        Assert.NotEqual(nothing!.Stored.ETag, (await ranges.FindAsync(HashMode.Sha1, 0x00001, None))!.Stored.ETag);
+        Assert.Same(after, await ranges.FindAsync(HashMode.Sha1, 0x00000, None));
+
+        foreach (var mode in HashModes.All)
+        {
+            var changed = (await ranges.FindChangesAsync(mode, began, None))!;
+            Assert.Equal([0, 1], changed.Prefixes!);
+            Assert.Equal(began, changed.Next);
+            Assert.Empty((await ranges.FindChangesAsync(mode, TimeProvider.System.GetUtcNow().AddMinutes(1), None))!.Prefixes!);
+            // Nobody knows of what was served before.
+            changed = (await ranges.FindChangesAsync(mode, began.AddDays(-1), None))!;
+            Assert.Null(changed.Prefixes);
+            Assert.InRange(changed.Next, began - ChangedRanges.Margin, TimeProvider.System.GetUtcNow() - ChangedRanges.Margin);
+        }
+    }
+
+    [Fact]
+    public async Task Every_back_end_answers_what_was_added_and_what_joins_later_too()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        string[] lines = [.. Make(random)];
+        var appends = await AppendRig.StartAsync(rig, lines);
+        await appends.SendAsync(random, Prefixes, rows: 20);
+        await appends.WorkAsync();
+        foreach (var backend in new[] { PasswordBackend.Blob, PasswordBackend.Table })
+        {
+            await rig.ImportAsync(lines, HashMode.Sha1, "one", [backend]);
+            await rig.ImportAsync(lines.Select(line => line[..5] + line[13..]), HashMode.Ntlm, "one", [backend]);
+            await rig.Releases.SwitchAsync(backend, "one", None);
+            await AssertServedAsync(rig, appends, $"{backend}, seed {seed}");
+        }
+    }
+
+    [Fact]
+    public async Task A_mode_that_would_be_without_what_was_appended_does_not_join()
+    {
+        var (random, _) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        string[] lines = [.. Make(random)];
+        await rig.ImportAsync(lines, HashMode.Sha1, "sha", [PasswordBackend.Pack]);
+        await new ChangeLog(rig.Stores.Blobs, "sha").AddAsync(HashMode.Sha1, [1], TimeProvider.System.GetUtcNow(), None);
+        var ntlm = lines.Select(line => line[8..]);
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(ntlm, HashMode.Ntlm, "sha", [PasswordBackend.Pack]));
+        Assert.NotEqual("sha", (await rig.ImportAsync(ntlm, HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
+    }
+
+    [Fact]
+    public async Task An_exported_release_holds_what_was_added()
+    {
+        var (random, _) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        await appends.SendAsync(random, Prefixes, rows: 20);
+        await appends.WorkAsync();
+        using var exported = new MemoryStream();
+        var rows = await new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System)
+            .RunAsync(null, HashMode.Ntlm, exported, null, None);
+        var lines = Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n');
+        Assert.Equal(rows, lines.Length);
+        Assert.Equal(
+            appends.Ranges().Where(one => one.Mode == HashMode.Ntlm).OrderBy(one => one.Prefix)
+                .SelectMany(one => appends.Expect(HashMode.Ntlm, one.Prefix).Select(row => HashModes.PrefixText(one.Prefix) + row)),
+            lines);
+    }
+
+    [Fact]
+    public async Task A_range_takes_so_many_transactions_as_can_be_told_apart_and_more_when_the_first_are_settled()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        // As so many have left it, which are all done by now.
+        await appends.SendAsync(random, [0x00000], rows: 1);
+        await appends.WorkAsync();
+        var applied = new AppliedTransactions("");
+        for (var i = 0; i < AppliedTransactions.Most; i++)
+        {
+            var done = new AppendTransaction
+            {
+                Subscription = "somebody",
+                Id = Guid.NewGuid(),
+                State = AppendState.Done,
+                CreatedAt = TimeProvider.System.GetUtcNow(),
+                DoneAt = TimeProvider.System.GetUtcNow(),
+                Sha1Rows = 1,
+                NtlmRows = 0,
+            };
+            await rig.Appends.AddAsync(done, None);
+            applied = applied.With(done.Id);
+        }
+        var overlay = PasswordNames.Overlay("one", HashMode.Sha1, 0);
+        var blob = await rig.Stores.Blobs.ReadAsync(overlay, null, None);
+        await rig.Stores.Blobs.WriteAsync(
+            overlay, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.Anything, None);
+        var late = await appends.SendAsync(random, [0x00000], rows: 1);
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.WorkAsync());
+
+        // Two hours later nobody sends the first of them any more: those that are not done are still told apart.
+        var time = new TestClock();
+        time.Advance(TimeSpan.FromHours(2));
+        await rig.AppendQueue.SendAsync(new AppendMessage(late.Subscription, late.Id).ToJson(), TimeSpan.Zero, None);
+        await appends.WorkAsync(time);
+        Assert.Equal(AppendState.Done, (await appends.FindAsync(late))!.State);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+        var note = (await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Note;
+        Assert.Equal([late.Id], new[] { late.Id }.Where(AppliedTransactions.Parse(note).Contains));
+        Assert.Equal(1, AppliedTransactions.Parse(note).Count);
+    }
+
+    [Fact]
+    public async Task What_is_lost_is_sent_again_and_what_nobody_confirms_goes()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var time = new TestClock();
+        var sweep = new SweepAppends(rig.Appends, rig.AppendQueue, time, NullLogger<SweepAppends>.Instance);
+        var unconfirmed = new AppendTransaction
+        {
+            Subscription = "somebody",
+            Id = Guid.NewGuid(),
+            CreatedAt = time.GetUtcNow(),
+            Sha1Rows = 0,
+            NtlmRows = 0,
+        };
+        await rig.Appends.AddAsync(unconfirmed, None);
+        var lost = await appends.SendAsync(random, Prefixes, rows: 5);
+        Assert.Single(await appends.TakeAsync());
+
+        // Confirmed, and no message was ever seen to be sent.
+        await sweep.RunAsync(None);
+        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
+        Assert.NotEmpty(await appends.TakeAsync()); // its parts, lost
+        await sweep.RunAsync(None);
+        Assert.Empty(await appends.TakeAsync());
+        time.Advance(SweepAppends.SendAgainAfter);
+        await sweep.RunAsync(None);
+        await appends.WorkAsync(time);
+        Assert.Equal(AppendState.Done, (await appends.FindAsync(lost))!.State);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+
+        Assert.NotNull(await appends.FindAsync(unconfirmed));
+        time.Advance(SweepAppends.UnconfirmedFor);
+        await sweep.RunAsync(None);
+        Assert.Null(await appends.FindAsync(unconfirmed));
+        Assert.NotNull(await appends.FindAsync(lost));
+        time.Advance(TimeSpan.FromDays(7));
+        await sweep.RunAsync(None);
+        Assert.Null(await appends.FindAsync(lost));
+        Assert.Null(await rig.Appends.ReadRowsAsync(lost.Id, 0, 1, None));
+        Assert.Empty(await appends.TakeAsync());
+    }
+
+    [Fact]
+    public async Task Repacked_a_release_holds_what_was_added_and_what_comes_meanwhile_waits()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var repack = new RepackPasswords(rig.Stores, rig.Releases, rig.Appends, TimeProvider.System);
+        await Assert.ThrowsAsync<NotPossibleException>(() => RunAsync(repack, "none"));
+        await appends.SendAsync(random, Prefixes, rows: 20);
+        await appends.WorkAsync();
+
+        // Killed at its end, it has listed the new release and not served it.
+        await Assert.ThrowsAsync<ProcessEndedException>(() => repack.RunAsync(
+            "two", rig.Folder, (_, _) => throw new ProcessEndedException(), null, null, None));
+        var waits = await appends.SendAsync(random, Prefixes, rows: 20);
+        var body = Assert.Single(await appends.TakeAsync());
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.NewHandler().RunAsync(body, None));
+        Assert.Null((await appends.FindAsync(waits))!.Release);
+        var error = await Assert.ThrowsAsync<NotPossibleException>(() => RunAsync(repack, "three"));
+        Assert.Contains("--release two", error.Message, StringComparison.Ordinal);
+
+        var repacked = await RunAsync(repack, null);
+        Assert.Equal(("one", "two"), (repacked.From, repacked.Release));
+        Assert.Equal(HashModes.All.Count, repacked.Parts.Count);
+        await appends.NewHandler().RunAsync(body, None);
+        await appends.WorkAsync();
+        Assert.Equal("two", (await appends.FindAsync(waits))!.Release);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+
+        Task<RepackedPasswords> RunAsync(RepackPasswords work, string? name) => work.RunAsync(
+            name, rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
+    }
+
+    [Fact]
+    public async Task Of_two_that_repack_the_same_release_the_later_one_ends_it()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        await appends.SendAsync(random, Prefixes, rows: 5);
+        await appends.WorkAsync();
+        var isFirst = true;
+        // The first has looked at what is to be done when the second comes, and goes on when that has ended.
+        var stores = rig.Stores with
+        {
+            Blobs = new WatchedBlobs(rig.Stores.Blobs)
+            {
+                OnWrite = (name, content) =>
+                {
+                    if (name.EndsWith("/index", StringComparison.Ordinal) && isFirst)
+                    {
+                        isFirst = false;
+                        Task.Run(() => RunAsync(rig.Stores)).GetAwaiter().GetResult();
+                    }
+                    return content;
+                },
+            },
+        };
+        await Assert.ThrowsAnyAsync<HibpException>(() => RunAsync(stores));
+        Assert.NotEqual("one", (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
+        Assert.Equal(2, (await rig.Releases.ListAsync(None)).Count);
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+
+        Task<RepackedPasswords> RunAsync(PasswordStores of) =>
+            new RepackPasswords(of, PasswordRig.ReleasesOf(of), rig.Appends, TimeProvider.System).RunAsync(
+                null, rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
+    }
+
+    [Fact]
+    public async Task Broken_off_at_any_call_a_release_is_repacked_when_it_is_asked_for_again()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        await appends.SendAsync(random, Prefixes, rows: 5);
+        await appends.WorkAsync();
+        var calls = 0;
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        while (calls == 0)
+        {
+            // Its cleaning up fails too: as if it were killed.
+            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = draw.Next(), IsCarriedOut = draw.IsAfterwards() };
+            var stores = rig.Stores with { Blobs = watched };
+            try
+            {
+                await RunAsync(stores);
+                calls = watched.Calls;
+            }
+            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            {
+                if ((await rig.Releases.GetCurrentAsync(None))!.Served.Release == "one")
+                    continue; // and again, on what that one has left
+                break;
+            }
+        }
+        output.WriteLine($"{calls} calls");
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+        // Whatever was left over holds nothing back.
+        var served = (await rig.Releases.GetCurrentAsync(None))!.Served.Release;
+        Assert.NotEqual("one", served);
+        await appends.SendAsync(random, Prefixes, rows: 5);
+        await appends.WorkAsync();
+        await AssertServedAsync(rig, appends, $"seed {seed}");
+
+        Task<RepackedPasswords> RunAsync(PasswordStores stores) =>
+            new RepackPasswords(stores, PasswordRig.ReleasesOf(stores), rig.Appends, TimeProvider.System).RunAsync(
+                null, rig.Folder, (release, token) => PasswordRig.ReleasesOf(stores).SwitchAsync(PasswordBackend.Pack, release, token),
+                null, null, None);
+    }
+
+    [Fact]
+    public async Task Caches_are_told_of_each_range_once_thirty_addresses_a_call_and_again_where_they_were_not_told()
+    {
+        var (random, _) = NewRandom();
+        var told = new ConcurrentQueue<string[]>();
+        var failures = 0;
+        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
+        await using var cache = builder.Build();
+        cache.Run(async context =>
+        {
+            var call = (await JsonDocument.ParseAsync(context.Request.Body)).RootElement.GetProperty("files");
+            context.Response.StatusCode = Interlocked.Decrement(ref failures) >= 0 ? 500 : 200;
+            if (context.Response.StatusCode == 200)
+                told.Enqueue([.. call.EnumerateArray().Select(one => one.GetString()!)]);
+        });
+        await cache.StartAsync();
+        using var rig = await PasswordRig.StartAsync();
+        using var http = new HttpClient();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var purge = new PurgeChanges(
+            rig.Stores, new PurgeHook(new Uri(cache.Urls.Single()), null, http, NullLogger<PurgeHook>.Instance), "https://hibp.example");
+        await purge.RunAsync(None);
+        Assert.Empty(told);
+
+        int[] prefixes = [.. Enumerable.Range(0x20000, 40)];
+        await appends.SendAsync(random, prefixes, rows: 400);
+        await appends.WorkAsync();
+        failures = 3;
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => purge.RunAsync(None));
+        await purge.RunAsync(None);
+        await purge.RunAsync(None);
+        var expected = appends.Ranges().Where(one => one.Prefix >= 0x20000).SelectMany(one => one.Mode == HashMode.Sha1
+            ? new[] { $"https://hibp.example/range/{one.Prefix:X5}", $"https://hibp.example/range/{one.Prefix:X5}?mode=sha1" }
+            : [$"https://hibp.example/range/{one.Prefix:X5}?mode=ntlm"]);
+        Assert.Equal(expected.Order(), told.SelectMany(call => call).Order());
+        Assert.All(told, call => Assert.InRange(call.Length, 1, 30));
+
+        // What is added from now on is told, and nothing else.
+        told.Clear();
+        await appends.SendAsync(random, [0x20001], rows: 1);
+        await appends.WorkAsync();
+        await purge.RunAsync(None);
+        Assert.Equal(3, told.SelectMany(call => call).Count());
+    }
+
+    [Fact]
+    public async Task A_replica_gets_what_was_added_and_what_was_added_since()
+    {
+        var (random, seed) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        using var near = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System);
+        for (var round = 0; round < 2; round++)
+        {
+            await appends.SendAsync(random, Prefixes, rows: 10);
+            await appends.WorkAsync();
+            await replicate.RunAsync(near.Replica, "one", null, None);
+            await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+            await AssertServedAsync(near, appends, $"round {round}, seed {seed}");
+        }
+    }
+
+    private static PasswordRanges Open(PasswordRig rig) =>
+        new(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+
+    /// <summary>Every range, as a server answers it, is what was imported and each transaction, once.</summary>
+    private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, string what)
+    {
+        using var ranges = Open(rig);
+        foreach (var (mode, prefix) in appends.Ranges())
+        {
+            var content = await ranges.FindAsync(mode, prefix, None);
+            var text = Encoding.ASCII.GetString(content!.For(takesGzip: false).Bytes.Span);
+            Assert.True(
+                appends.Expect(mode, prefix).SequenceEqual(text.Split("\r\n")), $"{mode} {prefix:X5}, {what}");
+        }
+    }
+
+    private (Random Random, int Seed) NewRandom()
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        return (new Random(seed), seed);
+    }
+
+    private static IEnumerable<string> Make(Random random)
+    {
+        foreach (var prefix in Prefixes.Where(prefix => prefix != 0x00001))
+        {
+            for (var i = 0; i < 20; i++)
+                yield return $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}";
+        }
+    }
+}

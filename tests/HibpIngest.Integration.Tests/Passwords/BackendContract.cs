@@ -1,0 +1,111 @@
+using System.Globalization;
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>What holds for every back end of Pwned Passwords.</summary>
+public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
+{
+    private const string Release = "one";
+    private readonly ClientCorpus _corpus = new(seed: 29);
+    private PasswordRig _rig = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await PasswordRig.StartAsync();
+        foreach (var mode in HashModes.All)
+            await _rig.ImportAsync(_corpus.Lines(mode), mode, Release, [backend]);
+        await _rig.Releases.SwitchAsync(backend, Release, CancellationToken.None);
+    }
+
+    public Task DisposeAsync()
+    {
+        _rig.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task Every_range_is_as_it_was_imported_in_either_encoding()
+    {
+        using var ranges = Ranges(_rig.Stores);
+        foreach (var mode in HashModes.All)
+        {
+            foreach (var prefix in _corpus.Ranges(mode).Keys.Append("00000").Append("FFFFF"))
+            {
+                var range = await ranges.FindAsync(mode, Parse(prefix), CancellationToken.None);
+                Assert.Equal(_corpus.Body(mode, prefix), Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span));
+                var body = range.For(takesGzip: true);
+                Assert.Equal(
+                    _corpus.Body(mode, prefix),
+                    Encoding.ASCII.GetString(body.IsGzip ? RangeGzip.Decompress(body.Bytes) : body.Bytes.ToArray()));
+                Assert.Equal(backend != PasswordBackend.Table && !range.Stored.Bytes.Equals(RangeText.OfNothing(mode)), body.IsGzip);
+            }
+        }
+    }
+
+    [Fact]
+    public async Task It_is_exported_in_order_with_a_newline_behind_each_line()
+    {
+        foreach (var mode in HashModes.All)
+        {
+            using var output = new MemoryStream();
+            var rows = await new ExportPasswords(_rig.Stores, _rig.Releases, TimeProvider.System)
+                .RunAsync(null, mode, output, null, CancellationToken.None);
+            Assert.Equal(_corpus.Lines(mode).Count(), rows);
+            Assert.Equal(string.Concat(_corpus.Lines(mode).Select(line => line + "\n")), Encoding.ASCII.GetString(output.ToArray()));
+        }
+    }
+
+    [Fact]
+    public async Task What_is_missing_is_an_error_and_no_answer()
+    {
+        using var ranges = Ranges(_rig.Stores);
+        await ranges.RefreshAsync(CancellationToken.None);
+        await foreach (var name in _rig.Stores.Blobs.ListAsync($"releases/{Release}/{backend.Name()}/sha1/", CancellationToken.None))
+            await _rig.Stores.Blobs.DeleteAsync(name, CancellationToken.None);
+        await _rig.Stores.Tables.DropAsync(PasswordNames.Table(Release, HashMode.Sha1), CancellationToken.None);
+        await Assert.ThrowsAnyAsync<StoreUnavailableException>(
+            async () => await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
+        // What was empty is known to be.
+        Assert.NotNull(await ranges.FindAsync(HashMode.Sha1, 0x00000, CancellationToken.None));
+        Assert.NotNull(await ranges.FindAsync(HashMode.Ntlm, 0x8846F, CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task Requests_for_one_range_at_the_same_time_are_one_read_and_later_ones_none()
+    {
+        var blobs = new WatchedBlobs(_rig.Stores.Blobs);
+        var tables = new WatchedTables(_rig.Stores.Tables);
+        using var ranges = Ranges(new PasswordStores(blobs, tables));
+        await ranges.FindAsync(HashMode.Sha1, 0x00000, CancellationToken.None);
+        var before = blobs.Reads + tables.Reads;
+        blobs.Hold();
+        tables.Hold();
+        var asked = Enumerable.Range(0, 50).Select(_ => ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None).AsTask()).ToList();
+        // One of those who wait may leave; the others get their answer.
+        using var leaves = new CancellationTokenSource();
+        var left = ranges.FindAsync(HashMode.Sha1, 0x5BAA6, leaves.Token).AsTask();
+        await leaves.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => left);
+        blobs.Release();
+        tables.Release();
+        var answers = await Task.WhenAll(asked);
+        Assert.All(answers, answer => Assert.Same(answers[0], answer));
+        Assert.Same(answers[0], await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
+        Assert.Equal(1, blobs.Reads + tables.Reads - before);
+    }
+
+    private static PasswordRanges Ranges(PasswordStores stores) =>
+        new(stores, new PasswordOptions(), TimeProvider.System, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
+
+    private static int Parse(string prefix) => int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
+}
+
+public sealed class PackBackendTests() : BackendContract(PasswordBackend.Pack);
+
+public sealed class BlobBackendTests() : BackendContract(PasswordBackend.Blob);
+
+public sealed class TableBackendTests() : BackendContract(PasswordBackend.Table);

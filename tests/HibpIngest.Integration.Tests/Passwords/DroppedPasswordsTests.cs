@@ -1,0 +1,314 @@
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>Files dropped into the container: imported in parts by any number of processes, broken off anywhere, or refused.</summary>
+public sealed class DroppedPasswordsTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    /// <summary>Few groups, so that everything can be done a hundred times.</summary>
+    private static readonly string[] Few = [.. Make(41, ["00000", "0000F", "FFFFF"], 4)];
+
+    [Fact]
+    public async Task What_comes_of_a_file_is_what_the_command_makes_of_it_pack_by_pack()
+    {
+        const int Seed = 42;
+        output.WriteLine($"seed {Seed}");
+        var random = new Random(Seed);
+        // Sorted as some tools do it: as text, with hashes twice, of either case, line ends of all kinds, marks and blank lines.
+        var lines = Make(Seed, ["00000", "00FFF", "01000", "7ABCD", "FFFFF"], 4_000).Concat(Make(Seed + 1, ["80000"], 20_000))
+            .Order(StringComparer.Ordinal).ToList();
+        var expected = lines.ToDictionary(line => line.Split(':')[0], line => long.Parse(line.Split(':')[1]));
+        var text = new StringBuilder("\uFEFF");
+        foreach (var line in lines)
+        {
+            var copies = random.Next(20) == 0 ? 2 : 1;
+            for (var copy = 0; copy < copies; copy++)
+                text.Append(random.Next(2) == 0 ? line : line.ToLowerInvariant()).Append(random.Next(3) switch { 0 => "\r\n", _ => "\n" });
+            expected[line.Split(':')[0]] *= copies;
+            if (random.Next(50) == 0)
+                text.Append(random.Next(3) switch { 0 => "\uFEFF", 1 => "\r\n\n", _ => $"{line.Split(':')[0]}:0 \r" });
+        }
+        var bytes = Encoding.UTF8.GetBytes(text.ToString().TrimEnd());
+        using var rig = await DropRig.StartAsync();
+        using var commands = new PasswordRig(await AzuriteFixture.NewAccountAsync());
+        await commands.ImportAsync([Encoding.UTF8.GetString(bytes)], HashMode.Sha1, "same", [PasswordBackend.Pack]);
+
+        await rig.DropAsync("same/hashes.txt", bytes);
+        var worker = rig.Open();
+        await worker.SweepAsync();
+        Assert.Equal(5, (await rig.Queue.GetDepthAsync(None)).Messages); // of groups with hashes alone
+        await worker.PumpAsync();
+
+        var made = Assert.Single((await rig.Releases.FindAsync("same", None))!.Parts);
+        var asked = Assert.Single((await commands.Releases.FindAsync("same", None))!.Parts);
+        Assert.Equal((asked.Rows, asked.Sum), (made.Rows, made.Sum));
+        var names = await rig.NamesAsync("releases/same/pack/");
+        Assert.Equal(6, names.Count);
+        foreach (var name in names.Where(name => !name.EndsWith("index", StringComparison.Ordinal)))
+        {
+            var one = await rig.Stores.Blobs.ReadAsync(name, null, None);
+            var other = await commands.Stores.Blobs.ReadAsync(name, null, None);
+            Assert.True(one!.Bytes.Span.SequenceEqual(other!.Bytes.Span), name);
+        }
+        await AssertIsAsync(rig, "same", expected.Where(one => one.Value > 0).Select(one => $"{one.Key}:{one.Value}"));
+        await AssertNothingLeftAsync(rig);
+        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "same"), (await rig.Releases.GetCurrentAsync(None))!.Served);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Broken_off_at_any_call_it_is_gone_on_with(bool isCarriedOut)
+    {
+        var connection = await AzuriteFixture.NewAccountAsync();
+        var file = Bytes(Few);
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var calls = 0;
+        while (calls == 0)
+        {
+            var call = draw.Next();
+            using var rig = await DropRig.StartAsync(connection, $"{call}");
+            var dropped = await rig.DropAsync("hashes.txt", file);
+            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var worker = rig.Open(watched);
+            try
+            {
+                await worker.PlanAsync(dropped);
+                await worker.PumpAsync();
+                calls = watched.Calls; // that many it takes, undisturbed
+            }
+            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            {
+                await rig.Open().FinishAsync();
+            }
+            var release = Assert.Single(await rig.Releases.ListAsync(None));
+            Assert.Equal(Few.Length, Assert.Single(release.Parts).Rows);
+            await AssertIsAsync(rig, release.Name, Few);
+            Assert.Equal(new ServedRelease(PasswordBackend.Pack, release.Name), (await rig.Releases.GetCurrentAsync(None))!.Served);
+            await AssertNothingLeftAsync(rig);
+        }
+        output.WriteLine($"{calls} calls");
+        Assert.InRange(calls, 20, 200);
+    }
+
+    [Fact]
+    public async Task Messages_that_come_twice_and_two_at_once_make_one_release()
+    {
+        using var rig = await DropRig.StartAsync();
+        // What something else has left there is written over.
+        await rig.Stores.Blobs.WriteAsync(
+            "releases/two/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.Anything, None);
+        var lines = Make(43, ["00000", "01000", "02000", "03000", "F0000"], 200).ToArray();
+        var dropped = await rig.DropAsync("two/hashes.txt", Bytes(lines));
+        var workers = Enumerable.Range(0, 3).Select(_ => rig.Open()).ToList();
+        await Task.WhenAll(workers.Select(worker => worker.PlanAsync(dropped)));
+        var messages = (await rig.Queue.PeekAsync(32, None)).Select(message => message.Body).ToList();
+        Assert.InRange(messages.Count, 5, 15);
+        await Task.WhenAll(workers.SelectMany(worker => messages.Select(worker.ImportAsync)));
+
+        await AssertIsAsync(rig, "two", lines);
+        var part = Assert.Single((await rig.Releases.FindAsync("two", None))!.Parts);
+        // Too late, all of them.
+        await Task.WhenAll(messages.Select(workers[0].ImportAsync));
+        await workers[1].PlanAsync(dropped);
+        await workers[0].FinishAsync();
+        Assert.Equal(part, Assert.Single((await rig.Releases.FindAsync("two", None))!.Parts));
+        await AssertIsAsync(rig, "two", lines);
+        await AssertNothingLeftAsync(rig);
+    }
+
+    [Fact]
+    public async Task A_file_that_is_replaced_or_deleted_half_way_leaves_nothing_of_itself()
+    {
+        using var rig = await DropRig.StartAsync();
+        var worker = rig.Open();
+        var old = await rig.DropAsync("hashes.txt", Bytes(Make(44, ["00000", "01000", "02000"], 50)));
+        await worker.PlanAsync(old);
+        await worker.PumpAsync(most: 2);
+        Assert.Equal(2, Assert.Single(await rig.Plans.ListInHandAsync(None)).Done);
+        var lines = Make(45, ["01000", "02000", "AA000"], 50).ToArray();
+        var next = await rig.DropAsync("hashes.txt", Bytes(lines));
+        await worker.PumpAsync(); // one sees that it is another file
+        Assert.Empty(await rig.Plans.ListInHandAsync(None));
+        Assert.Empty(await rig.NamesAsync("releases/"));
+
+        // Once more, and this time the event comes first.
+        await worker.PlanAsync(next);
+        await worker.PumpAsync(most: 1);
+        next = await rig.DropAsync("hashes.txt", Bytes(lines));
+        await worker.PlanAsync(next);
+        await worker.PumpAsync();
+        var release = Assert.Single(await rig.Releases.ListAsync(None)).Name;
+        await AssertIsAsync(rig, release, lines);
+        await AssertNothingLeftAsync(rig);
+
+        // Deleted, it is not imported any more.
+        await worker.PlanAsync(await rig.DropAsync("gone/hashes.txt", Bytes(Few)));
+        await worker.PumpAsync(most: 1);
+        await rig.Drops.DeleteAsync((await rig.Drops.FindAsync("gone/hashes.txt", None))!, None);
+        await worker.SweepAsync();
+        await worker.FinishAsync();
+        Assert.Single(await rig.Releases.ListAsync(None));
+        Assert.Empty(await rig.NamesAsync("releases/gone/"));
+        await AssertNothingLeftAsync(rig);
+    }
+
+    [Theory]
+    [InlineData("gzip", "hashes.txt", "found a compressed file: import it by 'hibp passwords import'")]
+    [InlineData("zip", "hashes.txt", "found a compressed file: import it by 'hibp passwords import'")]
+    [InlineData("empty", "hashes.txt", "found something else")]
+    [InlineData("plain", "hashes.txt", "found something else")]
+    [InlineData("zeros", "hashes.txt", "there is no hash in it")]
+    [InlineData("unsorted", "hashes.txt", "found some that are not")]
+    [InlineData("unsorted late", "hashes.txt", "belongs elsewhere")]
+    [InlineData("other group late", "hashes.txt", "belongs elsewhere")]
+    [InlineData("bad line", "hashes.txt", "at byte 43: expected HASH:COUNT with the 40 hex digits of mode sha1")]
+    [InlineData("bad line late", "hashes.txt", "found a count that isn't made of digits alone")]
+    [InlineData("long line late", "hashes.txt", "found a line of more than 1,024 bytes")]
+    [InlineData("good", "A-B/hashes.txt", "a release's name is expected to be")]
+    [InlineData("good", "a/b/hashes.txt", "found more folders")]
+    [InlineData("good", "there/hashes.txt", "has sha1 in pack already")]
+    [InlineData("good", "user@example.com.txt", "holds an @")]
+    public async Task What_is_no_sorted_list_is_refused_with_the_reason_and_left_where_it_is(string what, string name, string reason)
+    {
+        using var rig = await DropRig.StartAsync();
+        if (name.StartsWith("there/", StringComparison.Ordinal))
+        {
+            await rig.Releases.AddAsync(
+                "there", new ReleasePart(PasswordBackend.Pack, HashMode.Sha1, 1, "", "", DateTimeOffset.UnixEpoch), None);
+        }
+        var lines = Make(46, ["00000", "10000", "F0000"], 3_000).ToList();
+        var bytes = what switch
+        {
+            "gzip" => Gzip(Bytes(Few)),
+            "zip" => PipelineRig.Zip(("hashes.txt", string.Join('\n', Few))),
+            "empty" => [],
+            "plain" => "password\n123456\n"u8.ToArray(),
+            "zeros" => Bytes(Few.Select(line => $"{line.Split(':')[0]}:0")),
+            "unsorted" => Bytes(Few.Reverse()),
+            "unsorted late" => Bytes([.. lines[..5_000], lines[5_001], lines[5_000], .. lines[5_002..]]),
+            "other group late" => Bytes([.. lines[..5_000], lines[1], .. lines[5_000..]]),
+            "bad line" => Encoding.ASCII.GetBytes($"{new string('0', 40)}:1\n{new string('0', 40)}:secret\n"),
+            "bad line late" => Bytes([.. lines[..5_000], $"{lines[4_999].Split(':')[0]}:secret", .. lines[5_000..]]),
+            "long line late" => Bytes([.. lines[..5_000], new string('1', 300_000), .. lines[5_000..]]),
+            _ => Bytes(Few),
+        };
+        var worker = rig.Open();
+        var dropped = await rig.DropAsync(name, bytes);
+        await worker.PlanAsync(dropped);
+        await worker.FinishAsync();
+
+        var refused = Assert.Single(await rig.Plans.ListRefusedAsync(None));
+        Assert.Contains(reason, refused.Reason, StringComparison.Ordinal);
+        Assert.DoesNotContain("secret", refused.Reason, StringComparison.Ordinal);
+        Assert.Equal(name.Contains('@', StringComparison.Ordinal) ? "" : name, refused.File);
+        Assert.DoesNotContain('@', refused.Reason.Replace("an @", "", StringComparison.Ordinal));
+        Assert.Equal([name], await rig.DroppedAsync());
+        Assert.DoesNotContain(await rig.NamesAsync("releases/"), one => !one.EndsWith("release.json", StringComparison.Ordinal));
+        Assert.Empty(await rig.NamesAsync("imports/"));
+        Assert.Equal(0, (await rig.Queue.GetDepthAsync(None)).Messages);
+
+        // A good one in its place is taken, and what was wrong forgotten.
+        await rig.DropAsync("hashes.txt", Bytes(Few));
+        if (name != "hashes.txt")
+            await rig.Drops.DeleteAsync(dropped, None);
+        await worker.FinishAsync();
+        await AssertIsAsync(rig, (await rig.Releases.GetCurrentAsync(None))!.Served.Release, Few);
+        await AssertNothingLeftAsync(rig);
+    }
+
+    [Fact]
+    public async Task Both_modes_dropped_together_become_one_release_and_the_same_again_none()
+    {
+        using var rig = await DropRig.StartAsync();
+        var worker = rig.Open();
+        var sha1 = await rig.DropAsync("sha1.txt", Bytes(Few));
+        var ntlm = await rig.DropAsync("ntlm.txt", Bytes(Few.Select(Shortened)));
+        await Task.WhenAll(worker.PlanAsync(sha1), rig.Open().PlanAsync(ntlm));
+        await worker.PumpAsync();
+        await worker.FinishAsync();
+        var release = Assert.Single(await rig.Releases.ListAsync(None));
+        Assert.Equal([HashMode.Sha1, HashMode.Ntlm], release.Parts.Select(part => part.Mode).Order());
+        await AssertNothingLeftAsync(rig);
+
+        // The same hashes, of another version of the file.
+        await rig.DropAsync("again.txt", Bytes(Few));
+        await worker.FinishAsync();
+        Assert.Equal(release.Name, Assert.Single(await rig.Releases.ListAsync(None)).Name);
+        Assert.All(
+            await rig.NamesAsync("releases/"), name => Assert.StartsWith($"releases/{release.Name}/", name, StringComparison.Ordinal));
+        await AssertNothingLeftAsync(rig);
+
+        // A new one has one mode only: what is served has both, and goes on being served.
+        var lines = Make(47, ["12345"], 20).ToArray();
+        await rig.DropAsync("new.txt", Bytes(lines));
+        await worker.FinishAsync();
+        Assert.Equal(release.Name, (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
+        await rig.DropAsync("newer.txt", Bytes(lines.Select(Shortened)));
+        await worker.FinishAsync();
+        Assert.Equal(release.Name + "b", (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
+        await AssertIsAsync(rig, release.Name + "b", lines);
+        Assert.Equal(2, (await rig.Releases.ListAsync(None)).Count);
+        await AssertNothingLeftAsync(rig);
+    }
+
+    [Fact]
+    public async Task Messages_that_are_lost_are_sent_again_once_none_is_under_way()
+    {
+        using var rig = await DropRig.StartAsync();
+        var worker = rig.Open();
+        await worker.PlanAsync(await rig.DropAsync("hashes.txt", Bytes(Few)));
+        await worker.PumpAsync(most: 1);
+        var hidden = Assert.Single(await rig.Queue.ReceiveAsync(1, TimeSpan.FromMinutes(5), None));
+        await worker.SweepAsync();
+        Assert.Equal(1, (await rig.Queue.GetDepthAsync(None)).Messages);
+        await rig.Queue.DeleteAsync(hidden, None);
+        await worker.SweepAsync();
+        Assert.Equal(1, (await rig.Queue.GetDepthAsync(None)).Messages);
+        await worker.PumpAsync();
+        await AssertIsAsync(rig, Assert.Single(await rig.Releases.ListAsync(None)).Name, Few);
+        await AssertNothingLeftAsync(rig);
+    }
+
+    private static string Shortened(string line) => line[..32] + line[40..];
+
+    private static byte[] Bytes(IEnumerable<string> lines) => Encoding.ASCII.GetBytes(string.Join('\n', lines));
+
+    private static byte[] Gzip(byte[] bytes)
+    {
+        var memory = new MemoryStream();
+        using (var gzip = new GZipStream(memory, CompressionMode.Compress))
+            gzip.Write(bytes);
+        return memory.ToArray();
+    }
+
+    private static async Task AssertIsAsync(DropRig rig, string release, IEnumerable<string> lines)
+    {
+        using var exported = new MemoryStream();
+        await new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(release, HashMode.Sha1, exported, null, None);
+        Assert.Equal(lines.Order(StringComparer.Ordinal), Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n'));
+    }
+
+    /// <summary>No file, no note and no message.</summary>
+    private static async Task AssertNothingLeftAsync(DropRig rig)
+    {
+        Assert.Empty(await rig.DroppedAsync());
+        Assert.Empty(await rig.NamesAsync("imports/"));
+        Assert.Empty(await rig.NamesAsync("refused/"));
+        Assert.Equal(0, (await rig.Queue.GetDepthAsync(None)).Messages);
+    }
+
+    /// <summary>Sorted lines of some ranges.</summary>
+    private static IEnumerable<string> Make(int seed, string[] prefixes, int rows)
+    {
+        var random = new Random(seed);
+        return prefixes.SelectMany(prefix => Enumerable.Range(0, rows)
+            .Select(_ => $"{prefix}{random.GetHexString(35)}:{random.Next(1, 100_000)}").Order(StringComparer.Ordinal));
+    }
+}

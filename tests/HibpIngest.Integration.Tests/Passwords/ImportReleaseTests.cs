@@ -1,0 +1,181 @@
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>From lines to a release that is served: broken off anywhere, joined by a second mode, refused where it must be.</summary>
+public sealed class ImportReleaseTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    /// <summary>Rows of some ranges in three groups: few enough to import a hundred times.</summary>
+    private static readonly string[] Lines = [.. Make(31)];
+
+    [Theory]
+    [InlineData(PasswordBackend.Pack, false)]
+    [InlineData(PasswordBackend.Pack, true)]
+    [InlineData(PasswordBackend.Blob, false)]
+    public async Task Broken_off_at_any_call_the_same_import_goes_on_and_nothing_is_listed_before_its_end(
+        PasswordBackend backend, bool isCarriedOut)
+    {
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var calls = 0;
+        while (calls == 0)
+        {
+            var call = draw.Next();
+            using var rig = await PasswordRig.StartAsync();
+            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            try
+            {
+                await rig.ImportAsync(Lines, HashMode.Sha1, null, [backend], rig.Stores with { Blobs = watched });
+                calls = watched.Calls; // that many it takes, undisturbed
+                continue;
+            }
+            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            {
+                var listed = await rig.Releases.ListAsync(None);
+                Assert.True(listed.Count == 0 || isCarriedOut, $"call {call}");
+            }
+            // Where it was listed, and not more than that, it goes on as well.
+            await rig.ImportAsync(Lines, HashMode.Sha1, null, [backend]);
+            var release = Assert.Single(await rig.Releases.ListAsync(None));
+            Assert.Equal((backend, HashMode.Sha1, (long)Lines.Length), Part(Assert.Single(release.Parts)));
+            await AssertIsAsync(rig, release.Name, Lines);
+        }
+        output.WriteLine($"{calls} calls");
+        Assert.InRange(calls, 5, 1_000);
+    }
+
+    [Fact]
+    public async Task A_second_mode_joins_the_release_in_hand_and_a_third_import_makes_a_new_one()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        var first = await rig.ImportAsync(Lines, HashMode.Sha1, null, [PasswordBackend.Pack]);
+        var joined = await rig.ImportAsync(
+            Lines.Select(line => line[8..]), HashMode.Ntlm, null, [PasswordBackend.Pack, PasswordBackend.Blob]);
+        var next = await rig.ImportAsync(Make(32), HashMode.Sha1, null, [PasswordBackend.Pack]);
+        Assert.Equal(first.Release, joined.Release);
+        Assert.Equal(first.Release + "b", next.Release);
+        Assert.Equal(3, (await rig.Releases.FindAsync(first.Release, None))!.Parts.Count);
+
+        // What is served would lose a mode.
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, first.Release, None);
+        Assert.Equal([HashMode.Ntlm], await rig.Releases.ListModesLostAsync(new(PasswordBackend.Pack, next.Release), None));
+        Assert.Equal([HashMode.Sha1], await rig.Releases.ListModesLostAsync(new(PasswordBackend.Blob, first.Release), None));
+    }
+
+    [Fact]
+    public async Task What_there_is_already_is_never_written_over()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack, PasswordBackend.Table]);
+        var error = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.ImportAsync(Make(32), HashMode.Sha1, "one", [PasswordBackend.Pack]));
+        Assert.Contains("--release", error.Message, StringComparison.Ordinal);
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
+
+        // A table that nothing lists may hold anything.
+        await rig.Stores.Tables.CreateAsync(PasswordNames.Table("two", HashMode.Sha1), None);
+        error = await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.ImportAsync(Lines, HashMode.Sha1, "two", [PasswordBackend.Table]));
+        Assert.Contains("passwords delete two", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_same_import_once_more_finds_that_it_has_ended_and_ends_as_it_did()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        PasswordBackend[] into = [PasswordBackend.Pack, PasswordBackend.Blob];
+        var first = await rig.ImportAsync(Lines, HashMode.Sha1, "one", into);
+        // Killed while it tidied up, it is given again: with the name that it was given, or without.
+        foreach (var name in new[] { "one", null })
+        {
+            var again = await rig.ImportAsync(Lines, HashMode.Sha1, name, into);
+            Assert.Equal((first.Release, ImportStart.Listed), (again.Release, again.Read.Start));
+            Assert.Equal(first.Parts, again.Parts);
+        }
+        // Anything else is another import.
+        Assert.NotEqual("one", (await rig.ImportAsync(Lines, HashMode.Sha1, null, [.. into, PasswordBackend.Table])).Release);
+        Assert.NotEqual("one", (await rig.ImportAsync([.. Lines.Reverse()], HashMode.Sha1, null, into)).Release);
+        Assert.Equal(3, (await rig.Releases.ListAsync(None)).Count);
+        await AssertIsAsync(rig, "one", Lines);
+    }
+
+    [Fact]
+    public async Task What_was_damaged_on_its_way_is_found_when_it_is_read_back()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        var release = await rig.ImportAsync(Lines, HashMode.Sha1, "good", [PasswordBackend.Blob]);
+        // A row fewer, in a blob that is a range all the same.
+        var name = PasswordNames.Range("good", HashMode.Sha1, Convert.ToInt32(Lines[0][..5], 16));
+        var text = Encoding.ASCII.GetString(RangeGzip.Decompress((await rig.Stores.Blobs.ReadAsync(name, null, None))!.Bytes));
+        await rig.Stores.Blobs.WriteAsync(
+            name, PasswordContent.Range(RangeGzip.Compress(Encoding.ASCII.GetBytes(text[..text.LastIndexOf('\r')]))),
+            IPasswordBlobs.Anything,
+            None);
+        using var exported = new MemoryStream();
+        var export = new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System);
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => export.RunAsync(
+            release.Release, HashMode.Sha1, exported, null, None));
+        Assert.Contains($"of {Lines.Length}", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_bad_line_or_no_line_leaves_nothing()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        var error = await Assert.ThrowsAsync<BadInputException>(
+            () => rig.ImportAsync([.. Lines, "nonsense"], HashMode.Sha1, "one", [PasswordBackend.Pack]));
+        Assert.Contains($"line {Lines.Length + 1}", error.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<BadInputException>(() => rig.ImportAsync([], HashMode.Sha1, "one", [PasswordBackend.Pack]));
+        await Assert.ThrowsAsync<BadInputException>(() => rig.ImportAsync(Lines, HashMode.Sha1, "a-b", [PasswordBackend.Pack]));
+        Assert.Empty(await rig.Releases.ListAsync(None));
+        Assert.Null(await rig.Releases.GetCurrentAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchAsync(PasswordBackend.Pack, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None));
+    }
+
+    [Fact]
+    public async Task Going_back_serves_what_was_served_and_only_what_is_neither_is_deleted()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack, PasswordBackend.Table]);
+        await rig.ImportAsync(Make(32), HashMode.Sha1, "two", [PasswordBackend.Pack]);
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchBackAsync(None));
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "two", None);
+        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "one"), await rig.Releases.SwitchBackAsync(None));
+        Assert.Equal(new ServedRelease(PasswordBackend.Pack, "two"), await rig.Releases.SwitchBackAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchAsync(PasswordBackend.Blob, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.DeleteAsync("two", None));
+
+        await rig.Releases.DeleteAsync("one", None);
+        Assert.Equal("two", Assert.Single(await rig.Releases.ListAsync(None)).Name);
+        Assert.Empty(await rig.Stores.Tables.ReadAsync(PasswordNames.Table("one", HashMode.Sha1), Lines[0][..5], None));
+        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
+            Assert.Fail($"{name} is left");
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchBackAsync(None));
+    }
+
+    private static async Task AssertIsAsync(PasswordRig rig, string release, string[] lines)
+    {
+        using var exported = new MemoryStream();
+        await new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(release, HashMode.Sha1, exported, null, None);
+        Assert.Equal(lines.Order(StringComparer.Ordinal), Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n'));
+    }
+
+    private static (PasswordBackend Backend, HashMode Mode, long Rows) Part(ReleasePart part) => (part.Backend, part.Mode, part.Rows);
+
+    private static IEnumerable<string> Make(int seed)
+    {
+        var random = new Random(seed);
+        foreach (var prefix in new[] { "00000", "0FFFF", "10000", "FFFFF" })
+        {
+            for (var i = 0; i < 20; i++)
+                yield return $"{prefix}{random.GetHexString(35)}:{random.Next(1, 100_000)}";
+        }
+    }
+}

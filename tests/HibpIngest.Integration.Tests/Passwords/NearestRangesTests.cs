@@ -1,0 +1,260 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Passwords;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>Passwords of the nearest of two accounts, one of which is stopped, slow, or a release behind.</summary>
+public sealed class NearestRangesTests : IAsyncLifetime
+{
+    private const string Prefix = "5BAA6";
+
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    // The account that is copied from serves the new one, the other still the old one.
+    private readonly ClientCorpus _old = new(seed: 51);
+    private readonly ClientCorpus _new = new(seed: 52);
+    private readonly TestClock _time = TestClock.WithTimersByHand();
+    private PasswordRig _primary = null!;
+
+    public async Task InitializeAsync()
+    {
+        _primary = await PasswordRig.StartAsync();
+        await _primary.ImportAsync(_old.Lines(HashMode.Sha1), HashMode.Sha1, "old", [PasswordBackend.Pack, PasswordBackend.Blob]);
+        await _primary.ImportAsync(_new.Lines(HashMode.Sha1), HashMode.Sha1, "new", [PasswordBackend.Pack]);
+        await _primary.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
+    }
+
+    public Task DisposeAsync()
+    {
+        _primary.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task One_that_is_behind_answers_as_it_did_and_follows_when_it_is_switched()
+    {
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var ranges = Ranges(near.Stores);
+        Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(ranges)); // nobody waits for the nearest's first look
+        await ranges.RefreshAsync(None);
+        Assert.Equal(_old.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
+
+        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
+            .RunAsync(near.Replica, "new", null, None);
+        await ranges.RefreshAsync(None);
+        Assert.Equal(_old.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
+        await near.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
+        await ranges.RefreshAsync(None);
+        Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
+    }
+
+    [Fact]
+    public async Task A_mode_that_only_the_primary_has_is_the_primarys()
+    {
+        await _primary.ImportAsync(_new.Lines(HashMode.Ntlm), HashMode.Ntlm, "new", [PasswordBackend.Pack]);
+        await _primary.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var empty = await PasswordRig.StartAsync();
+        foreach (var stores in new[] { near.Stores, empty.Stores })
+        {
+            using var ranges = Ranges(stores);
+            await ranges.RefreshAsync(None);
+            Assert.Equal(
+                _new.Body(HashMode.Ntlm, "8846F"),
+                Encoding.ASCII.GetString((await ranges.FindAsync(HashMode.Ntlm, 0x8846F, None))!.For(takesGzip: false).Bytes.Span));
+        }
+    }
+
+    [Fact]
+    public async Task One_that_hangs_costs_a_request_the_timeout_and_after_some_of_them_nothing()
+    {
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        var watched = new WatchedBlobs(near.Stores.Blobs);
+        using var ranges = Ranges(near.Stores with { Blobs = watched });
+        await ranges.RefreshAsync(None);
+        watched.Hold();
+        var before = watched.Reads;
+        foreach (var prefix in Some(NearestHealth.MostFailures))
+        {
+            var asked = ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask();
+            // As long as it may take, it is waited for.
+            _time.Advance(Timeout - TimeSpan.FromTicks(1));
+            Assert.False(asked.IsCompleted);
+            await _time.AdvanceUntilAsync(asked, Timeout);
+            Assert.Equal(Body(_new, prefix), Text(await asked));
+        }
+        // One for each range: who asks for the same waits for the same read.
+        Assert.Equal(before + Both.Length, watched.Reads);
+
+        // No time passes from here on.
+        foreach (var prefix in Some(2 * NearestHealth.MostFailures).Skip(NearestHealth.MostFailures))
+            Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
+        Assert.Equal(before + Both.Length, watched.Reads);
+
+        // One request tries, and doesn't wait for it.
+        _time.Advance(NearestHealth.TrialEvery);
+        foreach (var prefix in Some(3))
+            Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
+        watched.Release();
+    }
+
+    [Fact]
+    public async Task Whichever_answers_first_is_taken_when_both_were_asked()
+    {
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        var (nearest, primary) = (new WatchedBlobs(near.Stores.Blobs), new WatchedBlobs(_primary.Stores.Blobs));
+        using var ranges = new NearestRanges(
+            near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary }, new PasswordOptions(), _time,
+            NullLoggerFactory.Instance);
+        await ranges.RefreshAsync(None);
+        nearest.Hold();
+        primary.Hold();
+        var asked = ranges.FindAsync(HashMode.Sha1, Some(1).Single(), None).AsTask();
+        var before = primary.Reads;
+        _time.Advance(Timeout);
+        while (primary.Reads == before)
+            await Task.Yield();
+        nearest.Release();
+        Assert.Equal(Body(_old, Some(1).Single()), Text(await asked));
+        primary.Release();
+    }
+
+    [Fact]
+    public async Task One_that_is_stopped_is_done_without_and_read_again_when_it_is_back()
+    {
+        using var folder = new TemporaryFolder();
+        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
+        try
+        {
+            using var near = await NewReplicaAsync(emulator.ConnectionString);
+            var port = new Uri(near.Connection.Split("BlobEndpoint=")[1].Split(';')[0]).Port;
+            using var ranges = Ranges(near.Stores);
+            await ranges.RefreshAsync(None);
+            await emulator.DisposeAsync();
+            foreach (var prefix in Some(2 * NearestHealth.MostFailures))
+                Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None)));
+
+            // A process that starts now doesn't know what it serves.
+            using var late = Ranges(near.Stores);
+            await late.RefreshAsync(None);
+            Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(late));
+
+            emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path, BlobPort = port }, None);
+            var answers = new List<string>();
+            foreach (var prefix in Some(40).Skip(2 * NearestHealth.MostFailures))
+            {
+                _time.Advance(NearestHealth.TrialEvery);
+                answers.Add(Text(await ranges.FindAsync(HashMode.Sha1, prefix, None)));
+                Assert.Contains(answers[^1], new[] { Body(_old, prefix), Body(_new, prefix) });
+            }
+            Assert.Equal(Body(_old, Some(40)[^1]), answers[^1]);
+        }
+        finally
+        {
+            await emulator.DisposeAsync();
+        }
+    }
+
+    [Fact]
+    public async Task Neither_can_be_read_is_an_error()
+    {
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var ranges = Ranges(near.Stores);
+        await ranges.RefreshAsync(None);
+        var prefix = Some(1).Single();
+        foreach (var one in new[] { near, _primary })
+        {
+            await foreach (var name in one.Stores.Blobs.ListAsync("releases/", None))
+                await one.Stores.Blobs.DeleteAsync(name, None);
+        }
+        await Assert.ThrowsAnyAsync<StoreUnavailableException>(async () => await ranges.FindAsync(HashMode.Sha1, prefix, None));
+    }
+
+    [Fact]
+    public async Task The_api_answers_while_the_nearest_takes_connections_and_says_nothing()
+    {
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        var address = $"http://{silent.LocalEndpoint}";
+        await using var web = await WebRig.StartAsync(
+            _primary.Connection,
+            passwords: new PasswordOptions
+            {
+                PasswordsNearest = $"AccountName=silent;AccountKey=c2VjcmV0;BlobEndpoint={address}/silent;QueueEndpoint={address}/silent;"
+                    + $"TableEndpoint={address}/silent",
+            });
+        var reply = await web.GetAsync($"/range/{Prefix}");
+        Assert.Equal((200, _new.Body(HashMode.Sha1, Prefix)), (reply.Status, reply.Text));
+    }
+
+    [Fact]
+    public async Task Switched_while_it_is_asked_each_answer_is_of_one_release_whole()
+    {
+        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
+            .RunAsync(near.Replica, "new", null, None);
+        var everywhere = new ReplicatedReleases(_primary.Releases, [near.Replica]);
+        using var ranges = new NearestRanges(
+            near.Stores, _primary.Stores, new PasswordOptions { PasswordsCache = 0 }, TimeProvider.System, NullLoggerFactory.Instance);
+        await ranges.RefreshAsync(None);
+        using var stop = new CancellationTokenSource();
+        var answers = Enumerable.Range(0, 4).Select(number => Task.Run(async () =>
+        {
+            var prefixes = Some(20 + number);
+            var old = 0;
+            for (var i = 0; !stop.IsCancellationRequested; i++)
+            {
+                var prefix = prefixes[i % prefixes.Length];
+                var text = Text(await ranges.FindAsync(HashMode.Sha1, prefix, None));
+                if (text == Body(_old, prefix))
+                    old++;
+                else
+                    Assert.Equal(Body(_new, prefix), text);
+            }
+            return old;
+        })).ToList();
+        for (var i = 0; i < 10; i++)
+        {
+            await everywhere.SwitchAsync(PasswordBackend.Pack, i % 2 == 0 ? "old" : "new", None);
+            await ranges.RefreshAsync(None);
+        }
+        await stop.CancelAsync();
+        Assert.All(await Task.WhenAll(answers), old => Assert.True(old > 0));
+    }
+
+    /// <summary>By the system's clock: what waits for longer waits for a clock that stands.</summary>
+    private static readonly TimeSpan Forever = TimeSpan.FromMinutes(1);
+
+    private static TimeSpan Timeout => new PasswordOptions().PasswordsNearestTimeout;
+
+    private NearestRanges Ranges(PasswordStores nearest) =>
+        new(nearest, _primary.Stores, new PasswordOptions { PasswordsCache = 0 }, _time, NullLoggerFactory.Instance);
+
+    /// <summary>A copy of the old release, which it serves.</summary>
+    private async Task<PasswordRig> NewReplicaAsync(string connection)
+    {
+        var near = new PasswordRig(connection);
+        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
+            .RunAsync(near.Replica, "old", null, None);
+        await near.Releases.SwitchAsync(PasswordBackend.Pack, "old", None);
+        return near;
+    }
+
+    /// <summary>Numbers of ranges that both releases have rows of, over and over.</summary>
+    private int[] Some(int count) => [.. Enumerable.Range(0, count).Select(number => Both[number % Both.Length])];
+
+    private int[] Both =>
+        [.. _old.Ranges(HashMode.Sha1).Where(range => range.Value.Length > 0).Select(range => Convert.ToInt32(range.Key, 16))];
+
+    private static string Body(ClientCorpus corpus, int prefix) => corpus.Body(HashMode.Sha1, HashModes.PrefixText(prefix));
+
+    private static async Task<string> FindAsync(NearestRanges ranges) =>
+        Text(await ranges.FindAsync(HashMode.Sha1, Convert.ToInt32(Prefix, 16), None));
+
+    private static string Text(RangeContent? range) => Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span);
+}

@@ -1,0 +1,248 @@
+using System.Globalization;
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>Releases in a second account: copied, broken off and gone on with, found damaged, switched, behind and down.</summary>
+public sealed class ReplicaTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private static readonly string[] Lines = [.. Make(41)];
+
+    [Theory]
+    [InlineData(PasswordBackend.Pack, false)]
+    [InlineData(PasswordBackend.Pack, true)]
+    [InlineData(PasswordBackend.Blob, false)]
+    public async Task Broken_off_at_any_call_the_same_copy_goes_on_and_nothing_is_listed_before_its_end(
+        PasswordBackend backend, bool isCarriedOut)
+    {
+        using var rig = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [backend]);
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var calls = 0;
+        while (calls == 0)
+        {
+            var call = draw.Next();
+            using var other = await PasswordRig.StartAsync();
+            var watched = new WatchedBlobs(other.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var stores = other.Stores with { Blobs = watched };
+            try
+            {
+                await CopyAsync(rig, new PasswordReplica("watched", stores, PasswordRig.ReleasesOf(stores)));
+                calls = watched.Calls; // that many it takes, undisturbed
+            }
+            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            {
+                Assert.True((await other.Releases.ListAsync(None)).Count == 0 || isCarriedOut, $"call {call}");
+            }
+            await CopyAsync(rig, other.Replica);
+            Assert.Equal(Lines.Length, Assert.Single((await other.Releases.FindAsync("one", None))!.Parts).Rows);
+            await AssertIsAsync(other, "one", Lines);
+            Assert.Equal(0, await CopyAsync(rig, other.Replica));
+        }
+        output.WriteLine($"{calls} calls");
+        Assert.InRange(calls, 10, 1_000);
+    }
+
+    [Fact]
+    public async Task What_is_there_is_not_copied_again_and_what_differs_is()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        using var other = await PasswordRig.StartAsync();
+        foreach (var mode in HashModes.All)
+            await rig.ImportAsync(Lines.Select(line => mode == HashMode.Sha1 ? line : line[8..]), mode, "one", PasswordRig.Everywhere);
+        Assert.Equal(6 * Lines.Length, await CopyAsync(rig, other.Replica));
+        var before = await VersionsAsync(other);
+        await other.Stores.Blobs.DeleteAsync(PasswordNames.Release("one"), None);
+
+        // As long as it was, and another one.
+        var damaged = PasswordNames.Pack("one", HashMode.Sha1, 0xFF);
+        var bytes = (await other.Stores.Blobs.ReadAsync(damaged, null, None))!.Bytes.ToArray();
+        bytes[^9] ^= 1;
+        await other.Stores.Blobs.WriteAsync(damaged, PasswordContent.Binary(bytes), IPasswordBlobs.Anything, None);
+        await CopyAsync(rig, other.Replica);
+        var after = await VersionsAsync(other);
+        Assert.Equal(before.Keys.Order(), after.Keys.Order());
+        // What readers find the rest by is written each time.
+        Assert.Equal(
+            [damaged],
+            after.Where(blob => before[blob.Key] != blob.Value).Select(blob => blob.Key)
+                .Where(name => !name.EndsWith("/index", StringComparison.Ordinal) && !name.EndsWith("/present", StringComparison.Ordinal)
+                    && name != PasswordNames.Release("one")));
+        foreach (var backend in PasswordRig.Everywhere)
+        {
+            await other.Releases.SwitchAsync(backend, "one", None);
+            using var ranges = Ranges(other.Stores);
+            Assert.Equal(await ReadAsync(Ranges(rig.Stores), rig, backend), await TextAsync(ranges, Lines[0][..5]));
+        }
+    }
+
+    [Fact]
+    public async Task What_was_damaged_on_its_way_is_found_and_not_listed()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        using var other = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
+        // A row fewer, in a blob that is a range all the same.
+        var name = PasswordNames.Range("one", HashMode.Sha1, Parse(Lines[0][..5]));
+        var stores = other.Stores with
+        {
+            Blobs = new WatchedBlobs(other.Stores.Blobs) { OnWrite = (blob, content) => blob == name ? Shortened(content) : content },
+        };
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(
+            () => CopyAsync(rig, new PasswordReplica("second", stores, PasswordRig.ReleasesOf(stores))));
+        Assert.Contains("second", error.Message, StringComparison.Ordinal);
+        Assert.Contains($"{Lines.Length - 1} sha1 hashes, and {Lines.Length} were expected", error.Message, StringComparison.Ordinal);
+        Assert.Empty(await other.Releases.ListAsync(None));
+        Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Blob, "one"));
+        Assert.Null(await other.Releases.GetCurrentAsync(None));
+
+        await CopyAsync(rig, other.Replica);
+        await AssertIsAsync(other, "one", Lines);
+    }
+
+    [Fact]
+    public async Task Another_release_of_the_same_name_is_left_as_it_is()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        using var other = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack]);
+        await other.ImportAsync(Make(42), HashMode.Sha1, "one", [PasswordBackend.Pack]);
+        await Assert.ThrowsAsync<NotPossibleException>(() => CopyAsync(rig, other.Replica));
+        Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Pack, "one"));
+        await AssertIsAsync(other, "one", [.. Make(42)]);
+    }
+
+    [Fact]
+    public async Task A_replica_is_switched_only_where_all_of_it_is_and_holds_a_release_from_deletion_while_it_serves_it()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        using var other = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack]);
+        await CopyAsync(rig, other.Replica);
+        Assert.Equal(ReplicaResult.Done, await SwitchAsync(rig, other, PasswordBackend.Pack, "one"));
+
+        // A mode that came later is a part that is missing.
+        await rig.ImportAsync(Lines.Select(line => line[8..]), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
+        await rig.ImportAsync(Make(42), HashMode.Sha1, "two", [PasswordBackend.Pack]);
+        Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Pack, "one"));
+        Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Pack, "two"));
+        Assert.Equal(("two", "one"), (await ServedAsync(rig), await ServedAsync(other)));
+        var everywhere = new ReplicatedReleases(rig.Releases, [other.Replica]);
+        var error = await Assert.ThrowsAsync<NotPossibleException>(() => everywhere.DeleteAsync("one", None));
+        Assert.Contains("replica", error.Message, StringComparison.Ordinal);
+        await AssertIsAsync(rig, "one", Lines);
+
+        await CopyAsync(rig, other.Replica, "two");
+        Assert.Equal(ReplicaResult.Done, await SwitchAsync(rig, other, PasswordBackend.Pack, null));
+        await CopyAsync(rig, other.Replica);
+        Assert.Equal(ReplicaResult.Done, Assert.Single((await everywhere.SwitchBackAsync(None)).Replicas).Result);
+        Assert.Equal(("one", "one"), (await ServedAsync(rig), await ServedAsync(other)));
+        Assert.Equal(ReplicaResult.Done, Assert.Single((await everywhere.SwitchBackAsync(None)).Replicas).Result);
+        await everywhere.DeleteAsync("one", None);
+        foreach (var one in new[] { rig, other })
+            Assert.Equal("two", Assert.Single(await one.Releases.ListAsync(None)).Name);
+    }
+
+    [Fact]
+    public async Task One_that_is_down_stops_no_switch_and_the_same_command_finishes_it()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        using var up = await PasswordRig.StartAsync();
+        await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack]);
+        using var folder = new TemporaryFolder();
+        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
+        try
+        {
+            using var down = new PasswordRig(emulator.ConnectionString);
+            var everywhere = new ReplicatedReleases(rig.Releases, [down.Replica with { Name = "down" }, up.Replica with { Name = "up" }]);
+            foreach (var one in new[] { down, up })
+                await CopyAsync(rig, one.Replica);
+            await emulator.DisposeAsync();
+
+            var (served, replicas) = await everywhere.SwitchAsync(PasswordBackend.Pack, "one", None);
+            Assert.Equal([ReplicaResult.Failed, ReplicaResult.Done], replicas.Select(one => one.Result));
+            Assert.NotNull(replicas[0].Reason);
+            Assert.Equal(("one", "one", "one"), (served.Release, await ServedAsync(rig), await ServedAsync(up)));
+            var states = await everywhere.ListAsync(None);
+            Assert.Equal(new[] { null, "one" }, states.Select(state => state.Current?.Served.Release));
+            Assert.NotNull(states[0].Reason);
+
+            var ports = new[] { "Blob", "Queue", "Table" }.Select(service => PortOf(down.Connection, service)).ToArray();
+            emulator = await AzuriteEmulator.StartAsync(
+                new AzuriteOptions { DataFolder = folder.Path, BlobPort = ports[0], QueuePort = ports[1], TablePort = ports[2] }, None);
+            (_, replicas) = await everywhere.SwitchAsync(PasswordBackend.Pack, "one", None);
+            Assert.All(replicas, one => Assert.Equal(ReplicaResult.Done, one.Result));
+            Assert.Equal("one", await ServedAsync(down));
+        }
+        finally
+        {
+            await emulator.DisposeAsync();
+        }
+    }
+
+    private static int PortOf(string connection, string service) => new Uri(
+        connection.Split(';').Single(part => part.StartsWith(service + "Endpoint=", StringComparison.Ordinal)).Split('=', 2)[1]).Port;
+
+    private static Task<long> CopyAsync(PasswordRig from, PasswordReplica to, string release = "one") =>
+        new ReplicatePasswords(from.Stores, from.Releases, TimeProvider.System).RunAsync(to, release, null, None);
+
+    private static async Task<ReplicaResult> SwitchAsync(PasswordRig rig, PasswordRig other, PasswordBackend backend, string? release) =>
+        Assert.Single((await new ReplicatedReleases(rig.Releases, [other.Replica]).SwitchAsync(backend, release, None)).Replicas).Result;
+
+    private static async Task<string?> ServedAsync(PasswordRig rig) => (await rig.Releases.GetCurrentAsync(None))?.Served.Release;
+
+    private static async Task<Dictionary<string, string>> VersionsAsync(PasswordRig rig)
+    {
+        var versions = new Dictionary<string, string>();
+        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/", None))
+            versions[name] = (await rig.Stores.Blobs.FindAsync(name, None))!.ETag;
+        return versions;
+    }
+
+    private static async Task<string> ReadAsync(PasswordRanges ranges, PasswordRig rig, PasswordBackend backend)
+    {
+        using (ranges)
+        {
+            await rig.Releases.SwitchAsync(backend, "one", None);
+            return await TextAsync(ranges, Lines[0][..5]);
+        }
+    }
+
+    private static async Task<string> TextAsync(PasswordRanges ranges, string prefix) => Encoding.ASCII.GetString(
+        (await ranges.FindAsync(HashMode.Sha1, Parse(prefix), None))!.For(takesGzip: false).Bytes.Span);
+
+    private static PasswordRanges Ranges(PasswordStores stores) => new(
+        stores, new PasswordOptions(), TimeProvider.System, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
+
+    private static PasswordContent Shortened(PasswordContent content)
+    {
+        var text = Encoding.ASCII.GetString(RangeGzip.Decompress(content.Bytes));
+        return PasswordContent.Range(RangeGzip.Compress(Encoding.ASCII.GetBytes(text[..text.LastIndexOf('\r')])));
+    }
+
+    private static async Task AssertIsAsync(PasswordRig rig, string release, string[] lines)
+    {
+        using var exported = new MemoryStream();
+        await new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(release, HashMode.Sha1, exported, null, None);
+        Assert.Equal(lines.Order(StringComparer.Ordinal), Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n'));
+    }
+
+    private static int Parse(string prefix) => int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
+
+    private static IEnumerable<string> Make(int seed)
+    {
+        var random = new Random(seed);
+        foreach (var prefix in new[] { "00000", "0FFFF", "10000", "FFFFF" })
+        {
+            for (var i = 0; i < 20; i++)
+                yield return $"{prefix}{random.GetHexString(35)}:{random.Next(1, 100_000)}";
+        }
+    }
+}

@@ -1,0 +1,113 @@
+using System.Collections.Concurrent;
+using System.Globalization;
+using System.Net;
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>Another release, or another back end, while it is asked.</summary>
+public sealed class SwitchTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task Under_load_every_answer_is_wholly_of_one_release_and_none_is_an_error()
+    {
+        var corpora = new Dictionary<string, ClientCorpus> { ["one"] = new(seed: 41), ["two"] = new(seed: 42) };
+        using var rig = await PasswordRig.StartAsync();
+        foreach (var (release, corpus) in corpora)
+            await rig.ImportAsync(corpus, release);
+        // Without memory, so that every answer is read.
+        using var ranges = new PasswordRanges(
+            rig.Stores, new PasswordOptions { PasswordsCache = 0 }, TimeProvider.System, NullLoggerFactory.Instance);
+        var served = new ConcurrentDictionary<string, int>();
+        using var stop = new CancellationTokenSource();
+        using var answered = new SemaphoreSlim(0);
+        var askers = Enumerable.Range(0, 4).Select(asker => Task.Run(async () =>
+        {
+            var random = new Random(asker);
+            while (!stop.IsCancellationRequested)
+            {
+                var mode = HashModes.All[random.Next(2)];
+                var prefixes = corpora["one"].Ranges(mode).Where(range => range.Value.Length > 0).Select(range => range.Key).ToList();
+                var prefix = prefixes[random.Next(prefixes.Count)];
+                var range = await ranges.FindAsync(
+                    mode, int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture), None);
+                var text = Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span);
+                served.AddOrUpdate(
+                    corpora.Single(corpus => corpus.Value.Body(mode, prefix) == text).Key, 1, static (_, count) => count + 1);
+                answered.Release();
+            }
+        })).ToList();
+
+        foreach (var backend in PasswordRig.Everywhere.Concat(PasswordRig.Everywhere))
+        {
+            foreach (var release in corpora.Keys)
+            {
+                await rig.Releases.SwitchAsync(backend, release, None);
+                await ranges.RefreshAsync(None);
+                for (var i = 0; i < 20; i++)
+                    await await Task.WhenAny(askers.Append(answered.WaitAsync()));
+            }
+            await rig.Releases.SwitchBackAsync(None);
+            await ranges.RefreshAsync(None);
+        }
+        await stop.CancelAsync();
+        await Task.WhenAll(askers);
+        Assert.All(corpora.Keys, release => Assert.InRange(served.GetValueOrDefault(release), 50, int.MaxValue));
+    }
+
+    [Fact]
+    public async Task A_release_that_is_deleted_under_a_reader_is_not_missed_by_it()
+    {
+        using var rig = await PasswordRig.StartAsync();
+        var (one, two) = (new ClientCorpus(seed: 41), new ClientCorpus(seed: 42));
+        await rig.ImportAsync(one, "one");
+        using var ranges = new PasswordRanges(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        await ranges.RefreshAsync(None);
+        await rig.ImportAsync(two, "two");
+        await rig.Releases.DeleteAsync("one", None);
+        // It has not looked since, and finds its pack gone.
+        var range = await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None);
+        Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span));
+    }
+
+    [Fact]
+    public async Task Caches_are_told_by_one_call_and_a_call_that_fails_is_tried_again_and_then_an_error()
+    {
+        var calls = new ConcurrentQueue<string>();
+        var failures = 2;
+        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
+        await using var cache = builder.Build();
+        cache.Run(async context =>
+        {
+            using var body = new StreamReader(context.Request.Body);
+            calls.Enqueue(
+                $"{context.Request.Method} {context.Request.Path} {context.Request.Headers.Authorization} {await body.ReadToEndAsync()}");
+            context.Response.StatusCode = Interlocked.Decrement(ref failures) >= 0 ? 500 : 200;
+        });
+        await cache.StartAsync();
+        using var rig = await PasswordRig.StartAsync();
+        await rig.ImportAsync(new ClientCorpus(seed: 41), "one");
+        using var http = new HttpClient();
+        var releases = new PasswordReleases(
+            rig.Stores, new PurgeHook(new Uri(cache.Urls.Single() + "/purge"), "secret", http, NullLogger<PurgeHook>.Instance),
+            TimeProvider.System);
+
+        await releases.SwitchAsync(PasswordBackend.Blob, "one", None);
+        Assert.Equal(Enumerable.Repeat("""POST /purge Bearer secret {"purge_everything":true}""", 3), calls);
+
+        failures = int.MaxValue;
+        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => releases.SwitchAsync(PasswordBackend.Table, null, None));
+        Assert.Contains("HIBP_PURGE_URL answered with status 500", error.Message, StringComparison.Ordinal);
+        Assert.Equal(6, calls.Count);
+        Assert.Equal(PasswordBackend.Table, (await releases.GetCurrentAsync(None))!.Served.Backend);
+    }
+}

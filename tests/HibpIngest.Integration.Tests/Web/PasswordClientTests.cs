@@ -1,0 +1,72 @@
+using HibpIngest.Passwords;
+
+namespace HibpIngest.Integration.Tests.Web;
+
+/// <summary>Clients of Pwned Passwords as people install them, against the API over each of the back ends.</summary>
+public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : IClassFixture<PasswordClientTests.Corpus>
+{
+    // It takes a third of a minute to log in; the others ask each back end in the same way.
+    private const string Slow = "bitwarden";
+
+    private static readonly bool All = Environment.GetEnvironmentVariable("HIBP_TEST_CLIENTS") == "all";
+
+    public static TheoryData<string, string> Clients
+    {
+        get
+        {
+            var data = new TheoryData<string, string>();
+            foreach (var client in PasswordClients.Here)
+            {
+                foreach (var backend in Enum.GetNames<PasswordBackend>())
+                {
+                    if (All || client != Slow || backend == nameof(PasswordBackend.Pack))
+                        data.Add(client, backend);
+                }
+            }
+            return data;
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Clients))]
+    public async Task Every_client_says_the_counts_of_the_corpus(string client, string backend)
+    {
+        await using var web = await WebRig.StartAsync(
+            corpus.Connection, passwords: new PasswordOptions { Passwords = Enum.Parse<PasswordPin>(backend) });
+        await PasswordClients.AssertIsRightAsync(
+            client, web.Address, corpus.Made, isKeptAsGzip: backend != nameof(PasswordBackend.Table), corpus.ExportAsync);
+    }
+
+    /// <summary>The corpus, in all three forms in one account.</summary>
+    public sealed class Corpus : IAsyncLifetime
+    {
+        private PasswordRig _rig = null!;
+
+        internal string Connection => _rig.Connection;
+
+        internal ClientCorpus Made { get; } = new(seed: 13);
+
+        public async Task InitializeAsync()
+        {
+            _rig = await PasswordRig.StartAsync();
+            await _rig.ImportAsync(Made, "made");
+            // Packs are what is served, where nobody says otherwise.
+            foreach (var backend in PasswordRig.Everywhere.Reverse())
+                await _rig.Releases.SwitchAsync(backend, "made", CancellationToken.None);
+        }
+
+        public Task DisposeAsync()
+        {
+            _rig.Dispose();
+            return Task.CompletedTask;
+        }
+
+        /// <summary>As hibp passwords export does.</summary>
+        internal async Task ExportAsync(string file)
+        {
+            await using var output = File.Create(file);
+            await new ExportPasswords(_rig.Stores, _rig.Releases, TimeProvider.System).RunAsync(
+                null, HashMode.Sha1, output, null, CancellationToken.None);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>The tables of the first layout, which is all that most tests have.</summary>
+internal static class FirstTables
+{
+    private static readonly TablePlace AccountsAt = new(1, StoreLayout.First.Facts.AccountsTable);
+    private static readonly TablePlace RangesAt = new(1, StoreLayout.First.Facts.RangesTable);
+
+    extension(StorageAccount account)
+    {
+        public IAccountTable Table => account.Tables.Accounts(AccountsAt);
+
+        public IAccountReads Accounts => account.TableReads.Accounts(AccountsAt);
+
+        public IRangeTable Ranges => account.Tables.Ranges(RangesAt);
+    }
+
+    extension(PipelineContext context)
+    {
+        public IAccountTable Table => context.Tables.Accounts(AccountsAt);
+
+        public IRangeTable Ranges => context.Tables.Ranges(RangesAt);
+
+        /// <summary>With another table of accounts in place of each.</summary>
+        public PipelineContext WithTable(IAccountTable table, IRangeTable? ranges = null) =>
+            context with { Tables = new InPlace(context.Tables, table, ranges) };
+    }
+
+    private sealed class InPlace(IStoreTables tables, IAccountTable table, IRangeTable? ranges) : IStoreTables
+    {
+        public IAccountTable Accounts(TablePlace place) => table;
+
+        public IAccountPages AccountPages(TablePlace place) => tables.AccountPages(place);
+
+        public IRangeTable Ranges(TablePlace place) => ranges ?? tables.Ranges(place);
+    }
+}

@@ -1,0 +1,146 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What the store of appended hashes does, whoever provides it.</summary>
+public abstract class PasswordAppendsContract
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    /// <summary>A store in which nothing was created.</summary>
+    protected abstract Task<IPasswordAppends> NewStoreAsync();
+
+    [Fact]
+    public async Task Before_it_is_created_there_is_nothing()
+    {
+        var store = await NewStoreAsync();
+        Assert.Null(await store.FindAsync("one", Guid.NewGuid(), None));
+        Assert.Empty(await ListAsync(store));
+        Assert.Null(await store.ReadRowsAsync(Guid.NewGuid(), 0, 1, None));
+        await store.CreateAsync(None);
+        await store.CreateAsync(None);
+        Assert.Empty(await ListAsync(store));
+    }
+
+    [Fact]
+    public async Task A_transaction_comes_back_as_it_was_added()
+    {
+        var store = await NewCreatedAsync();
+        var sent = NewTransaction("one");
+        await store.AddAsync(sent, None);
+        Assert.Equal(sent, Plain(await FoundAsync(store, sent)));
+        Assert.Equal(sent, Plain(Assert.Single(await ListAsync(store))));
+        Assert.Null(await store.FindAsync("two", sent.Id, None));
+        Assert.Null(await store.FindAsync("one", Guid.NewGuid(), None));
+
+        var done = NewTransaction("two") with
+        {
+            State = AppendState.Done,
+            SentAt = Noon.AddSeconds(1),
+            Release = "2026-11",
+            DoneAt = Noon.AddHours(2),
+        };
+        byte[] parts = [0, 0xFF, 1, 0x80];
+        await store.AddAsync(done with { PartsDone = parts }, None);
+        var found = await FoundAsync(store, done);
+        Assert.Equal(parts, found.PartsDone.ToArray());
+        Assert.Equal(done, Plain(found) with { PartsDone = default });
+    }
+
+    [Fact]
+    public async Task An_update_counts_once_for_each_version()
+    {
+        var store = await NewCreatedAsync();
+        var sent = NewTransaction("one");
+        await store.AddAsync(sent, None);
+        var first = await FoundAsync(store, sent);
+        var confirmed = await store.UpdateAsync(first with { State = AppendState.Confirmed, SentAt = Noon }, None);
+        Assert.NotNull(confirmed);
+        Assert.NotEqual(first.ETag, confirmed.ETag);
+        Assert.Null(await store.UpdateAsync(first with { State = AppendState.Done }, None));
+        var done = await store.UpdateAsync(confirmed with { State = AppendState.Done, SentAt = null }, None);
+        Assert.NotNull(done);
+        var found = await FoundAsync(store, sent);
+        Assert.Equal((AppendState.Done, null, done.ETag), (found.State, found.SentAt, found.ETag));
+
+        const int Writers = 8;
+        var written = await Task.WhenAll(Enumerable.Range(1, Writers).Select(
+            writer => store.UpdateAsync(done with { Release = $"{writer}" }, None)));
+        var winner = Assert.Single(written, one => one is not null);
+        Assert.Equal(winner!.Release, (await FoundAsync(store, sent)).Release);
+    }
+
+    [Fact]
+    public async Task What_is_deleted_takes_its_hashes_with_it_and_only_as_it_was_read()
+    {
+        var store = await NewCreatedAsync();
+        var sent = NewTransaction("one");
+        await store.WriteRowsAsync(sent.Id, new byte[] { 1, 2, 3 }, None);
+        await store.AddAsync(sent, None);
+        var read = await FoundAsync(store, sent);
+        var changed = (await store.UpdateAsync(read with { State = AppendState.Confirmed }, None))!;
+        Assert.False(await store.DeleteAsync(read, None));
+        Assert.NotNull(await store.ReadRowsAsync(sent.Id, 0, 3, None));
+        Assert.True(await store.DeleteAsync(changed, None));
+        Assert.Null(await store.ReadRowsAsync(sent.Id, 0, 3, None));
+        Assert.Null(await store.FindAsync(sent.Subscription, sent.Id, None));
+        Assert.False(await store.DeleteAsync(changed, None));
+        Assert.Null(await store.UpdateAsync(changed, None));
+    }
+
+    [Fact]
+    public async Task Hashes_are_read_in_parts()
+    {
+        var store = await NewCreatedAsync();
+        var id = Guid.NewGuid();
+        byte[] rows = [.. Enumerable.Range(0, 1_000).Select(i => (byte)i)];
+        await store.WriteRowsAsync(id, rows, None);
+        Assert.Equal(rows, (await store.ReadRowsAsync(id, 0, rows.Length, None))!.Value.ToArray());
+        Assert.Equal(rows[990..], (await store.ReadRowsAsync(id, 990, 10, None))!.Value.ToArray());
+        Assert.Empty((await store.ReadRowsAsync(id, 5, 0, None))!.Value.ToArray());
+        Assert.Null(await store.ReadRowsAsync(Guid.NewGuid(), 0, 1, None));
+    }
+
+    [Fact]
+    public async Task All_are_listed_whosever_they_are()
+    {
+        var store = await NewCreatedAsync();
+        AppendTransaction[] added = [.. Enumerable.Range(0, 30).Select(i => NewTransaction($"{i % 3:x64}"))];
+        foreach (var transaction in added)
+            await store.AddAsync(transaction, None);
+        Assert.Equal(added.Select(one => one.Id).Order(), (await ListAsync(store)).Select(one => one.Id).Order());
+    }
+
+    private static readonly DateTimeOffset Noon = new(2026, 11, 21, 12, 0, 0, TimeSpan.Zero);
+
+    private static AppendTransaction NewTransaction(string subscription) => new()
+    {
+        Subscription = subscription,
+        Id = Guid.NewGuid(),
+        CreatedAt = Noon,
+        Sha1Rows = 3,
+        NtlmRows = 2,
+    };
+
+    /// <summary>As it is before it is written: without its version, and with no parts in one form.</summary>
+    private static AppendTransaction Plain(AppendTransaction transaction) =>
+        transaction with { ETag = null, PartsDone = transaction.PartsDone.IsEmpty ? default : transaction.PartsDone };
+
+    private static async Task<AppendTransaction> FoundAsync(IPasswordAppends store, AppendTransaction sent) =>
+        await store.FindAsync(sent.Subscription, sent.Id, None) ?? throw new InvalidOperationException("it is not there");
+
+    private async Task<IPasswordAppends> NewCreatedAsync()
+    {
+        var store = await NewStoreAsync();
+        await store.CreateAsync(None);
+        return store;
+    }
+
+    private static async Task<List<AppendTransaction>> ListAsync(IPasswordAppends store)
+    {
+        var listed = new List<AppendTransaction>();
+        await foreach (var transaction in store.ListAsync(None))
+            listed.Add(transaction);
+        return listed;
+    }
+}

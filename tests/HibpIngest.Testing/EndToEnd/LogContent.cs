@@ -1,0 +1,49 @@
+using System.Text;
+using HibpIngest.AccountLog;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What the account log has of a load, with every row of it.</summary>
+/// <param name="Load">Its number, as its folder tells.</param>
+/// <param name="State">What it is good for.</param>
+/// <param name="Segments">How many it has.</param>
+/// <param name="Documents">Names of its other blobs, without their folder.</param>
+/// <param name="Document">The newest of the documents that make it count.</param>
+/// <param name="Accounts">Of its rows.</param>
+internal sealed record LogContent(
+    long Load, LoggedState State, int Segments, IReadOnlyList<string> Documents, LoadDocument? Document, IReadOnlyList<string> Accounts)
+{
+    public static async Task<IReadOnlyList<LogContent>> ReadAsync(IAccountLogBlobs blobs)
+    {
+        var contents = new List<LogContent>();
+        foreach (var load in (await LogManifest.ReadAsync(blobs, CancellationToken.None)).Loads)
+        {
+            var segments = load.Blobs.Where(blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal)).ToList();
+            var accounts = new List<string>();
+            foreach (var segment in segments)
+            {
+                await using var reader = await SegmentReader.OpenAsync(blobs, segment.Name, CancellationToken.None);
+                await reader.ReadAsync(new Collector(accounts), CancellationToken.None);
+            }
+            contents.Add(new LogContent(
+                long.Parse(load.Folder.Split('-')[0]), load.State, segments.Count,
+                [.. load.Blobs.Except(segments).Select(blob => blob.Name[load.Folder.Length..])], load.Document, accounts));
+        }
+        return contents;
+    }
+
+    private readonly struct Collector(List<string> into) : IAccountVisitor
+    {
+        public void BeginBlock(in SegmentBlock block)
+        {
+        }
+
+        public void BeginDomain(ReadOnlySpan<byte> domain, int rows)
+        {
+        }
+
+        public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) =>
+            into.Add($"{Encoding.ASCII.GetString(alias)}@{Encoding.ASCII.GetString(domain)}");
+    }
+}

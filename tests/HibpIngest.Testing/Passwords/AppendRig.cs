@@ -1,0 +1,129 @@
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Appends to a release, as senders, queues and functions do, and counts by itself what has to come of it.</summary>
+internal sealed class AppendRig
+{
+    private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(5);
+
+    private readonly PasswordRig _rig;
+    private readonly Dictionary<(HashMode Mode, string Hash), long> _counts = [];
+
+    private AppendRig(PasswordRig rig) => _rig = rig;
+
+    /// <summary>Imports lines of both modes, and serves them from packs.</summary>
+    /// <param name="rig">Where.</param>
+    /// <param name="lines">Of SHA-1; those of NTLM are without 8 of their digits.</param>
+    public static async Task<AppendRig> StartAsync(PasswordRig rig, IReadOnlyList<string> lines)
+    {
+        var rows = new AppendRig(rig);
+        foreach (var mode in HashModes.All)
+        {
+            var ofMode = lines.Select(line => mode == HashMode.Sha1 ? line : line[..5] + line[13..]).ToList();
+            await rig.ImportAsync(ofMode, mode, "one", [PasswordBackend.Pack]);
+            foreach (var line in ofMode)
+                rows.Count(mode, line.Split(':')[0], long.Parse(line.Split(':')[1], System.Globalization.CultureInfo.InvariantCulture));
+        }
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", CancellationToken.None);
+        await rig.Appends.CreateAsync(CancellationToken.None);
+        await rig.AppendQueue.CreateAsync(CancellationToken.None);
+        return rows;
+    }
+
+    /// <summary>What is expected of a range: its rows, in order.</summary>
+    public IEnumerable<string> Expect(HashMode mode, int prefix)
+    {
+        var text = HashModes.PrefixText(prefix);
+        return _counts.Where(one => one.Key.Mode == mode && one.Key.Hash.StartsWith(text, StringComparison.Ordinal))
+            .Select(one => $"{one.Key.Hash[HashModes.PrefixDigits..]}:{one.Value}").Order(StringComparer.Ordinal);
+    }
+
+    /// <summary>Every range that holds a hash.</summary>
+    public IEnumerable<(HashMode Mode, int Prefix)> Ranges() =>
+        _counts.Keys.Select(one => (one.Mode, Convert.ToInt32(one.Hash[..HashModes.PrefixDigits], 16))).Distinct();
+
+    public AppendPasswords NewHandler(IPasswordBlobs? blobs = null, TimeProvider? time = null) => new(
+        _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, _rig.AppendQueue, time ?? TimeProvider.System,
+        NullLogger<AppendPasswords>.Instance);
+
+    /// <summary>Sends a transaction that is confirmed.</summary>
+    /// <param name="random">Makes it up.</param>
+    /// <param name="prefixes">Its ranges, some of which hold hashes already.</param>
+    /// <param name="rows">Of each mode.</param>
+    public async Task<AppendTransaction> SendAsync(Random random, IReadOnlyList<int> prefixes, int rows)
+    {
+        var (added, id) = (new Dictionary<HashMode, List<HashCount>>(), new Guid(Bytes(random, 16)));
+        foreach (var mode in HashModes.All)
+        {
+            added[mode] = [];
+            for (var i = 0; i < rows; i++)
+            {
+                // One in three was there before.
+                var prefix = prefixes[random.Next(prefixes.Count)];
+                var there = random.Next(3) == 0 ? Expect(mode, prefix).ToList() : [];
+                var hash = HashModes.PrefixText(prefix) + (there.Count > 0 ? there[random.Next(there.Count)].Split(':')[0]
+                    : Convert.ToHexString(Bytes(random, mode.Bytes()))[HashModes.PrefixDigits..]);
+                var count = random.Next(1, 1_000_001);
+                added[mode].Add(new HashCount(Convert.FromHexString(hash), count));
+                Count(mode, hash, count);
+            }
+            AppendRows.Sort(added[mode]);
+        }
+        var transaction = new AppendTransaction
+        {
+            Subscription = "somebody",
+            Id = id,
+            State = AppendState.Confirmed,
+            CreatedAt = TimeProvider.System.GetUtcNow(),
+            Sha1Rows = added[HashMode.Sha1].Count,
+            NtlmRows = added[HashMode.Ntlm].Count,
+        };
+        await _rig.Appends.WriteRowsAsync(id, AppendRows.Write(added[HashMode.Sha1], added[HashMode.Ntlm]), CancellationToken.None);
+        await _rig.Appends.AddAsync(transaction, CancellationToken.None);
+        await _rig.AppendQueue.SendAsync(
+            new AppendMessage(transaction.Subscription, id).ToJson(), TimeSpan.Zero, CancellationToken.None);
+        return transaction;
+    }
+
+    /// <summary>Takes all messages off the queue.</summary>
+    public async Task<IReadOnlyList<string>> TakeAsync()
+    {
+        var bodies = new List<string>();
+        while (await _rig.AppendQueue.ReceiveAsync(32, Visibility, CancellationToken.None) is { Count: > 0 } received)
+        {
+            foreach (var message in received)
+            {
+                bodies.Add(message.Body);
+                await _rig.AppendQueue.DeleteAsync(message, CancellationToken.None);
+            }
+        }
+        return bodies;
+    }
+
+    /// <summary>Works until no message is left: each as it comes, one behind the other.</summary>
+    public async Task WorkAsync(TimeProvider? time = null)
+    {
+        var handler = NewHandler(time: time);
+        while (await TakeAsync() is { Count: > 0 } bodies)
+        {
+            foreach (var body in bodies)
+                await handler.RunAsync(body, CancellationToken.None);
+        }
+    }
+
+    public async Task<AppendTransaction?> FindAsync(AppendTransaction transaction) =>
+        await _rig.Appends.FindAsync(transaction.Subscription, transaction.Id, CancellationToken.None);
+
+    private static byte[] Bytes(Random random, int count)
+    {
+        var bytes = new byte[count];
+        random.NextBytes(bytes);
+        return bytes;
+    }
+
+    private void Count(HashMode mode, string hash, long count) =>
+        _counts[(mode, hash)] = HashCount.AddSaturating(_counts.GetValueOrDefault((mode, hash)), count);
+}

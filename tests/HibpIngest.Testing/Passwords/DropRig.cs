@@ -1,0 +1,149 @@
+using Azure.Storage.Blobs;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// Dropped files of Pwned Passwords, in containers and queues of their own; the host's part is played one message at a time, so that a
+/// test decides what runs when.
+/// </summary>
+internal sealed class DropRig : IDisposable
+{
+    // Longer than any test takes.
+    private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(10);
+
+    private readonly string _connection;
+    private readonly StorageOptions _options;
+    private readonly StorageAccount _account;
+
+    private DropRig(string connection, string name)
+    {
+        _connection = connection;
+        _options = new StorageOptions
+        {
+            MaxRetries = 0,
+            PasswordsContainer = $"passwords{name}",
+            PasswordDropsContainer = $"drops{name}",
+            QueuePrefix = name.Length == 0 ? "" : $"q{name}-",
+        };
+        _account = StorageAccount.Open(connection, NullLoggerFactory.Instance, _options);
+    }
+
+    public TestClock Clock { get; } = new();
+
+    public PasswordStores Stores => WebFactory.PasswordsOf(_account);
+
+    public PasswordReleases Releases => PasswordRig.ReleasesOf(Stores);
+
+    public ImportPlans Plans => new(_account.PasswordBlobs);
+
+    public IPasswordDrops Drops => _account.PasswordDrops;
+
+    public IMessageQueue Queue => _account.Queues.Get(QueueNames.PasswordsImport);
+
+    private IMessageQueue Poison => _account.Queues.Get(QueueNames.PasswordsImport + QueueNames.PoisonSuffix);
+
+    /// <param name="connection">Of the account; null: one of its own.</param>
+    /// <param name="name">Tells several in one account apart.</param>
+    public static async Task<DropRig> StartAsync(string? connection = null, string name = "")
+    {
+        var rig = new DropRig(connection ?? await AzuriteFixture.NewAccountAsync(), name);
+        await rig.Stores.Blobs.CreateAsync(CancellationToken.None);
+        await rig.Drops.CreateAsync(CancellationToken.None);
+        await rig.Queue.CreateAsync(CancellationToken.None);
+        await rig.Poison.CreateAsync(CancellationToken.None);
+        return rig;
+    }
+
+    /// <summary>A process that works here.</summary>
+    public Worker Open(WatchedBlobs? watched = null, IPasswordDrops? drops = null)
+    {
+        var blobs = (IPasswordBlobs?)watched ?? _account.PasswordBlobs;
+        drops ??= watched is null ? Drops : new WatchedDrops(Drops, watched);
+        var releases = PasswordRig.ReleasesOf(Stores with { Blobs = blobs });
+        var plans = new ImportPlans(blobs);
+        var messages = new ImportMessages(Queue, Poison);
+        var complete = new CompleteImport(
+            Stores with { Blobs = blobs }, releases, new ReplicatedReleases(releases, []), drops, plans, Clock,
+            NullLogger<CompleteImport>.Instance);
+        var plan = new PlanImport(drops, plans, releases, messages, complete, Clock, NullLogger<PlanImport>.Instance);
+        return new Worker(
+            this, plan, new ImportGroup(blobs, drops, plans, complete),
+            new SweepImports(drops, plans, messages, plan, complete, Clock, NullLogger<SweepImports>.Instance));
+    }
+
+    public async Task<DroppedPasswords> DropAsync(string name, byte[] content)
+    {
+        await new BlobContainerClient(_connection, _options.PasswordDropsContainer).GetBlobClient(name)
+            .UploadAsync(new BinaryData(content), overwrite: true);
+        return (await Drops.FindAsync(name, CancellationToken.None))!;
+    }
+
+    /// <summary>Names of all files.</summary>
+    public async Task<IReadOnlyList<string>> DroppedAsync()
+    {
+        var names = new List<string>();
+        await foreach (var file in Drops.ListAsync(CancellationToken.None))
+            names.Add(file.Name);
+        return names;
+    }
+
+    /// <summary>Names of the blobs that begin so.</summary>
+    public async Task<IReadOnlyList<string>> NamesAsync(string prefix)
+    {
+        var names = new List<string>();
+        await foreach (var name in Stores.Blobs.ListAsync(prefix, CancellationToken.None))
+            names.Add(name);
+        return names;
+    }
+
+    public void Dispose() => _account.Dispose();
+
+    /// <summary>One process.</summary>
+    public sealed class Worker(DropRig rig, PlanImport plan, ImportGroup group, SweepImports sweep)
+    {
+        public Task PlanAsync(DroppedPasswords file) => plan.RunAsync(file, CancellationToken.None);
+
+        public Task ImportAsync(string message) => group.RunAsync(ImportMessage.Parse(message), CancellationToken.None);
+
+        public Task SweepAsync() => sweep.RunAsync(TimeSpan.Zero, CancellationToken.None);
+
+        /// <summary>Works on messages, as many as there are; what fails is visible again.</summary>
+        public async Task PumpAsync(int most = int.MaxValue)
+        {
+            while (most > 0 && await rig.Queue.ReceiveAsync(1, Visibility, CancellationToken.None) is [var message])
+            {
+                try
+                {
+                    await ImportAsync(message.Body);
+                }
+                catch
+                {
+                    await rig.Queue.ExtendAsync(message, TimeSpan.Zero, CancellationToken.None);
+                    throw;
+                }
+                await rig.Queue.DeleteAsync(message, CancellationToken.None);
+                most--;
+            }
+        }
+
+        /// <summary>Everything that is still to be done, however late; what is refused stays.</summary>
+        public async Task FinishAsync()
+        {
+            const int MostRounds = 4;
+            for (var round = 0; round < MostRounds; round++)
+            {
+                await PumpAsync();
+                rig.Clock.Advance(TimeSpan.FromMinutes(5));
+                await SweepAsync();
+                if ((await rig.DroppedAsync()).Count == 0 && (await rig.NamesAsync("imports/")).Count == 0)
+                    return;
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+using System.Text;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Pwned Passwords in a storage account of its own, imported as an operator does.</summary>
+internal sealed class PasswordRig : IDisposable
+{
+    /// <summary>Every back end.</summary>
+    public static readonly IReadOnlyList<PasswordBackend> Everywhere = [PasswordBackend.Pack, PasswordBackend.Blob, PasswordBackend.Table];
+
+    private readonly StorageAccount _account;
+    private readonly string _folder = Directory.CreateTempSubdirectory("hibp-").FullName;
+
+    /// <param name="connection">Of the account.</param>
+    public PasswordRig(string connection)
+    {
+        Connection = connection;
+        _account = StorageAccount.Open(connection, NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
+        Stores = WebFactory.PasswordsOf(_account);
+    }
+
+    public string Connection { get; }
+
+    /// <summary>Gone with this.</summary>
+    public string Folder => _folder;
+
+    public PasswordStores Stores { get; }
+
+    /// <summary>What is to be added to it.</summary>
+    public IPasswordAppends Appends => _account.PasswordAppends;
+
+    /// <summary>Messages of that.</summary>
+    public IMessageQueue AppendQueue => _account.Queues.Get(AppendMessage.Queue);
+
+    /// <summary>It as somebody copies to it.</summary>
+    public PasswordReplica Replica => new("replica", Stores, Releases);
+
+    public PasswordReleases Releases => ReleasesOf(Stores);
+
+    public static async Task<PasswordRig> StartAsync() => new(await AzuriteFixture.NewAccountAsync());
+
+    /// <summary>Both modes of a corpus as one release in every back end, served from packs.</summary>
+    public async Task ImportAsync(ClientCorpus corpus, string release)
+    {
+        foreach (var mode in HashModes.All)
+            await ImportAsync(corpus.Lines(mode), mode, release, Everywhere);
+        await Releases.SwitchAsync(PasswordBackend.Pack, release, CancellationToken.None);
+    }
+
+    /// <summary>Imports lines; nothing is switched to.</summary>
+    public Task<ImportedPasswords> ImportAsync(
+        IEnumerable<string> lines, HashMode mode, string? release, IReadOnlyList<PasswordBackend> into, PasswordStores? stores = null,
+        TimeProvider? time = null) =>
+        new ImportPasswords(stores ?? Stores, ReleasesOf(stores ?? Stores), time ?? TimeProvider.System)
+            .RunAsync(Request(string.Join("\r\n", lines), mode, release, into), null, null, CancellationToken.None);
+
+    public void Dispose()
+    {
+        _account.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+
+    public static PasswordReleases ReleasesOf(PasswordStores stores) => new(
+        stores, new PurgeHook(null, null, new HttpClient(), NullLogger<PurgeHook>.Instance), TimeProvider.System);
+
+    private ImportRequest Request(string text, HashMode mode, string? release, IReadOnlyList<PasswordBackend> into)
+    {
+        var bytes = Encoding.UTF8.GetBytes(text);
+        return new ImportRequest
+        {
+            // Its version is what it holds: another text is another input.
+            Inputs =
+                [new ImportInput(
+                    "lines", () => new MemoryStream(bytes)) { Length = bytes.Length,
+                    Version = $"{StringComparer.Ordinal.GetHashCode(text)}" }],
+            Options = new ImportOptions { WorkFolder = Path.Combine(_folder, mode.Name()), Mode = mode },
+            Into = into,
+            Release = release,
+        };
+    }
+}

@@ -1,0 +1,126 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Counts reads of a container, holds them back, or ends the process, as far as it can tell, at the Nth call.</summary>
+internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
+{
+    private TaskCompletionSource? _held;
+    private int _calls;
+    private int _reads;
+
+    public int Reads => _reads;
+
+    public int Calls => _calls;
+
+    /// <summary>This call and every later one fails; 0: none does.</summary>
+    public int FailsFrom { get; init; }
+
+    /// <summary>The call that fails first is carried out all the same: its answer is what is lost.</summary>
+    public bool IsCarriedOut { get; init; }
+
+    /// <summary>Whether the store is down.</summary>
+    public Func<bool>? IsDown { get; init; }
+
+    /// <summary>What is written instead.</summary>
+    public Func<string, PasswordContent, PasswordContent>? OnWrite { get; init; }
+
+    public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    public void Release() => _held?.SetResult();
+
+    public Task CreateAsync(CancellationToken cancellationToken) => blobs.CreateAsync(cancellationToken);
+
+    public Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
+        ReadAsync(() => blobs.ReadAsync(name, knownETag, cancellationToken));
+
+    public Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken) =>
+        ReadAsync(() => blobs.ReadPartAsync(name, etag, offset, length, cancellationToken));
+
+    public Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.FindAsync(name, cancellationToken));
+
+    public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
+
+    public Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.UploadAsync(name, content, replaces, cancellationToken));
+
+    public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.AppendAsync(name, bytes, cancellationToken));
+
+    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.ReadFromAsync(name, offset, most, cancellationToken));
+
+    public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
+        blobs.ListAsync(prefix, cancellationToken);
+
+    public IAsyncEnumerable<string> ListFoldersAsync(string prefix, CancellationToken cancellationToken) =>
+        blobs.ListFoldersAsync(prefix, cancellationToken);
+
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.DeleteAsync(name, cancellationToken));
+
+    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.DeleteAsync(name, etag, cancellationToken));
+
+    private async Task<PasswordBlob?> ReadAsync(Func<Task<PasswordBlob?>> read)
+    {
+        Interlocked.Increment(ref _reads);
+        if (_held is { } held)
+            await held.Task;
+        return await CallAsync(read);
+    }
+
+    /// <summary>Another call of the same process.</summary>
+    public Task CallAsync(Func<Task> call) => CallAsync(async () =>
+    {
+        await call();
+        return true;
+    });
+
+    /// <inheritdoc cref="CallAsync(Func{Task})"/>
+    public async Task<T> CallAsync<T>(Func<Task<T>> call)
+    {
+        var number = Interlocked.Increment(ref _calls);
+        if (IsDown?.Invoke() == true)
+            throw new StoreUnavailableException("it is down, as this test wants it");
+        if (FailsFrom == 0 || number < FailsFrom)
+            return await call();
+        if (number == FailsFrom && IsCarriedOut)
+            await call();
+        throw new ProcessEndedException();
+    }
+}
+
+/// <summary>The process is no more; whoever catches this cheats.</summary>
+internal sealed class ProcessEndedException() : Exception("the process ended here");
+
+/// <summary>Counts reads of tables, and holds them back.</summary>
+internal sealed class WatchedTables(IPasswordTables tables) : IPasswordTables
+{
+    private TaskCompletionSource? _held;
+    private int _reads;
+
+    public int Reads => _reads;
+
+    public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    public void Release() => _held?.SetResult();
+
+    public Task<bool> CreateAsync(string table, CancellationToken cancellationToken) => tables.CreateAsync(table, cancellationToken);
+
+    public async Task<IReadOnlyList<PasswordRow>> ReadAsync(string table, string prefix, CancellationToken cancellationToken)
+    {
+        Interlocked.Increment(ref _reads);
+        if (_held is { } held)
+            await held.Task;
+        return await tables.ReadAsync(table, prefix, cancellationToken);
+    }
+
+    public Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken) =>
+        tables.WriteAsync(table, prefix, rows, cancellationToken);
+
+    public Task DropAsync(string table, CancellationToken cancellationToken) => tables.DropAsync(table, cancellationToken);
+}

@@ -1,0 +1,28 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Dropped files, of the process that a container is watched of.</summary>
+internal sealed class WatchedDrops(IPasswordDrops drops, WatchedBlobs process) : IPasswordDrops
+{
+    /// <summary>Called before each read.</summary>
+    public Func<Task>? OnRead { get; init; }
+
+    public Task CreateAsync(CancellationToken cancellationToken) => drops.CreateAsync(cancellationToken);
+
+    public IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken) => drops.ListAsync(cancellationToken);
+
+    public Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
+        process.CallAsync(() => drops.FindAsync(name, cancellationToken));
+
+    public async Task<ReadOnlyMemory<byte>?> ReadAsync(
+        DroppedPasswords file, long offset, int length, CancellationToken cancellationToken)
+    {
+        if (OnRead is not null)
+            await OnRead();
+        return await process.CallAsync(() => drops.ReadAsync(file, offset, length, cancellationToken));
+    }
+
+    public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>
+        process.CallAsync(() => drops.DeleteAsync(file, cancellationToken));
+}

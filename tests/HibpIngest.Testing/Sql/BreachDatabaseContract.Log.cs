@@ -1,0 +1,187 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    [Fact]
+    public async Task A_load_is_cut_into_segments_once_and_only_when_all_its_rows_are_there()
+    {
+        var load = await IngestAsync(Numbered(7));
+        Assert.Empty(await Database.PlanSegmentsAsync(load.Id, 3, None));
+        await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
+        LogSegment[] expected = [new(1, 1, 3, null), new(2, 4, 6, null), new(3, 7, 7, null)];
+        Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 3, None));
+        Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 100, None));
+        Assert.Empty(await Database.PlanSegmentsAsync(load.Id + 1, 3, None));
+
+        await Database.MarkSegmentWrittenAsync(load.Id, 2, 4_711, None);
+        var entry = (await Database.GetLogEntryAsync(load.Id, None))!;
+        Assert.Equal([null, 4_711, null], entry.Segments.Select(segment => segment.Bytes));
+        Assert.True(
+            entry is { IsComplete: true, Stopped: false, Purged: false, LastPosition: 7, Mark: > 0, Generation: 1, PublishedAt: null });
+        Assert.Equal((load.Blob, load.StartedAt, "Adobe"), (entry.Blob, entry.StartedAt, entry.Breach.Name));
+        Assert.Null(await Database.GetLogEntryAsync(load.Id + 1, None));
+    }
+
+    [Fact]
+    public async Task Nothing_more_is_cut_of_a_load_that_was_restarted_or_is_being_removed()
+    {
+        var restarted = await IngestAllAsync(Numbered(2));
+        await Database.FailLoadAsync(restarted.Id, "bad", None);
+        await Database.RestartLoadAsync(restarted.Id, Settings, None);
+        Assert.Empty(await Database.PlanSegmentsAsync(restarted.Id, 3, None));
+        Assert.True((await Database.GetLogEntryAsync(restarted.Id, None))!.Stopped);
+
+        var done = await UpsertAsync(Numbered(2), "Bold");
+        await MatchAsync(done.Id);
+        await Database.BeginRemovalAsync("Bold", None);
+        Assert.Empty(await Database.PlanSegmentsAsync(done.Id, 3, None));
+        await Database.MarkLoggedAsync(done.Id, 100, None);
+        Assert.True(await Database.GetLogEntryAsync(done.Id, None) is { Stopped: true, Removing: true, LoggedVersion: null });
+    }
+
+    [Fact]
+    public async Task Whatever_changes_what_the_log_tells_makes_it_wait_for_the_log_again()
+    {
+        var first = await UpsertAsync(Numbered(2));
+        Assert.False((await Database.GetLoadAsync(first.Id, None))!.WaitsForLog);
+        await MatchAsync(first.Id);
+        var version = await LogAsync(first.Id);
+        await Database.SetLogErrorAsync(first.Id, "the log\nis down", None);
+        Assert.Equal("the log is down", (await Database.GetLoadAsync(first.Id, None))!.LogError);
+        version = await LogAsync(first.Id, version, waits: false);
+        Assert.Null((await Database.GetLoadAsync(first.Id, None))!.LogError);
+
+        await Database.SetHiddenAsync("Adobe", true, None);
+        version = await LogAsync(first.Id, version);
+        await Database.MergeMetadataAsync("Adobe", Encoding.UTF8.GetBytes("""{"Title":"Adobe"}"""), byOperator: true, None);
+        version = await LogAsync(first.Id, version, waits: false); // nothing that is told has changed
+        await Database.MergeMetadataAsync("Adobe", Encoding.UTF8.GetBytes("""{"Title":"Adobe Systems"}"""), byOperator: true, None);
+        version = await LogAsync(first.Id, version);
+
+        // Another load of the breach is one more to be told of, and changes nothing of the first.
+        var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
+        await MatchAsync(second.Id);
+        await LogAsync(first.Id, version, waits: false);
+        var of2 = await LogAsync(second.Id, version);
+        await Database.AssignLoadAsync(second.Id, "Bold", null, None);
+        Assert.True(await LogAsync(second.Id, of2) > version);
+        await LogAsync(first.Id, version, waits: false);
+        Assert.Equal("Bold", (await Database.GetLogEntryAsync(second.Id, None))!.Breach.Name);
+    }
+
+    [Fact]
+    public async Task A_load_tells_of_those_it_was_published_in_the_place_of()
+    {
+        var first = await UpsertAsync(Numbered(2));
+        await MatchAsync(first.Id);
+        await LogAsync(first.Id);
+        var second = await UpsertAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
+        await MatchAsync(second.Id);
+        Assert.Equal([first.Id], (await Database.GetLogEntryAsync(second.Id, None))!.Replaces);
+        Assert.False((await Database.GetLoadAsync(first.Id, None))!.WaitsForLog);
+        Assert.True((await Database.GetLoadAsync(second.Id, None))!.WaitsForLog);
+    }
+
+    [Fact]
+    public async Task A_load_tells_also_of_those_that_were_replaced_before_anybody_told_of_them()
+    {
+        var loads = new List<Load>();
+        foreach (var etag in (string[])["1", "2", "3"])
+        {
+            loads.Add(await UpsertAsync(Numbered(2), blob: Blob(etag: $"\"0x{etag}\"")));
+            await MatchAsync(loads[^1].Id);
+        }
+        Assert.Equal([loads[0].Id, loads[1].Id], (await Database.GetLogEntryAsync(loads[2].Id, None))!.Replaces);
+    }
+
+    [Fact]
+    public async Task A_load_that_counts_is_told_of_though_it_was_restarted_as_another()
+    {
+        await ImportAsync("user1@example.com");
+        var held = await UpsertAsync(Numbered(2));
+        Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: true));
+        await Database.RestartLoadAsync(held.Id, Settings, None);
+        Assert.True(await Database.GetLogEntryAsync(held.Id, None) is { Stopped: false, PublishedAt: not null });
+        Assert.Single(await Database.PlanSegmentsAsync(held.Id, 100, None));
+        await LogAsync(held.Id);
+    }
+
+    [Fact]
+    public async Task The_first_chunk_of_a_purge_goes_only_where_the_load_is_logged_or_does_not_count()
+    {
+        var counts = await UpsertAsync(Numbered(4));
+        await MatchAsync(counts.Id);
+        var refused = await RefusedAsync(() => Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
+        Assert.Contains("hibp log write", refused.Message, StringComparison.Ordinal);
+        await LogAsync(counts.Id);
+        Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
+        await Database.ForgetLogAsync(counts.Id, None); // too late: its rows are not all there
+        Assert.True((await Database.GetLoadAsync(counts.Id, None))!.IsLogged);
+        var failed = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
+        await Database.FailLoadAsync(failed.Id, "bad", None);
+        Assert.Equal(2, await Database.PurgeRowsAsync(failed.Id, 3, None, requireLogged: true));
+    }
+
+    [Fact]
+    public async Task Mails_of_a_purged_load_wait_for_an_operator_once_its_slices_are_written_again()
+    {
+        await ImportAsync("user1@example.com");
+        var load = await UpsertAsync(Numbered(2));
+        await MatchAsync(load.Id, hold: true);
+        await LogAsync(load.Id);
+        await Database.FailLoadAsync(load.Id, "bad", None);
+        while (await Database.PurgeRowsAsync(load.Id, 5, None, requireLogged: true) > 0)
+        {
+            // until they are gone
+        }
+        Assert.Single(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
+        Assert.Single(await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None)); // and again
+        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, MaxTries, None));
+        await Database.CompleteSliceAsync(load.Id, 1, 2, None);
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.True(await Database.GetLoadAsync(load.Id, None) is { State: LoadState.Held, HeldBecause: not null, Notifications.Open: 1 });
+    }
+
+    [Fact]
+    public async Task A_slice_of_a_purged_load_is_written_again_where_the_load_is_in_the_log()
+    {
+        var load = await UpsertAsync(Numbered(7));
+        await MatchAsync(load.Id);
+        while (await Database.PurgeRowsAsync(load.Id, 5, None) > 0)
+        {
+            // until they are gone
+        }
+        await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
+        Assert.False((await Database.GetLoadAsync(load.Id, None))!.WaitsForLog);
+
+        await Database.MarkLoggedAsync(load.Id, 1_000, None);
+        Assert.Equal([2], (await Database.RequeueSlicesAsync(load.Id, 2, failedOnly: false, None)).Select(slice => slice.Number));
+        Assert.Equal(LoadState.Upserting, (await Database.GetLoadAsync(load.Id, None))!.State);
+        Assert.Equal([2], (await Database.ListPendingSlicesAsync(TimeSpan.Zero, 10, None)).Select(slice => slice.Number));
+        Assert.True((await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Purged);
+        await Database.CompleteSliceAsync(load.Id, 2, 3, None);
+        // It was matched when its rows were there.
+        Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
+        Assert.True(await Database.GetLoadAsync(load.Id, None) is { State: LoadState.Done, Purged: true, PublishedAt: not null });
+    }
+
+    /// <summary>Logs a load, which was to wait for it or not; the version that is then told.</summary>
+    private async Task<long> LogAsync(long load, long before = 0, bool waits = true)
+    {
+        var found = (await Database.GetLoadAsync(load, None))!;
+        Assert.Equal((waits, !waits), (found.WaitsForLog, found.IsLogged));
+        var entry = (await Database.GetLogEntryAsync(load, None))!;
+        Assert.Equal((found.LogVersion, found.LoggedVersion), (entry.Version, entry.LoggedVersion));
+        Assert.True(waits ? entry.Version > before : entry.Version == before || before == 0, $"{entry.Version}, {before}");
+        await Database.MarkLogMessageSentAsync(load, None);
+        Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.LogMessageAt);
+        await Database.MarkLoggedAsync(load, entry.Version, None);
+        await Database.MarkLoggedAsync(load, 0, None); // a late one lowers nothing
+        Assert.True((await Database.GetLoadAsync(load, None))!.IsLogged);
+        return entry.Version;
+    }
+}

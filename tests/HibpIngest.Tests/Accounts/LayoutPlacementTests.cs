@@ -1,0 +1,145 @@
+using System.Globalization;
+using System.Text;
+using System.Text.RegularExpressions;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Accounts;
+
+public sealed partial class LayoutPlacementTests
+{
+    [Fact]
+    public void Accounts_lie_where_the_documents_say()
+    {
+        var vectors = Vector().Matches(File.ReadAllText(RepositoryFile.Path("docs/tables.md")));
+        Assert.Equal(7, vectors.Count);
+        Assert.All(vectors, vector =>
+        {
+            var (alias, domain) = (vector.Groups["alias"].Value, vector.Groups["domain"].Value);
+            var (partitions, accounts) = (Number("m"), Number("n"));
+            Assert.Equal(vector.Groups["ha"].Value, PlacementReference.Hash(alias).ToString("X8", CultureInfo.InvariantCulture));
+            Assert.Equal(vector.Groups["hd"].Value, PlacementReference.Hash(domain).ToString("X8", CultureInfo.InvariantCulture));
+            var placement = new LayoutPlacement(Facts(accounts, partitions > 1 ? [(domain, partitions)] : []));
+            Assert.Equal(new PartitionPlace(vector.Groups["key"].Value, 101 + Number("place")), placement.Find(alias, domain));
+
+            int Number(string group) => int.Parse(vector.Groups[group].Value, CultureInfo.InvariantCulture);
+        });
+        Assert.Equal(0xE3069283u, PlacementReference.Hash("123456789")); // as the catalogues of checksums have it
+    }
+
+    [Fact]
+    public void Every_account_lies_in_one_of_its_domain_s_partitions_by_a_hash_of_the_test_s_own()
+    {
+        const int Seed = 20251122;
+        var random = new Random(Seed);
+        for (var i = 0; i < 2_000; i++)
+        {
+            var (accounts, partitions) = (random.Next(1, 33), random.Next(1, 257));
+            (string, int)[] spread = [.. Enumerable.Range(0, random.Next(20)).Select(other => ($"other{other}.example", 9))];
+            if (partitions > 1)
+                spread = [.. spread, ("large.example", partitions)];
+            var facts = Facts(accounts, spread);
+            var placement = new LayoutPlacement(facts);
+            var alias = new string(random.GetItems<char>("abcxyz0189.+-_", random.Next(1, 65)));
+            var place = placement.Find(alias, "large.example");
+            Assert.True(PlacementReference.Find(facts, alias, "large.example") == place, $"seed {Seed}, round {i}");
+            var all = placement.FindAll("large.example");
+            Assert.Equal(partitions, all.Distinct().Count());
+            Assert.Contains(place, all);
+            Assert.Equal(all.Select(one => one.Partition).Order(StringComparer.Ordinal), all.Select(one => one.Partition));
+            Assert.All(all, one => Assert.Equal("large.example", LayoutPlacement.DomainOf(one.Partition)));
+            // One after the other: no storage account has two of them more than another.
+            var counts = all.GroupBy(one => one.StorageAccount).Select(one => one.Count()).ToList();
+            Assert.InRange(counts.Max() - (counts.Count < accounts ? 0 : counts.Min()), 0, 1);
+            var range = random.Next(256);
+            Assert.Equal(facts.StorageAccounts[range % accounts], placement.StorageAccountOfRange(range));
+        }
+    }
+
+    [Theory]
+    [InlineData(8)]
+    [InlineData(32)]
+    [InlineData(250)]
+    public void Numbered_aliases_and_domains_are_spread_evenly(int partitions)
+    {
+        const int Each = 1_000;
+        var placement = new LayoutPlacement(Facts(10, [("large.example", partitions)]));
+        var counts = new int[partitions];
+        for (var i = 0; i < Each * partitions; i++)
+            counts[LayoutPlacement.BucketOf(Encoding.ASCII.GetBytes($"user{i:0000000}"), partitions)]++;
+        Assert.All(counts, count => Assert.InRange(count, Each * 8 / 10, Each * 12 / 10));
+        var accounts = Enumerable.Range(0, 10_000).GroupBy(i => placement.Find("a", $"d{i}.example.org").StorageAccount);
+        Assert.All(accounts, account => Assert.InRange(account.Count(), 800, 1_200));
+    }
+
+    [Fact]
+    public void Nothing_is_allocated_for_an_account()
+    {
+        var placement = new LayoutPlacement(Facts(4, [("large.example", 8), ("other.example", 3)]));
+        var key = new byte[64];
+        var total = Find();
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 100; i++)
+            total += Find();
+        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+        Assert.True(total > 0);
+
+        int Find()
+        {
+            var bucket = LayoutPlacement.BucketOf("somebody"u8, placement.PartitionsOf("large.example"u8));
+            return LayoutPlacement.WritePartition("large.example"u8, bucket, key) + placement.StorageAccountOf("large.example"u8, bucket)
+                + placement.PartitionsOf("small.example"u8);
+        }
+    }
+
+    [Fact]
+    public void Facts_that_no_layout_has_are_refused()
+    {
+        Assert.Null(new LayoutFacts().FindFault());
+        LayoutFacts[] faulty =
+        [
+            new() { AccountsTable = "accounts-2" }, new() { AccountsTable = "ranges" }, new() { RangesTable = "r" },
+            new() { RangesTable = new string('r', 64) }, new() { StorageAccounts = [] }, new() { StorageAccounts = [0] },
+            new() { StorageAccounts = [1, 1] }, new() { StorageAccounts = [.. Enumerable.Range(1, 33)] },
+            Facts(1, [("gmail.com", 1)]), Facts(1, [("gmail.com", 257)]),
+        ];
+        Assert.All(faulty, facts => Assert.Contains("expected", facts.FindFault(), StringComparison.Ordinal));
+        var set = new LayoutSet(3, [new StoreLayout { Id = 1, Ranges = RangesState.On }, new StoreLayout
+        {
+            Id = 2,
+            Ranges = RangesState.On,
+            Facts = faulty[0],
+        }]);
+        Assert.Contains("use the newer program", Assert.Throws<StoreMismatchException>(set.RequireKnown).Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("""{"AccountsTable":"accounts","Shards":4}""")]
+    [InlineData("null")]
+    [InlineData("accounts")]
+    public void Facts_that_a_newer_program_has_written_are_refused(string json) =>
+        Assert.Throws<StoreMismatchException>(() => LayoutFacts.Parse(json));
+
+    [Fact]
+    public void Facts_come_back_as_they_were_written()
+    {
+        var facts = Facts(3, [("gmail.com", 32), ("yahoo.com", 8)]) with { AccountsTable = "accounts2" };
+        Assert.Equal(facts, LayoutFacts.Parse(facts.ToJson()));
+        // As programs from before have written it.
+        Assert.Equal(new LayoutFacts(), LayoutFacts.Parse(
+            """{"AccountsTable":"accounts","RangesTable":"ranges","StorageAccounts":[1],"SpreadDomains":{}}"""));
+    }
+
+    /// <summary>Storage accounts are numbered from 101, so that a number is not taken for a place.</summary>
+    private static LayoutFacts Facts(int accounts, (string Domain, int Partitions)[] spread) => new()
+    {
+        StorageAccounts = [.. Enumerable.Range(101, accounts)],
+        SpreadDomains = spread.ToDictionary(one => one.Domain, one => one.Partitions),
+    };
+
+    [GeneratedRegex(
+        @"^\| `(?<alias>[^`@]+)@(?<domain>[^`]+)` \| (?<m>\d+) \| (?<n>\d+) \| `(?<ha>[0-9A-F]{8})` \| `(?<hd>[0-9A-F]{8})` "
+        + @"\| `(?<key>[^`]+)` \| (?<place>\d+) \|",
+        RegexOptions.Multiline | RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Vector();
+}

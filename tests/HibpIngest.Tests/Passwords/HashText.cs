@@ -1,0 +1,30 @@
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.Passwords;
+using Org.BouncyCastle.Crypto.Digests;
+
+namespace HibpIngest.Tests.Passwords;
+
+/// <summary>Hashes as text, for expectations.</summary>
+internal static class HashText
+{
+    /// <summary>As a line of a list has it.</summary>
+    public static string Of(HashCount row, HashMode mode)
+    {
+        var hash = new byte[mode.Bytes()];
+        row.WriteHash(hash);
+        return $"{Convert.ToHexString(hash)}:{row.Count}";
+    }
+
+    public static string Sha1(string password) => Convert.ToHexString(SHA1.HashData(Encoding.UTF8.GetBytes(password)));
+
+    public static string Ntlm(string password)
+    {
+        var digest = new MD4Digest();
+        foreach (var part in Encoding.Unicode.GetBytes(password))
+            digest.Update(part);
+        var hash = new byte[16];
+        digest.DoFinal(hash, 0);
+        return Convert.ToHexString(hash);
+    }
+}

@@ -1,0 +1,45 @@
+using HibpIngest.Passwords;
+
+namespace HibpIngest.Tests.Passwords;
+
+/// <summary>When the nearest account is asked, and when it is left alone.</summary>
+public sealed class NearestHealthTests
+{
+    private readonly TestClock _time = TestClock.WithTimersByHand();
+
+    [Fact]
+    public void It_is_skipped_after_failures_in_a_row_and_tried_by_one_request_every_few_seconds()
+    {
+        var health = new NearestHealth(_time);
+        for (var failure = 1; failure < NearestHealth.MostFailures; failure++)
+            Assert.Equal(NearestChange.None, health.Failed());
+        Assert.Equal(NearestTrial.First, health.Next());
+        Assert.Equal(NearestChange.Skipped, health.Failed());
+        Assert.Equal(NearestTrial.None, health.Next());
+
+        _time.Advance(NearestHealth.TrialEvery);
+        Assert.Equal(NearestTrial.Beside, health.Next());
+        Assert.Equal(NearestTrial.None, health.Next());
+        Assert.Equal(NearestChange.None, health.Failed()); // said once
+        Assert.Equal(NearestTrial.None, health.Next());
+
+        _time.Advance(NearestHealth.TrialEvery);
+        Assert.Equal(NearestTrial.Beside, health.Next());
+        Assert.Equal(NearestChange.Back, health.Succeeded());
+        Assert.Equal(NearestTrial.First, health.Next());
+        Assert.Equal(NearestChange.None, health.Succeeded());
+    }
+
+    [Fact]
+    public void Failures_now_and_then_are_forgotten()
+    {
+        var health = new NearestHealth(_time);
+        for (var round = 0; round < 10; round++)
+        {
+            for (var failure = 1; failure < NearestHealth.MostFailures; failure++)
+                health.Failed();
+            Assert.Equal(NearestChange.None, health.Succeeded());
+            Assert.Equal(NearestTrial.First, health.Next());
+        }
+    }
+}

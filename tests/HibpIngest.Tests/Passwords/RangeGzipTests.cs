@@ -1,0 +1,89 @@
+using System.IO.Compression;
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+
+namespace HibpIngest.Tests.Passwords;
+
+public sealed class RangeGzipTests
+{
+    /// <summary>What the stream and an exception take.</summary>
+    private const long Beside = 1 << 20;
+
+    [Fact]
+    public void Rows_put_behind_a_compressed_range_come_out_behind_it_with_a_right_checksum()
+    {
+        var random = new Random(11);
+        for (var i = 0; i < 100; i++)
+        {
+            var text = new byte[i < 5 ? i + 1 : random.Next(1, 100_000)];
+            random.NextBytes(text);
+            var gzip = RangeGzip.Compress(text);
+            Assert.Equal(text, Gunzip(gzip));
+            var more = new byte[random.Next(0, 60_000)];
+            random.NextBytes(more);
+            var padded = RangeGzip.Append(gzip, more);
+            Assert.NotNull(padded);
+            Assert.Equal((byte[])[.. text, .. more], Gunzip(padded));
+            // Checks the trailer, which the library doesn't.
+            Assert.Equal((byte[])[.. text, .. more], RangeGzip.Decompress(padded));
+        }
+    }
+
+    [Fact]
+    public void What_somebody_else_compressed_is_not_added_to()
+    {
+        using var memory = new MemoryStream();
+        using (var stream = new GZipStream(memory, CompressionLevel.Optimal, leaveOpen: true))
+            stream.Write(Encoding.ASCII.GetBytes("00000000000000000000000000000000000:1"));
+        Assert.Null(RangeGzip.Append(memory.ToArray(), "\r\n0:0"u8));
+        Assert.Null(RangeGzip.Append([], "\r\n0:0"u8));
+        Assert.Null(RangeGzip.Append(RangeGzip.Compress("x"u8), new byte[ushort.MaxValue + 1]));
+    }
+
+    [Fact]
+    public void A_damaged_range_is_refused_wherever_it_is_damaged()
+    {
+        var gzip = RangeGzip.Compress(Encoding.ASCII.GetBytes(RangeTextTests.Text(
+            HashMode.Sha1, [.. RangeTextTests.Rows(new Random(3), HashMode.Sha1, 1, 40).Select(row => row.Row)])));
+        var whole = RangeGzip.Decompress(gzip);
+        var most = gzip.Length * 1_032L; // DEFLATE's
+        // The header's time, flags and system say nothing of the content.
+        for (var at = 10; at < gzip.Length; at++)
+        {
+            for (var bit = 0; bit < 8; bit++)
+            {
+                var damaged = gzip.ToArray();
+                damaged[at] ^= (byte)(1 << bit);
+                AssertRefusedOrSame(damaged, whole);
+            }
+        }
+        for (var length = 0; length < gzip.Length; length++)
+        {
+            var before = GC.GetAllocatedBytesForCurrentThread();
+            Assert.Throws<StoreMismatchException>(() => RangeGzip.Decompress(gzip.AsMemory(0, length)));
+            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, most + Beside);
+        }
+    }
+
+    /// <summary>A bit that no decoder looks at may be any.</summary>
+    private static void AssertRefusedOrSame(byte[] damaged, byte[] whole)
+    {
+        try
+        {
+            Assert.Equal(whole, RangeGzip.Decompress(damaged));
+        }
+        catch (StoreMismatchException)
+        {
+            // As it should be.
+        }
+    }
+
+    private static byte[] Gunzip(byte[] gzip)
+    {
+        using var text = new MemoryStream();
+        using (var stream = new GZipStream(new MemoryStream(gzip), CompressionMode.Decompress))
+            stream.CopyTo(text);
+        return text.ToArray();
+    }
+}
