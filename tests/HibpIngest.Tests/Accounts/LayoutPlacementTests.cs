@@ -3,6 +3,7 @@ using System.Text;
 using System.Text.RegularExpressions;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Tests.Accounts;
 
@@ -78,10 +79,11 @@ public sealed partial class LayoutPlacementTests
         var placement = new LayoutPlacement(Facts(4, [("large.example", 8), ("other.example", 3)]));
         var key = new byte[64];
         var total = Find();
-        var before = GC.GetAllocatedBytesForCurrentThread();
-        for (var i = 0; i < 100; i++)
-            total += Find();
-        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+        Assert.Equal(0, Allocations.Of(() =>
+        {
+            for (var i = 0; i < 100; i++)
+                total += Find();
+        }));
         Assert.True(total > 0);
 
         int Find()

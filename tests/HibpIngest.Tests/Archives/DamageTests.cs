@@ -70,7 +70,6 @@ public sealed class DamageTests(ITestOutputHelper output)
         long mostAllocated = 0;
         var refused = 0;
         const int rounds = 6000;
-        var clock = System.Diagnostics.Stopwatch.StartNew();
         for (var round = 0; round < rounds; round++)
         {
             var damaged = Damage(random, archives);
@@ -86,10 +85,9 @@ public sealed class DamageTests(ITestOutputHelper output)
             }
             mostAllocated = Math.Max(mostAllocated, GC.GetAllocatedBytesForCurrentThread() - before);
         }
-        output.WriteLine($"{refused} of {rounds} refused; at most {mostAllocated:N0} bytes allocated; {clock.Elapsed}");
+        output.WriteLine($"{refused} of {rounds} refused; at most {mostAllocated:N0} bytes allocated");
         Assert.InRange(refused, rounds / 3, rounds);
         Assert.InRange(mostAllocated, 0, 16 << 20); // Twice the texts at their limit, and the pool's first buffers.
-        Assert.InRange(clock.Elapsed, TimeSpan.Zero, TimeSpan.FromMinutes(1));
     }
 
     public static TheoryData<Exception> Faults =>

@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
 using HibpIngest.Telemetry;
+using HibpIngest.Testing;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
@@ -16,10 +17,11 @@ public sealed class InstrumentTests
     {
         var rejected = new long[Enum.GetValues<AccountRule>().Length];
         Tell(); // what is made once
-        var before = GC.GetAllocatedBytesForCurrentThread();
-        for (var i = 0; i < 1_000; i++)
-            Tell();
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+        Assert.Equal(0, Allocations.Of(() =>
+        {
+            for (var i = 0; i < 1_000; i++)
+                Tell();
+        }));
 
         void Tell()
         {
