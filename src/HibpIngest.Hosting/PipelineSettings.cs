@@ -32,6 +32,8 @@ public sealed record PipelineSettings
         [nameof(PasswordOptions.PasswordsReplicas)] = "PASSWORDS_REPLICAS",
         [nameof(PasswordOptions.PasswordsNearest)] = "PASSWORDS_NEAREST",
         [nameof(PasswordOptions.PasswordsNearestTimeout)] = "PASSWORDS_NEAREST_TIMEOUT",
+        [nameof(WebOptions.AccessLogBuffer)] = "ACCESSLOG_BUFFER",
+        [nameof(PipelineOptions.AccessLogDays)] = "ACCESSLOG_DAYS",
         [nameof(PasswordOptions.PurgeUrl)] = "PURGE_URL",
         [nameof(PasswordOptions.PurgeToken)] = "PURGE_TOKEN",
     };

@@ -136,4 +136,11 @@ public sealed class PipelineOptions
     /// <summary>Sweep starts zips of this age that have no load: events do get lost.</summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepBlobAge { get; set; } = TimeSpan.FromMinutes(2);
+
+    /// <summary>
+    /// Days that a blob of the access log is kept once its records are counted; 0: for ever. The counts are kept in any case
+    /// (HIBP_ACCESSLOG_DAYS).
+    /// </summary>
+    [Range(0, 36_500)]
+    public int AccessLogDays { get; set; } = 30;
 }

@@ -24,4 +24,14 @@ public sealed class WebOptions
     /// on where nobody needs a key.
     /// </summary>
     public bool? TestAccounts { get; set; }
+
+    /// <summary>Whether each answered request is logged: on or off; null: on (HIBP_ACCESSLOG).</summary>
+    public bool? AccessLog { get; set; }
+
+    /// <summary>
+    /// Records of the access log that wait to be written at most, 32 bytes each: what a process loses at most of those that are
+    /// written behind the answer, if it is killed (HIBP_ACCESSLOG_BUFFER).
+    /// </summary>
+    [Range(1_000, 1_000_000)]
+    public int AccessLogBuffer { get; set; } = 20_000;
 }

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 

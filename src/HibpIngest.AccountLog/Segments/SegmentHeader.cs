@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 

@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Text;
+using HibpIngest.Stores;
 
 namespace HibpIngest.AccountLog;
 

@@ -1,6 +1,4 @@
 using System.Globalization;
-using System.Numerics;
-using System.Runtime.InteropServices;
 using System.Text;
 
 namespace HibpIngest.Stores;
@@ -106,15 +104,7 @@ public sealed class LayoutPlacement
         partitions == 1 ? domain : string.Create(CultureInfo.InvariantCulture, $"{domain}!{bucket:x2}"), StorageAccountOf(name, bucket));
 
     /// <summary>CRC-32C (Castagnoli), as of iSCSI: the processor has it.</summary>
-    private static uint Hash(ReadOnlySpan<byte> text)
-    {
-        var crc = uint.MaxValue;
-        for (; text.Length >= sizeof(ulong); text = text[sizeof(ulong)..])
-            crc = BitOperations.Crc32C(crc, MemoryMarshal.Read<ulong>(text));
-        foreach (var one in text)
-            crc = BitOperations.Crc32C(crc, one);
-        return ~crc;
-    }
+    private static uint Hash(ReadOnlySpan<byte> text) => Crc32C.Compute(text);
 }
 
 /// <summary>A partition of accounts.</summary>

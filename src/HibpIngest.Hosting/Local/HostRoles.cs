@@ -26,6 +26,9 @@ public enum HostRoles
     /// <summary>Writes the account log.</summary>
     Log = 64,
 
+    /// <summary>Counts the access log.</summary>
+    Access = 128,
+
     /// <summary>The whole pipeline.</summary>
-    All = Ingest | Upsert | Notify | Sweep | Passwords | Log,
+    All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access,
 }

@@ -24,6 +24,9 @@ public static class QueueNames
     /// <summary>Hashes that were sent to be added to Pwned Passwords.</summary>
     public const string PasswordsAppend = "passwords-append";
 
+    /// <summary>Ended blobs of the access log, to be counted.</summary>
+    public const string AccessRollUp = "access-rollup";
+
     /// <summary>Where a message goes that has used up its tries, behind its queue's name.</summary>
     public const string PoisonSuffix = "-poison";
 
@@ -33,6 +36,9 @@ public static class QueueNames
     /// <summary>Those of Pwned Passwords, which know no database.</summary>
     public static readonly IReadOnlyList<string> Passwords = [PasswordsImport, PasswordsAppend];
 
+    /// <summary>Those of the access log, which know no database either.</summary>
+    public static readonly IReadOnlyList<string> Access = [AccessRollUp];
+
     /// <summary>All of them.</summary>
-    public static readonly IReadOnlyList<string> All = [.. Loads, .. Passwords];
+    public static readonly IReadOnlyList<string> All = [.. Loads, .. Passwords, .. Access];
 }

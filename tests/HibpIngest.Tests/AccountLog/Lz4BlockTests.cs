@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using HibpIngest.AccountLog;
+using HibpIngest.Stores;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AccountLog;

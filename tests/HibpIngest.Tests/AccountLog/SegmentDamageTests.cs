@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using HibpIngest.AccountLog;
 using HibpIngest.Accounts;
+using HibpIngest.Stores;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AccountLog;

@@ -2,6 +2,7 @@ using System.Text;
 using System.Text.RegularExpressions;
 using HibpIngest.AccountLog;
 using HibpIngest.Accounts;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.AccountLog;
 

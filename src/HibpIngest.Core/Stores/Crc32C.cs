@@ -1,14 +1,15 @@
 using System.Buffers.Binary;
 using System.Numerics;
 
-namespace HibpIngest.AccountLog;
+namespace HibpIngest.Stores;
 
 /// <summary>
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4): reflected, begun with and at the end inverted by all ones. "123456789" gives
 /// E3069283. In hardware 9.5 GB/s.
 /// </summary>
-internal static class Crc32C
+public static class Crc32C
 {
+    /// <summary>Of one piece.</summary>
     public static uint Compute(ReadOnlySpan<byte> bytes) => ~Add(uint.MaxValue, bytes);
 
     /// <summary>Of two pieces as if the second came right behind the first.</summary>

@@ -1,0 +1,134 @@
+using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using System.Text;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AccessLog;
+
+/// <summary>
+/// The bytes of the access log (docs/access-log.md), little-endian. A blob is a row of frames: first one with the templates of
+/// routes, then one for each group of records, and at the end, where it was ended, an empty one.
+/// </summary>
+public static class AccessFrame
+{
+    /// <summary>Bytes before a frame's content.</summary>
+    public const int HeaderBytes = 40;
+
+    /// <summary>Bytes of a record.</summary>
+    public const int RecordBytes = 32;
+
+    /// <summary>Longest content that a reader believes in; a writer's are a quarter of it.</summary>
+    public const int MostContentBytes = IAccessBlobs.MostBlockBytes;
+
+    /// <summary>A record's flag: it was durable before its request was answered.</summary>
+    internal const byte Durable = 1;
+
+    internal const int StatusOffset = 26;
+    internal const int FlagsOffset = 29;
+
+    private const uint Magic = 0x31434148; // HAC1
+    private const int CrcOffset = 12;
+    private const int CounterOffset = 16;
+    private const int InstanceOffset = 24;
+
+    /// <summary>Writes the head before a content that is in place already.</summary>
+    /// <param name="frame">The whole frame.</param>
+    /// <param name="kind">What it holds.</param>
+    /// <param name="counter">Number of its first record; of the next where it holds none.</param>
+    /// <param name="instance">The process.</param>
+    internal static void WriteHeader(Span<byte> frame, AccessFrameKind kind, ulong counter, Guid instance)
+    {
+        BinaryPrimitives.WriteUInt32LittleEndian(frame, Magic);
+        BinaryPrimitives.WriteUInt32LittleEndian(frame[4..], (uint)kind);
+        BinaryPrimitives.WriteInt32LittleEndian(frame[8..], frame.Length - HeaderBytes);
+        BinaryPrimitives.WriteUInt64LittleEndian(frame[CounterOffset..], counter);
+        instance.TryWriteBytes(frame[InstanceOffset..]);
+        BinaryPrimitives.WriteUInt32LittleEndian(frame[CrcOffset..], Crc(frame));
+    }
+
+    /// <summary>The frame that a blob begins with.</summary>
+    internal static byte[] Routes(IReadOnlyList<string> templates, Guid instance)
+    {
+        using var frame = new MemoryStream();
+        using (var writer = new BinaryWriter(frame, Encoding.UTF8, leaveOpen: true))
+        {
+            writer.Write(new byte[HeaderBytes]);
+            writer.Write((ushort)templates.Count);
+            foreach (var template in templates)
+            {
+                writer.Write((ushort)Encoding.UTF8.GetByteCount(template));
+                writer.Write(Encoding.UTF8.GetBytes(template));
+            }
+        }
+        var bytes = frame.ToArray();
+        WriteHeader(bytes, AccessFrameKind.Routes, 0, instance);
+        return bytes;
+    }
+
+    /// <summary>The frame that a blob ends with: nothing is appended behind it.</summary>
+    /// <param name="instance">Who ends it: the process that wrote it, or any other for one that has died.</param>
+    internal static byte[] End(Guid instance)
+    {
+        var frame = new byte[HeaderBytes];
+        WriteHeader(frame, AccessFrameKind.End, 0, instance);
+        return frame;
+    }
+
+    /// <summary>Writes a record.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static void Write(Span<byte> to, in AccessRecord record, byte flags)
+    {
+        to = to[..RecordBytes];
+        BinaryPrimitives.WriteInt64LittleEndian(to, record.Microseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(to[8..], record.DurationMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(to[12..], record.Bytes);
+        BinaryPrimitives.WriteUInt64LittleEndian(to[16..], record.Key);
+        BinaryPrimitives.WriteUInt16LittleEndian(to[24..], record.Route);
+        BinaryPrimitives.WriteUInt16LittleEndian(to[StatusOffset..], record.Status);
+        to[28] = (byte)record.Client;
+        to[FlagsOffset] = flags;
+        to[30] = to[31] = 0;
+    }
+
+    /// <summary>Reads one.</summary>
+    internal static AccessRecord Read(ReadOnlySpan<byte> from) => new(
+        BinaryPrimitives.ReadInt64LittleEndian(from), BinaryPrimitives.ReadUInt32LittleEndian(from[8..]),
+        BinaryPrimitives.ReadUInt32LittleEndian(from[12..]), BinaryPrimitives.ReadUInt64LittleEndian(from[16..]),
+        BinaryPrimitives.ReadUInt16LittleEndian(from[24..]), BinaryPrimitives.ReadUInt16LittleEndian(from[StatusOffset..]),
+        (ClientKind)from[28]);
+
+    /// <summary>Reads a frame's head; null where it is none.</summary>
+    internal static AccessFrameHeader? ReadHeader(ReadOnlySpan<byte> header)
+    {
+        if (header.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != Magic)
+            return null;
+        var bytes = BinaryPrimitives.ReadInt32LittleEndian(header[8..]);
+        return bytes is < 0 or > MostContentBytes ? null : new AccessFrameHeader(
+            (AccessFrameKind)BinaryPrimitives.ReadUInt32LittleEndian(header[4..]), bytes,
+            BinaryPrimitives.ReadUInt64LittleEndian(header[CounterOffset..]), new Guid(header.Slice(InstanceOffset, 16)));
+    }
+
+    /// <summary>Whether a frame is whole and as it was written.</summary>
+    internal static bool IsWhole(ReadOnlySpan<byte> frame) =>
+        BinaryPrimitives.ReadUInt32LittleEndian(frame[CrcOffset..]) == Crc(frame);
+
+    private static uint Crc(ReadOnlySpan<byte> frame)
+    {
+        var header = frame[..HeaderBytes];
+        Span<byte> around = stackalloc byte[HeaderBytes - 4];
+        header[..CrcOffset].CopyTo(around);
+        header[CounterOffset..].CopyTo(around[CrcOffset..]);
+        return Crc32C.Compute(around, frame[HeaderBytes..]);
+    }
+}
+
+/// <summary>What a frame holds. The numbers are stored: a contract.</summary>
+internal enum AccessFrameKind : uint
+{
+    Routes = 1,
+    Records = 2,
+    End = 3,
+}
+
+/// <summary>A frame's head.</summary>
+internal readonly record struct AccessFrameHeader(AccessFrameKind Kind, int Bytes, ulong Counter, Guid Instance);

@@ -1,0 +1,112 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Text;
+using HibpIngest.Errors;
+
+namespace HibpIngest.AccessLog;
+
+/// <summary>Reads a blob of the access log, frame by frame.</summary>
+public static class AccessLogReader
+{
+    /// <summary>
+    /// Reads every record once, in the order in which they were written. It stops at the end, or at a frame that isn't whole, as
+    /// where the blob is still being written.
+    /// </summary>
+    /// <param name="blob">From its first byte; the caller's.</param>
+    /// <param name="read">Is given the process, the record's number there, its route's template and the record.</param>
+    /// <param name="cancellationToken">Stops it between two frames.</param>
+    /// <returns>Whether the blob was ended: nothing comes behind what was read.</returns>
+    /// <exception cref="StoreMismatchException">Something else wrote it, or it is damaged.</exception>
+    public static async Task<bool> ReadAsync(Stream blob, AccessVisitor read, CancellationToken cancellationToken)
+    {
+        var buffer = ArrayPool<byte>.Shared.Rent(AccessFrame.HeaderBytes);
+        try
+        {
+            string[]? routes = null;
+            ulong? next = null;
+            while (true)
+            {
+                var had = await blob.ReadAtLeastAsync(
+                    buffer.AsMemory(0, AccessFrame.HeaderBytes), AccessFrame.HeaderBytes, throwOnEndOfStream: false, cancellationToken);
+                if (had < AccessFrame.HeaderBytes)
+                    return false;
+                var header = AccessFrame.ReadHeader(buffer) ?? throw Damaged();
+                var length = AccessFrame.HeaderBytes + header.Bytes;
+                if (buffer.Length < length)
+                    buffer = Grow(buffer, length);
+                had = await blob.ReadAtLeastAsync(
+                    buffer.AsMemory(AccessFrame.HeaderBytes, header.Bytes), header.Bytes, throwOnEndOfStream: false, cancellationToken);
+                if (had < header.Bytes)
+                    return false;
+                if (!AccessFrame.IsWhole(buffer.AsSpan(0, length)))
+                    throw Damaged();
+                if (header.Kind == AccessFrameKind.End)
+                    return true;
+                var content = buffer.AsSpan(AccessFrame.HeaderBytes, header.Bytes);
+                if (header.Kind == AccessFrameKind.Routes)
+                    routes = ReadRoutes(content);
+                else if (header.Kind == AccessFrameKind.Records && content.Length % AccessFrame.RecordBytes == 0)
+                    next = Visit(content, header, routes ?? throw Damaged(), next ?? 0, read);
+                else
+                    throw Damaged();
+            }
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private static ulong Visit(ReadOnlySpan<byte> content, AccessFrameHeader header, string[] routes, ulong next, AccessVisitor read)
+    {
+        var number = header.Counter;
+        for (; !content.IsEmpty; content = content[AccessFrame.RecordBytes..], number++)
+        {
+            if (number < next)
+                continue; // a block that was appended twice
+            var record = AccessFrame.Read(content);
+            if (record.Route >= routes.Length)
+                throw Damaged();
+            read(header.Instance, number, routes[record.Route], record);
+        }
+        return Math.Max(next, number);
+    }
+
+    private static string[] ReadRoutes(ReadOnlySpan<byte> content)
+    {
+        try
+        {
+            var routes = new string[BinaryPrimitives.ReadUInt16LittleEndian(content)];
+            content = content[2..];
+            for (var i = 0; i < routes.Length; i++)
+            {
+                var length = BinaryPrimitives.ReadUInt16LittleEndian(content);
+                routes[i] = Encoding.UTF8.GetString(content.Slice(2, length));
+                content = content[(2 + length)..];
+            }
+            return routes;
+        }
+        catch (ArgumentOutOfRangeException)
+        {
+            throw Damaged();
+        }
+    }
+
+    private static byte[] Grow(byte[] buffer, int length)
+    {
+        var larger = ArrayPool<byte>.Shared.Rent(length);
+        buffer.AsSpan(0, AccessFrame.HeaderBytes).CopyTo(larger);
+        ArrayPool<byte>.Shared.Return(buffer);
+        return larger;
+    }
+
+    private static StoreMismatchException Damaged() =>
+        new("a blob of the access log can't be read: it is damaged, or something else wrote it");
+}
+
+/// <summary>Is given one record.</summary>
+/// <param name="instance">The process that wrote it.</param>
+/// <param name="number">Its number there: with the process, it is known by that.</param>
+/// <param name="route">Template of its route.</param>
+/// <param name="record">The record.</param>
+public delegate void AccessVisitor(Guid instance, ulong number, string route, in AccessRecord record);
