@@ -16,7 +16,7 @@ namespace HibpIngest.AzureStorage;
 
 /// <summary>
 /// One storage account: the container breaches are dropped into, the catalogue's, the queues, the tables of accounts and of
-/// their hashes, the keys, the store register, Pwned Passwords, and the account log. Thread-safe; opening it asks the
+/// their hashes, the keys, the store register, Pwned Passwords, the account log and the access log. Thread-safe; opening it asks the
 /// service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
@@ -51,24 +51,30 @@ public sealed class StorageAccount : IDisposable
         var transport = new HttpClientTransport(_http);
 
         var blobs = Configure(new BlobClientOptions(), options, transport);
+        // What appends, finds out itself what has come through.
+        var once = Configure(new BlobClientOptions(), options, transport);
+        once.Retry.MaxRetries = 0;
         var queues = Configure(new QueueClientOptions(), options, transport);
-        BlobServiceClient blobService;
+        BlobServiceClient blobService, onceService;
         QueueServiceClient queueService;
         if (connection.Key is not null)
         {
             var key = new StorageSharedKeyCredential(connection.Account, Convert.ToBase64String(connection.Key));
             blobService = new BlobServiceClient(connection.Blobs, key, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, key, once);
             queueService = new QueueServiceClient(connection.Queues, key, queues);
         }
         else if (connection.Sas is not null)
         {
             var sas = new AzureSasCredential(connection.Sas);
             blobService = new BlobServiceClient(connection.Blobs, sas, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, sas, once);
             queueService = new QueueServiceClient(connection.Queues, sas, queues);
         }
         else
         {
             blobService = new BlobServiceClient(connection.Blobs, token, blobs);
+            onceService = new BlobServiceClient(connection.Blobs, token, once);
             queueService = new QueueServiceClient(connection.Queues, token, queues);
         }
 
@@ -89,6 +95,8 @@ public sealed class StorageAccount : IDisposable
         PasswordAppends = new PasswordAppends(
             tables, options.PasswordAppends, blobService.GetBlobContainerClient(options.PasswordAppends));
         PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
+        AccessLog = new AccessBlobs(
+            blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
         AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
@@ -122,6 +130,8 @@ public sealed class StorageAccount : IDisposable
     public IPasswordDrops PasswordDrops { get; }
 
     public IAccountLogBlobs AccountLog { get; }
+
+    public IAccessBlobs AccessLog { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

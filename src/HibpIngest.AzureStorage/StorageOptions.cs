@@ -34,6 +34,9 @@ public sealed class StorageOptions
     /// <summary>Container of the account log.</summary>
     public string AccountLogContainer { get; init; } = IAccountLogBlobs.Container;
 
+    /// <summary>Container of the access log.</summary>
+    public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
+
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 

@@ -1,0 +1,167 @@
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using Azure;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using Azure.Storage.Blobs.Specialized;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <param name="container">The container.</param>
+/// <param name="once">The same, by a client that tries nothing twice.</param>
+internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerClient once) : IAccessBlobs
+{
+    private const string StateName = "state";
+    private const string SentName = "sent";
+
+    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the access log's container",
+        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+
+    public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"beginning of blob '{name}'", async () =>
+        {
+            try
+            {
+                await once.GetAppendBlobClient(name).CreateAsync(
+                    new AppendBlobCreateOptions { Conditions = new AppendBlobRequestConditions { IfNoneMatch = ETag.All } },
+                    cancellationToken);
+                return true;
+            }
+            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists)
+            {
+                return false;
+            }
+        }, cancellationToken);
+
+    public Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"appending to blob '{name}'", async () =>
+        {
+            try
+            {
+                await using var content = Read(block);
+                await once.GetAppendBlobClient(name).AppendBlockAsync(
+                    content,
+                    new AppendBlobAppendBlockOptions
+                    {
+                        Conditions = new AppendBlobRequestConditions { IfAppendPositionEqual = position },
+                    },
+                    cancellationToken);
+                return BlockAppend.Appended;
+            }
+            catch (RequestFailedException e) when (e.Status == 412)
+            {
+                return BlockAppend.OtherPosition;
+            }
+            catch (RequestFailedException e) when (e.Status == 404)
+            {
+                return BlockAppend.NoBlob; // as where there is no container
+            }
+        }, cancellationToken);
+
+    public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"marking of blob '{blob.Name}'", async () =>
+        {
+            var metadata = new Dictionary<string, string>(StringComparer.Ordinal) { [StateName] = TextOf(state) };
+            if (sentAt is { } sent)
+                metadata[SentName] = sent.ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
+            try
+            {
+                await container.GetBlobClient(blob.Name).SetMetadataAsync(
+                    metadata, new BlobRequestConditions { IfMatch = new ETag(blob.Version) }, cancellationToken);
+            }
+            catch (RequestFailedException e) when (e.Status is 412 or 404)
+            {
+                // Somebody else has found what has become of it.
+            }
+            return true;
+        }, cancellationToken);
+
+    public Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<AccessBlob?>($"look-up of blob '{name}'", async () =>
+        {
+            try
+            {
+                BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
+                return new AccessBlob(
+                    name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), blob.ETag.ToString());
+            }
+            catch (RequestFailedException e) when (e.Status == 404)
+            {
+                return null; // an answer to HEAD has no body to say what is missing
+            }
+        }, cancellationToken);
+
+    public async IAsyncEnumerable<AccessBlob> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, null, cancellationToken)
+            .GetAsyncEnumerator(cancellationToken);
+        while (await NextAsync(blobs, cancellationToken))
+        {
+            var (blob, properties) = (blobs.Current, blobs.Current.Properties);
+            yield return new AccessBlob(
+                blob.Name, properties.ContentLength ?? 0, properties.LastModified ?? default, StateOf(blob.Metadata), SentOf(blob.Metadata),
+                (properties.ETag ?? default).ToString());
+        }
+    }
+
+    public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
+    {
+        var reading = $"reading of blob '{name}'";
+        return BreachBlobs.Call<Stream?>(reading, async () =>
+        {
+            try
+            {
+                // Where the connection is lost half way, the library goes on behind what has come, under If-Match.
+                var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
+                    new BlobDownloadOptions { Range = new HttpRange(offset) }, cancellationToken);
+                return new BlobBody(answer.Value.Content, reading);
+            }
+            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
+            {
+                return Stream.Null; // it ends there
+            }
+            catch (RequestFailedException e) when (e.Status == 404)
+            {
+                return null;
+            }
+        }, cancellationToken);
+    }
+
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of blob '{name}'",
+        async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+
+    private static MemoryStream Read(ReadOnlyMemory<byte> block) =>
+        MemoryMarshal.TryGetArray(block, out var array)
+        ? new MemoryStream(array.Array!, array.Offset, array.Count, writable: false) : new MemoryStream(block.ToArray(), writable: false);
+
+    private static string TextOf(AccessBlobState state) => state switch
+    {
+        AccessBlobState.Open => "open",
+        AccessBlobState.Sealed => "sealed",
+        _ => "counted",
+    };
+
+    private static AccessBlobState StateOf(IDictionary<string, string>? metadata) =>
+        metadata is null || !metadata.TryGetValue(StateName, out var text) ? AccessBlobState.Open
+        : Enum.GetValues<AccessBlobState>().FirstOrDefault(state => TextOf(state) == text);
+
+    private static DateTimeOffset? SentOf(IDictionary<string, string>? metadata) =>
+        metadata is not null && metadata.TryGetValue(SentName, out var text)
+        && long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var seconds)
+        ? DateTimeOffset.FromUnixTimeSeconds(seconds) : null;
+
+    private static async Task<bool> NextAsync(IAsyncEnumerator<BlobItem> blobs, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await BreachBlobs.Call("listing of the access log", async () => await blobs.MoveNextAsync(), cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return false; // nothing was ever logged
+        }
+    }
+}
