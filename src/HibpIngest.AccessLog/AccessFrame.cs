@@ -23,6 +23,9 @@ public static class AccessFrame
     /// <summary>A record's flag: it was durable before its request was answered.</summary>
     internal const byte Durable = 1;
 
+    /// <summary>What whoever waited for a record in vain was told.</summary>
+    internal const ushort NotDurableStatus = 503;
+
     internal const int StatusOffset = 26;
     internal const int FlagsOffset = 29;
 

@@ -56,7 +56,7 @@ internal sealed partial class HandlerWeb : IAsyncDisposable
         return new Parts(
             account, new ServedApi(
                 WebFactory.StoresOf(account, time, logs.Factory), settings.Web, settings.Passwords, isOpen: false,
-                settings.Options.WebUrl, time, logs.Factory));
+                settings.Options.WebUrl, isAllDurable: true, time, logs.Factory));
     }
 
     private sealed record Parts(StorageAccount Account, ServedApi Api);

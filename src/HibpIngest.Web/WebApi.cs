@@ -1,3 +1,4 @@
+using HibpIngest.AccessLog;
 using HibpIngest.Lookup;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
@@ -6,23 +7,28 @@ using Microsoft.Extensions.DependencyInjection;
 namespace HibpIngest.Web;
 
 /// <summary>The API: which address is answered by what. Both hosts map it.</summary>
-public sealed class WebApi : IDisposable
+public sealed class WebApi : IAsyncDisposable
 {
     private readonly KeyCache _keys;
     private readonly RequestLimits _limits = new();
     private readonly WebGuard _guard;
     private readonly RouteRunner _runner;
     private readonly AppendEndpoints _append;
+    private readonly GroupCommitLog? _access;
 
     /// <param name="stores">What it reads.</param>
     /// <param name="options">How it answers.</param>
     /// <param name="passwords">How it serves Pwned Passwords.</param>
     /// <param name="isOpen">Nobody needs a key: for a server that only this machine reaches.</param>
     /// <param name="isHttps">People reach it by https.</param>
+    /// <param name="isAllDurable">
+    /// Every request is logged before it is answered: on a host that may stop a process behind an answer, or freeze it.
+    /// </param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
     public WebApi(
-        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, bool isHttps, TimeProvider time, ILoggerFactory logs)
+        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, bool isHttps, bool isAllDurable,
+        TimeProvider time, ILoggerFactory logs)
     {
         Passwords = stores.NearestPasswords is { } nearest
             ? new NearestRanges(nearest, stores.Passwords, passwords, time, logs)
@@ -31,9 +37,9 @@ public sealed class WebApi : IDisposable
         var accounts = new BreachedAccounts(Catalogue, stores.Accounts);
         var tests = options.TestAccounts ?? isOpen ? new TestAccounts() : null;
         _keys = new KeyCache(stores.Keys);
-        _guard = new WebGuard(isOpen, time, logs.CreateLogger<WebGuard>());
         _runner = new RouteRunner(new CallerCheck(_keys, _limits, options, isOpen), tests, isHttps);
 
+        RequestLog? requests = null;
         var account = new AccountEndpoints(accounts, tests);
         var range = new RangeEndpoints(new BreachedRanges(Catalogue, stores.Ranges));
         var domain = new DomainEndpoints(accounts, new DomainSizes(stores.Accounts, options.DomainMax, time), options);
@@ -59,7 +65,7 @@ public sealed class WebApi : IDisposable
             new("/api/v3/subscribeddomains", RouteAccess.Key, domain.SubscribedDomainsAsync),
             new("/api/v3/breaches", RouteAccess.Catalogue, catalogue.BreachesAsync),
             new("/api/v3/breach/{name}", RouteAccess.Catalogue, catalogue.BreachAsync),
-            new("/api/v3/latestbreach", RouteAccess.Catalogue, catalogue.LatestBreachAsync),
+            new("/api/v3/latestbreach", RouteAccess.Catalogue, catalogue.LatestBreachAsync) { IsCounted = true },
             new("/api/v3/dataclasses", RouteAccess.Catalogue, catalogue.DataClassesAsync),
             new("/api/v3/subscription/status", RouteAccess.Key, subscription.StatusAsync),
             new("/api/v3/pasteaccount/{account?}", RouteAccess.Key, account.PasteAccountAsync)
@@ -79,6 +85,14 @@ public sealed class WebApi : IDisposable
             new("/healthz", RouteAccess.Open, health.ProcessAsync),
             new("/readyz", RouteAccess.Open, health.StoresAsync),
         ];
+        if (options.AccessLog ?? true)
+        {
+            var templates = RequestLog.TemplatesOf(Routes);
+            _access = new GroupCommitLog(
+                stores.AccessLog, templates, options.AccessLogBuffer, time, logs.CreateLogger<GroupCommitLog>());
+            requests = new RequestLog(_access, templates, isAllDurable, time);
+        }
+        _guard = new WebGuard(isOpen, requests, time, logs.CreateLogger<WebGuard>());
     }
 
     /// <summary>The breaches, to be kept fresh by <see cref="Revalidated{T}.RunAsync"/>.</summary>
@@ -110,9 +124,11 @@ public sealed class WebApi : IDisposable
         }
     }
 
-    /// <inheritdoc/>
-    public void Dispose()
+    /// <summary>To be called when nothing is answered any more: writes what is to be logged.</summary>
+    public async ValueTask DisposeAsync()
     {
+        if (_access is not null)
+            await _access.DisposeAsync();
         Passwords.Dispose();
         _keys.Dispose();
         _limits.Dispose();

@@ -1,3 +1,4 @@
+using HibpIngest.AccessLog;
 using HibpIngest.Errors;
 using HibpIngest.Lookup;
 using HibpIngest.Telemetry;
@@ -9,10 +10,8 @@ namespace HibpIngest.Web;
 /// The outermost part: every way out of a request leads through here. What it logs and measures names the route's template,
 /// never a path, a query, a header or an address.
 /// </summary>
-internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<WebGuard> log)
+internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimeProvider time, ILogger<WebGuard> log)
 {
-    private const string NoRoute = "(none)";
-
     // A store that is down fails every request: one line says so.
     private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
 
@@ -24,6 +23,7 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
     public async Task RunAsync(HttpContext context, RequestDelegate next)
     {
         var began = time.GetTimestamp();
+        var entry = requests?.Begin(context, began);
         // Hardly anybody here reads a body, and unread it ends the connection: whoever keeps connections for many clients has to
         // know, or the next of them loses its answer.
         if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true })
@@ -47,6 +47,8 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
                 && RouteOf(context) is null)
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
                     ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
+            if (entry is not null)
+                await entry.PassAsync(); // an answer without a body
         }
         catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
         {
@@ -54,10 +56,18 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         }
         catch (Exception e)
         {
-            await FailAsync(context, e);
+            try
+            {
+                await FailAsync(context, e);
+            }
+            catch (AccessLogDownException down)
+            {
+                await FailAsync(context, down);
+            }
         }
         finally
         {
+            entry?.End();
             if (HibpTelemetry.WatchesWeb)
                 HibpTelemetry.WebAnswered(TemplateOf(context), context.Response.StatusCode, time.GetElapsedTime(began));
         }
@@ -74,6 +84,10 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
         {
             BadHttpRequestException bad => new ErrorAnswer(bad.StatusCode, "The request is malformed, or too large"),
             RangesNotReadyException => ErrorAnswer.Unavailable with { Message = "Ranges are not available yet" },
+            AccessLogDownException => ErrorAnswer.Unavailable with
+            {
+                RetryAfterSeconds = (int)AccessLogDownException.RetryAfter.TotalSeconds,
+            },
             HibpException => ErrorAnswer.Unavailable,
             _ => ErrorAnswer.Unexpected,
         };
@@ -104,7 +118,7 @@ internal sealed partial class WebGuard(bool isOpen, TimeProvider time, ILogger<W
 
     private static WebRoute? RouteOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>();
 
-    private static string TemplateOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? NoRoute;
+    private static string TemplateOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? RequestLog.NoRoute;
 
     [LoggerMessage(EventIds.WebServerFailed, LogLevel.Error, "{Route}: {Status}: {Reason}")]
     private partial void LogFailed(string route, int status, string reason);

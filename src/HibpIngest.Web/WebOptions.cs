@@ -32,6 +32,6 @@ public sealed class WebOptions
     /// Records of the access log that wait to be written at most, 32 bytes each: what a process loses at most of those that are
     /// written behind the answer, if it is killed (HIBP_ACCESSLOG_BUFFER).
     /// </summary>
-    [Range(1_000, 1_000_000)]
+    [Range(1_000, 100_000)]
     public int AccessLogBuffer { get; set; } = 20_000;
 }

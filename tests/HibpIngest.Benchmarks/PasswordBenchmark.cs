@@ -109,6 +109,9 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         using var client = CreateClient();
         await _load.MeasureAsync(
             $"{name} through Kestrel", client, i => copying + Path(i), i => server.Addresses[0] + Path(i), least, most);
+        await using var logging = await ServeAsync(account, backend, cacheMegabytes: 0, isLogged: true);
+        await _load.MeasureAsync(
+            $"{name}, logged behind", client, i => copying + Path(i), i => logging.Addresses[0] + Path(i), null, null);
     }
 
     /// <summary>The same requests of both, by wrk where it is installed, else by a client of this process.</summary>
@@ -221,10 +224,16 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
         return releases;
     }
 
-    private static Task<WebServer> ServeAsync(StorageAccount account, PasswordBackend backend, int cacheMegabytes) =>
+    private static Task<WebServer> ServeAsync(
+        StorageAccount account, PasswordBackend backend, int cacheMegabytes, bool isLogged = false) =>
         WebServer.StartAsync(
-            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance),
-            new WebServerOptions { Urls = ["http://127.0.0.1:0"], Passwords = OptionsOf(backend, cacheMegabytes) },
+            WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with { AccessLog = new ReadyAccessLog() },
+            new WebServerOptions
+            {
+                Urls = ["http://127.0.0.1:0"],
+                Passwords = OptionsOf(backend, cacheMegabytes),
+                Web = new WebOptions { AccessLog = isLogged },
+            },
             TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
 
     private static PasswordOptions OptionsOf(PasswordBackend backend, int cacheMegabytes) =>

@@ -53,10 +53,9 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
             Keys = new OneKey(_key),
             Layout = reads,
             Accounts = reads,
+            AccessLog = new ReadyAccessLog(),
         };
-        await using var server = await WebServer.StartAsync(
-            stores, new WebServerOptions { Urls = ["http://127.0.0.1:0"] }, TimeProvider.System, NullLoggerFactory.Instance,
-            CancellationToken.None);
+        await using var server = await ServeAsync(stores, isLogged: false);
         var ours = server.Addresses[0];
         var bareRead = await _load.StartAsync(CopyEntityAsync);
         var ready = await _load.StartAsync(context => SendAsync(context, catalogue));
@@ -75,6 +74,17 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         await _load.MeasureAsync(
             "breaches of 1,000", client, _ => $"{ready}/{CatalogueDocuments.Breaches}", _ => $"{ours}/api/v3/breaches", LeastThroughput,
             null);
+        // The same with each request logged, before or behind its answer, in a store that takes no time.
+        await using var logging = await ServeAsync(stores, isLogged: true);
+        var logged = logging.Addresses[0];
+        await _load.MeasureAsync(
+            "lookup, logged first", client, i => $"{bareRead}/read/{Alias(i)}@{Domain}",
+            i => $"{logged}/api/v3/breachedaccount/{Alias(i)}@{Domain}", null, null);
+        await _load.MeasureAsync(
+            "latestbreach, logged first", client, _ => $"{ready}/{CatalogueDocuments.Latest}", _ => $"{logged}/api/v3/latestbreach", null,
+            null);
+        await _load.MeasureAsync(
+            "breaches, logged behind", client, _ => $"{ready}/{CatalogueDocuments.Breaches}", _ => $"{logged}/api/v3/breaches", null, null);
         if (seconds > 0)
         {
             await _load.HoldAsync(
@@ -89,6 +99,10 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
         await _load.DisposeAsync();
         _bare.Dispose();
     }
+
+    private static Task<WebServer> ServeAsync(WebStores stores, bool isLogged) => WebServer.StartAsync(
+        stores, new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = isLogged } }, TimeProvider.System,
+        NullLoggerFactory.Instance, CancellationToken.None);
 
     /// <summary>One lookup after another, in this process.</summary>
     private async Task MeasureLookupAsync(WebStores stores)

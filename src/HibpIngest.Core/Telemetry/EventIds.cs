@@ -142,6 +142,11 @@ public static class EventIds
     // SubmitAppends
     public const int SubmitAppendsNotSent = 5272;
 
+    // GroupCommitLog
+    public const int AccessLogDown = 5300;
+    public const int AccessLogUp = 5301;
+    public const int AccessLogLost = 5302;
+
     // QueueListener
     public const int QueueListenerFailed = 9001;
     public const int QueueListenerPoisoned = 9002;

@@ -58,6 +58,11 @@ public static class HibpTelemetry
     private static readonly Histogram<double> WebDuration = Meter.CreateHistogram<double>(
         TelemetryNames.Instruments.WebDuration, TelemetryNames.Units.Seconds, "One request of the API, to the end of its answer");
 
+    private static readonly Counter<long> AccessRecords = Counter(
+        TelemetryNames.Instruments.AccessRecords, TelemetryNames.Units.Records, "Records of the access log, by outcome");
+    private static readonly Counter<long> AccessAppends = Counter(
+        TelemetryNames.Instruments.AccessAppends, TelemetryNames.Units.Calls, "Appends to the access log");
+
     private static readonly string[] Rules = Enum.GetNames<AccountRule>();
 
     /// <summary>The current span where it is one of ours, and not a web server's or a client's around it.</summary>
@@ -128,6 +133,17 @@ public static class HibpTelemetry
             duration.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Route, route),
             new KeyValuePair<string, object?>(TelemetryNames.Tags.Status, status));
     }
+
+    /// <summary>One append to the access log is durable.</summary>
+    public static void AccessLogged(int records)
+    {
+        AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "logged"));
+        AccessAppends.Add(1);
+    }
+
+    /// <summary>Records had no room, or were given up at the end.</summary>
+    public static void AccessNotLogged(int records) =>
+        AccessRecords.Add(records, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "not_logged"));
 
     /// <summary>How full a queue is.</summary>
     public static void QueueSeen(string queue, QueueDepth depth)

@@ -107,7 +107,7 @@ public static class TelemetryNames
 
         public const string Queue = "hibp.queue";
 
-        /// <summary>What became of a notification: sent, refused.</summary>
+        /// <summary>What became of a notification: sent, refused; of a record of the access log: logged, not_logged.</summary>
         public const string Outcome = "hibp.outcome";
 
         /// <summary>Template of the API's route that was asked; never a path.</summary>
@@ -170,6 +170,12 @@ public static class TelemetryNames
 
         /// <summary>Histogram: one request of the API, to the end of its answer. Tags: route, status.</summary>
         public const string WebDuration = "hibp.web.request.duration";
+
+        /// <summary>Counter: records of the access log. Tag: outcome.</summary>
+        public const string AccessRecords = "hibp.access.records";
+
+        /// <summary>Counter: appends to the access log, each of many records.</summary>
+        public const string AccessAppends = "hibp.access.appends";
 
         /// <summary>Counter: entities upserted, once their slice is whole.</summary>
         public const string Entities = "hibp.upsert.entities";
@@ -249,5 +255,7 @@ public static class TelemetryNames
         public const string Slices = "{slice}";
 
         public const string Percent = "%";
+
+        public const string Records = "{record}";
     }
 }

@@ -21,18 +21,20 @@ public sealed class ServedApi : IAsyncDisposable
     /// <param name="passwords">How it serves Pwned Passwords.</param>
     /// <param name="isOpen">Nobody needs a key.</param>
     /// <param name="address">Where people reach it (HIBP_WEB_URL).</param>
+    /// <param name="isAllDurable">Every request is logged before it is answered.</param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
     public ServedApi(
-        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, string address, TimeProvider time,
-        ILoggerFactory logs)
+        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, string address, bool isAllDurable,
+        TimeProvider time, ILoggerFactory logs)
     {
         _address = address;
         _nearest = WebFactory.OpenNearest(passwords, logs);
         if (_nearest is not null)
             stores = stores with { NearestPasswords = WebFactory.PasswordsOf(_nearest) };
         _api = new WebApi(
-            stores, options, passwords, isOpen, address.StartsWith("https:", StringComparison.OrdinalIgnoreCase), time, logs);
+            stores, options, passwords, isOpen, address.StartsWith("https:", StringComparison.OrdinalIgnoreCase), isAllDurable, time,
+            logs);
         _refreshing = Task.WhenAll(
             Task.Run(() => _api.Catalogue.RunAsync(_stop.Token)), Task.Run(() => stores.Layout.RunAsync(_stop.Token)),
             Task.Run(() => _api.Passwords.RunAsync(_stop.Token)));
@@ -49,7 +51,7 @@ public sealed class ServedApi : IAsyncDisposable
     {
         await _stop.CancelAsync();
         await _refreshing;
-        _api.Dispose();
+        await _api.DisposeAsync();
         _nearest?.Dispose();
         _stop.Dispose();
     }

@@ -67,7 +67,7 @@ public sealed class WebServer : IAsyncDisposable
             }
             Limit(server);
         });
-        var api = new ServedApi(stores, options.Web, options.Passwords, options.IsOpen, options.Address, time, logs);
+        var api = new ServedApi(stores, options.Web, options.Passwords, options.IsOpen, options.Address, isAllDurable: false, time, logs);
         api.AddServices(builder.Services);
         var app = builder.Build();
         try

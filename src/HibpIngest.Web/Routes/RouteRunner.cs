@@ -5,8 +5,6 @@ namespace HibpIngest.Web;
 /// <summary>What comes before every answer: who asks, and what its headers say.</summary>
 internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool isHttps)
 {
-    private const string HostAgent = "Azure-Functions-Host/";
-
     // What clients send (github.com/wKovacs64/hibp#38 and others: a preflight that refuses one breaks them all).
     private const string AllowedHeaders = "user-agent, hibp-api-key, add-padding, if-none-match, cache-control, content-type, accept";
     private const string PreflightSeconds = "1728000";
@@ -15,6 +13,9 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
     public async Task RunAsync(HttpContext context, WebRoute route)
     {
         var (request, response) = (context.Request, context.Response);
+        var entry = RequestEntry.Of(context);
+        if (route.IsLoggedFirst)
+            entry?.Gate();
         AddHeaders(response, route.Access);
         if (HttpMethods.IsOptions(request.Method))
         {
@@ -23,7 +24,7 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         }
         if (route.TakesBody)
             RequestBody.Allow(context);
-        if (route.Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText && !HasAgent(request))
+        if (route.Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText && UserAgent.Of(request).IsEmpty)
         {
             await (ErrorAnswer.NoUserAgent with { AsText = route.Access == RouteAccess.KeyWithText }).WriteAsync(response);
             return;
@@ -31,11 +32,13 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         var parameter = RequestTarget.Of(context)[route.ParameterAt];
         var caller = Caller.Anybody;
         var isTest = route.TakesTestAccounts && tests?.IsAsked(context, parameter) == true;
-        if (route.Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Append && !isTest)
+        if (route.TakesKey && !isTest)
         {
             var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
             (caller, var refusal) = await callers.CheckAsync(
                 context, header, route.Scope, route.Access == RouteAccess.Append ? CallerCheck.SubscriptionKeyHeader : null);
+            if (caller.Key is { } key)
+                entry?.SetKey(key);
             if (refusal is not null)
             {
                 await (refusal.StatusCode == 403 && route.Access == RouteAccess.KeyWithText ? refusal with { AsText = true } : refusal)
@@ -67,13 +70,5 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         response.Headers.AccessControlAllowMethods = response.Headers.Allow;
         response.Headers.AccessControlAllowHeaders = AllowedHeaders;
         response.Headers.AccessControlMaxAge = PreflightSeconds;
-    }
-
-    /// <summary>What a Functions host appends, or sends where the client said nothing, is not the client's.</summary>
-    private static bool HasAgent(HttpRequest request)
-    {
-        var agent = request.Headers.UserAgent.ToString().AsSpan().Trim();
-        var host = agent.LastIndexOf(HostAgent, StringComparison.Ordinal);
-        return (host >= 0 && !agent[host..].Contains(' ') ? agent[..host].Trim() : agent).Length > 0;
     }
 }

@@ -21,6 +21,15 @@ internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCal
     /// <summary>What its key must be good for.</summary>
     public KeyScopes Scope { get; init; }
 
+    /// <summary>Whether it needs a key in a deployment.</summary>
+    public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Append;
+
+    /// <summary>A request is in the access log before it is answered: it is billed by its key, or counted exactly.</summary>
+    public bool IsLoggedFirst => TakesKey || IsCounted;
+
+    /// <summary>It is counted exactly, though nobody is billed.</summary>
+    public bool IsCounted { get; init; }
+
     /// <summary>Its parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
 

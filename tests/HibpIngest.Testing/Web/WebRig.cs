@@ -33,7 +33,8 @@ internal sealed class WebRig : IAsyncDisposable
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
         TimeProvider? time = null, Func<WebStores, WebStores>? stand = null, PasswordOptions? passwords = null)
     {
-        var web = new WebOptions();
+        // On where it is meant: other tests' stores are as they left them.
+        var web = new WebOptions { AccessLog = false };
         configure?.Invoke(web);
         var account = StorageAccount.Open(connection, logs ?? NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
         var stores = WebFactory.StoresOf(account, time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance);

@@ -1,0 +1,252 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.AccessLog;
+
+/// <summary>
+/// Writes records to append blobs by group commit: while one append is under way the next group gathers, so that a group is as large
+/// as the load and the store make it, and no record waits for a timer. One writer, so that positions are known.
+/// </summary>
+/// <remarks>
+/// Once an append has failed, requests that must be logged are refused at once, until one comes through; the groups that were
+/// gathered are kept, and tried again each second. No more than so many records wait: others are not logged, and counted.
+/// </remarks>
+public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
+{
+    /// <summary>Most records that may wait: what one append takes.</summary>
+    public const int MostWaiting = (IAccessBlobs.MostBlockBytes / AccessFrame.RecordBytes) - 1_000;
+
+    private static readonly TimeSpan TryEvery = TimeSpan.FromSeconds(1);
+
+    // Well within the half minute that a host gives its programs to stop.
+    private static readonly TimeSpan TryAtTheEnd = TimeSpan.FromSeconds(15);
+
+    private readonly int _room;
+    private readonly TimeProvider _time;
+    private readonly ILogger<GroupCommitLog> _log;
+    private readonly Guid _instance = Guid.NewGuid();
+    private readonly AccessBlobWriter _blob;
+    private readonly Lock _gate = new();
+    private readonly SemaphoreSlim _begun = new(0);
+    private readonly CancellationTokenSource _giveUp = new();
+    private readonly Task _writing;
+    private AccessGroup _gathering = new();
+    private AccessGroup _inHand = new();
+    private ulong _next;
+    private long _notLogged;
+    private string? _down;
+    private bool _ending;
+
+    /// <param name="blobs">Where they are written.</param>
+    /// <param name="routes">Templates of routes; records name them by their place.</param>
+    /// <param name="mostWaiting">Most records that wait, up to <see cref="MostWaiting"/>.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="log">Counts only.</param>
+    public GroupCommitLog(IAccessBlobs blobs, IReadOnlyList<string> routes, int mostWaiting, TimeProvider time, ILogger<GroupCommitLog> log)
+    {
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(mostWaiting, MostWaiting);
+        (_room, _time, _log) = (mostWaiting, time, log);
+        _blob = new AccessBlobWriter(blobs, _instance, routes, time);
+        _writing = Task.Run(WriteAsync);
+    }
+
+    /// <summary>Records that were not logged, as there was no room for them.</summary>
+    public long NotLogged => Interlocked.Read(ref _notLogged);
+
+    /// <inheritdoc/>
+    public ValueTask AppendAsync(in AccessRecord record)
+    {
+        lock (_gate)
+        {
+            if (_down is not null)
+                throw Refuse(record);
+            if (HasRoom)
+                return new ValueTask(TakeToWait(record));
+        }
+        return new ValueTask(WaitForRoomAsync(record));
+    }
+
+    /// <inheritdoc/>
+    public void Add(in AccessRecord record)
+    {
+        lock (_gate)
+        {
+            if (HasRoom)
+            {
+                Take(record, 0);
+                return;
+            }
+        }
+        CountNotLogged(1);
+    }
+
+    /// <summary>Writes what waits and ends the blob. To be called when nothing is answered any more.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        lock (_gate)
+        {
+            if (_ending)
+                return;
+            _ending = true;
+        }
+        _begun.Release();
+        using var timer = _time.CreateTimer(_ => _giveUp.Cancel(), null, TryAtTheEnd, Timeout.InfiniteTimeSpan);
+        await _writing;
+        _giveUp.Dispose();
+        _begun.Dispose();
+    }
+
+    private bool HasRoom => _gathering.Count + _inHand.Count < _room && !_ending;
+
+    private Task TakeToWait(in AccessRecord record)
+    {
+        Take(record, AccessFrame.Durable);
+        return _gathering.Ended;
+    }
+
+    private void Take(in AccessRecord record, byte flags)
+    {
+        _gathering.Add(record, flags);
+        _next++;
+        if (_gathering.Count == 1)
+            _begun.Release();
+    }
+
+    /// <summary>Under the lock: the record is kept as that of a request that was answered so.</summary>
+    private AccessLogDownException Refuse(in AccessRecord record)
+    {
+        if (HasRoom)
+            Take(record with { Status = AccessFrame.NotDurableStatus }, 0);
+        else
+            CountNotLogged(1);
+        return new AccessLogDownException(_down ?? UnexpectedError.Stopped);
+    }
+
+    /// <summary>The store is slower than the requests: they wait, until there is room or it is down.</summary>
+    private async Task WaitForRoomAsync(AccessRecord record)
+    {
+        while (true)
+        {
+            bool isTaken;
+            Task ended;
+            lock (_gate)
+            {
+                if (_down is not null || _ending)
+                    throw Refuse(record);
+                isTaken = HasRoom;
+                ended = isTaken ? TakeToWait(record) : _gathering.Ended;
+            }
+            try
+            {
+                await ended;
+            }
+            catch (AccessLogDownException) when (!isTaken)
+            {
+                // That of others. This one is refused above, or taken, if the store is back.
+            }
+            if (isTaken)
+                return;
+        }
+    }
+
+    private async Task WriteAsync()
+    {
+        while (true)
+        {
+            await _begun.WaitAsync();
+            ulong first;
+            lock (_gate)
+            {
+                if (_gathering.Count == 0)
+                    break; // only the end has no record
+                (_inHand, _gathering) = (_gathering, _inHand);
+                first = _next - (ulong)_inHand.Count;
+            }
+            await CommitAsync(first);
+        }
+        await _blob.EndAsync(_giveUp.Token);
+    }
+
+    /// <summary>Tries until the group in hand is durable, or the log is to end.</summary>
+    private async Task CommitAsync(ulong first)
+    {
+        while (true)
+        {
+            try
+            {
+                AccessFrame.WriteHeader(_inHand.Frame.Span, AccessFrameKind.Records, first, _instance);
+                await _blob.AppendAsync(_inHand.Frame, _giveUp.Token);
+                GoOn();
+                return;
+            }
+            catch (Exception e)
+            {
+                // Whatever it is: a writer that ends would leave everybody waiting.
+                Stop(e);
+            }
+            try
+            {
+                await Task.Delay(TryEvery, _time, _giveUp.Token);
+            }
+            catch (OperationCanceledException)
+            {
+                CountNotLogged(_inHand.Count);
+                LogLost(_inHand.Count);
+                lock (_gate)
+                    _inHand.Clear();
+                return;
+            }
+        }
+    }
+
+    private void GoOn()
+    {
+        string? wasDown;
+        var written = _inHand.Count;
+        lock (_gate)
+        {
+            (wasDown, _down) = (_down, null);
+            _inHand.Clear();
+        }
+        _inHand.Complete();
+        HibpTelemetry.AccessLogged(written);
+        if (wasDown is not null)
+            LogUp(NotLogged);
+    }
+
+    private void Stop(Exception error)
+    {
+        var reason = UnexpectedError.Reason(error);
+        bool wasUp;
+        lock (_gate)
+        {
+            wasUp = _down is null;
+            _down = reason;
+            var told = new AccessLogDownException(reason);
+            _inHand.Fail(told);
+            _gathering.Fail(told);
+        }
+        if (wasUp)
+            LogDown(error is HibpException ? reason : UnexpectedError.Describe(error));
+    }
+
+    private void CountNotLogged(int records)
+    {
+        Interlocked.Add(ref _notLogged, records);
+        HibpTelemetry.AccessNotLogged(records);
+    }
+
+    [LoggerMessage(
+        EventIds.AccessLogDown, LogLevel.Error,
+        "{Reason}: the access log is down. Requests that must be logged are answered 503, and others not logged once there is no more room")]
+    private partial void LogDown(string reason);
+
+    [LoggerMessage(
+        EventIds.AccessLogUp, LogLevel.Warning, "the access log is written again; since this process began {Count} requests were not logged")]
+    private partial void LogUp(long count);
+
+    [LoggerMessage(EventIds.AccessLogLost, LogLevel.Error, "{Count} requests are not logged: the access log was down when this process ended")]
+    private partial void LogLost(int count);
+}

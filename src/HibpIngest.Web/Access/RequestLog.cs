@@ -1,0 +1,63 @@
+using System.Collections.Frozen;
+using HibpIngest.AccessLog;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace HibpIngest.Web;
+
+/// <summary>Has a record made of each request.</summary>
+internal sealed class RequestLog
+{
+    /// <summary>Instead of a template, where no route was asked.</summary>
+    public const string NoRoute = "(none)";
+
+    private readonly IAccessLog _log;
+    private readonly FrozenDictionary<string, ushort> _numbers;
+    private readonly TimeProvider _time;
+
+    /// <param name="log">Takes the records.</param>
+    /// <param name="templates">As the log has them.</param>
+    /// <param name="isAllDurable">Every request is logged before it is answered: where a process may be stopped right behind an answer.</param>
+    /// <param name="time">The clock.</param>
+    public RequestLog(IAccessLog log, IReadOnlyList<string> templates, bool isAllDurable, TimeProvider time)
+    {
+        (_log, IsAllDurable, _time) = (log, isAllDurable, time);
+        _numbers = templates.Index().ToFrozenDictionary(one => one.Item, one => (ushort)one.Index, StringComparer.Ordinal);
+    }
+
+    public bool IsAllDurable { get; }
+
+    /// <summary>What a log has to be opened with.</summary>
+    public static IReadOnlyList<string> TemplatesOf(IEnumerable<WebRoute> routes) =>
+        [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
+
+    /// <summary>A request has come.</summary>
+    /// <param name="context">Of the server.</param>
+    /// <param name="began">By the clock.</param>
+    public RequestEntry Begin(HttpContext context, long began)
+    {
+        var entry = new RequestEntry(this, context, began);
+        context.Features.Set(entry);
+        if (IsAllDurable)
+            entry.Gate();
+        return entry;
+    }
+
+    public ValueTask AppendAsync(RequestEntry entry, string? template) => _log.AppendAsync(RecordOf(entry, template));
+
+    public void Add(RequestEntry entry, string? template) => _log.Add(RecordOf(entry, template));
+
+    private AccessRecord RecordOf(RequestEntry entry, string? template)
+    {
+        var (request, response) = (entry.Context.Request, entry.Context.Response);
+        var microseconds = _time.GetElapsedTime(entry.Began).TotalMicroseconds;
+        return new AccessRecord(
+            (_time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond,
+            microseconds < uint.MaxValue ? (uint)microseconds : uint.MaxValue, BytesOf(request, response), entry.Key,
+            _numbers.GetValueOrDefault(template ?? NoRoute), (ushort)response.StatusCode, ClientKinds.Of(UserAgent.Of(request)));
+    }
+
+    private static uint BytesOf(HttpRequest request, HttpResponse response) =>
+        HttpMethods.IsHead(request.Method) || response.StatusCode is StatusCodes.Status204NoContent or StatusCodes.Status304NotModified ? 0
+        : response.ContentLength is { } length ? (uint)Math.Min(length, AccessRecord.UnknownBytes - 1L)
+        : response.ContentType is null ? 0 : AccessRecord.UnknownBytes;
+}
