@@ -80,3 +80,8 @@ public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
 {
     protected override async Task<IAccountLogBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
 }
+
+public sealed class AzureUsageTableTests : UsageTableContract
+{
+    protected override async Task<IUsageTable> NewTableAsync() => (await AzuriteStorage.OpenAsync()).Usage;
+}
