@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -40,11 +39,11 @@ public sealed partial class SweepAccess(
         await foreach (var listed in blobs.ListAsync(cancellationToken))
         {
             // Something else's: left alone.
-            if (HourOf(listed.Name) is not { } hour)
+            if (AccessBlobName.HourOf(listed.Name) is not { } hour)
                 continue;
-            var (blob, now, over) = ((AccessBlob?)listed, time.GetUtcNow(), hour.AddHours(1));
-            if (blob.State == AccessBlobState.Open && now - over >= GoneAfter && now - blob.ModifiedAt >= GoneAfter)
-                blob = await EndAsync(blob, cancellationToken);
+            var (now, over) = (time.GetUtcNow(), hour.AddHours(1));
+            var isGone = listed.State == AccessBlobState.Open && now - over >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
+            var blob = isGone ? await EndAsync(listed, cancellationToken) : listed;
             if (blob is { State: AccessBlobState.Counted } && now - blob.ModifiedAt >= keptFor)
                 await blobs.DeleteAsync(blob.Name, cancellationToken);
             if (blob is not { State: AccessBlobState.Sealed })
@@ -79,13 +78,6 @@ public sealed partial class SweepAccess(
     }
 
     private static TimeSpan PauseAfter(TimeSpan age) => age < SendAgainAfter ? SendAgainAfter : age > LateAfter ? LateAfter : age;
-
-    /// <summary>The hour that a blob's name begins with; null where it is no name of this log.</summary>
-    private static DateTimeOffset? HourOf(string name) =>
-        name.Split('/') is [var hour, _]
-        && DateTimeOffset.TryParseExact(
-            hour, "yyyyMMddHH", CultureInfo.InvariantCulture, DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var at)
-        ? at : null;
 
     [LoggerMessage(
         EventIds.SweepAccessEnded, LogLevel.Information, "blob {Blob} of the access log is ended: the process that wrote it is gone")]

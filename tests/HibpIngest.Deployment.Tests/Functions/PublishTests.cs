@@ -23,6 +23,7 @@ public sealed class PublishTests
         ["LogLoad"] = QueueNames.Log,
         ["ImportPasswords"] = QueueNames.PasswordsImport,
         ["AppendPasswords"] = QueueNames.PasswordsAppend,
+        ["RollUpAccess"] = QueueNames.AccessRollUp,
     };
 
     [Fact]
@@ -32,7 +33,7 @@ public sealed class PublishTests
         // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
         Assert.Equal(
             ["AppendPasswords", "Health", "ImportPasswords", "IngestBreach", "LogLoad", "MatchSubscribers", "PlanPasswords",
-                "ResumeIngest",
+                "ResumeIngest", "RollUpAccess",
                 "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
             Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
             .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
