@@ -17,7 +17,9 @@ namespace HibpIngest.AccessLog;
 public sealed partial class SweepAccess(
     IAccessBlobs blobs, IMessageQueue queue, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
 {
-    /// <summary>How long after the last message there is another, or as long as it has taken until then, up to <see cref="LateAfter"/>.</summary>
+    /// <summary>
+    /// How long after the last message there is another, or as long as it has taken until then, up to <see cref="LateAfter"/>.
+    /// </summary>
     public static readonly TimeSpan SendAgainAfter = TimeSpan.FromMinutes(10);
 
     /// <summary>

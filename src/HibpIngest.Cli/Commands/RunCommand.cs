@@ -97,6 +97,8 @@ internal sealed class RunCommand : HibpCommand
         await using var server = account is null ? null : await serve.StartAsync(session, account, cancellationToken);
         await using var operators = listen is not null
             ? await OperatorListener.StartAsync(listen, pipeline?.Account ?? account!, session.Time, cancellationToken) : null;
+        if (operators is not null)
+            session.Screen.Say($"watch at: {operators.Address}");
         if (pipeline is not null)
         {
             session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");

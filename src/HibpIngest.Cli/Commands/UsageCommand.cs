@@ -104,8 +104,8 @@ internal sealed class UsageCommand : HibpCommand
     {
         if (session.Parsed.GetValue(option) is not { } text)
             return null;
-        return DateTimeOffset.TryParseExact(
-            text, HourFormats, CultureInfo.InvariantCulture, DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var hour)
+        const DateTimeStyles Utc = DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal;
+        return DateTimeOffset.TryParseExact(text, HourFormats, CultureInfo.InvariantCulture, Utc, out var hour)
             ? hour : throw new BadInputException($"{option.Name} is expected to be an hour as 2026-11-22T10, or a day, found '{text}'");
     }
 }

@@ -28,6 +28,9 @@ public sealed class OperatorListener : IAsyncDisposable
 
     private OperatorListener(WebApplication app) => _app = app;
 
+    /// <summary>Where it answers.</summary>
+    public string Address => _app.Urls.First();
+
     /// <summary>Starts it; it answers when this returns.</summary>
     /// <exception cref="BadInputException">The address is none of loopback.</exception>
     /// <exception cref="NotPossibleException">It is taken.</exception>

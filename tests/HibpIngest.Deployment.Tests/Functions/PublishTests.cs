@@ -152,7 +152,7 @@ public sealed class PublishTests
         var (defaults, example) = (new WebOptions(), HandlerSettings.ReadWeb(values).Web);
         foreach (var option in typeof(WebOptions).GetProperties())
         {
-            Assert.Contains($"HIBP_{option.Name.ToUpperInvariant()}", values.Keys);
+            Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
             Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
         }
         foreach (var option in typeof(PasswordOptions).GetProperties())
