@@ -80,3 +80,13 @@ public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
 {
     protected override async Task<IAccountLogBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
 }
+
+public sealed class AzureAccessBlobsTests : AccessBlobsContract
+{
+    protected override async Task<IAccessBlobs> OpenAsync()
+    {
+        var blobs = (await AzuriteStorage.OpenAsync()).AccessLog;
+        await blobs.CreateAsync(CancellationToken.None);
+        return blobs;
+    }
+}
