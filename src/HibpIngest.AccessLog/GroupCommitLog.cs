@@ -55,6 +55,16 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     /// <summary>Records that were not logged, as there was no room for them.</summary>
     public long NotLogged => Interlocked.Read(ref _notLogged);
 
+    /// <summary>Whether the last append has failed.</summary>
+    public bool IsDown
+    {
+        get
+        {
+            lock (_gate)
+                return _down is not null;
+        }
+    }
+
     /// <inheritdoc/>
     public ValueTask AppendAsync(in AccessRecord record)
     {
@@ -136,7 +146,8 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
                 if (_down is not null || _ending)
                     throw Refuse(record);
                 isTaken = HasRoom;
-                ended = isTaken ? TakeToWait(record) : _gathering.Ended;
+                // There is no room: one of the two has records, and will end.
+                ended = isTaken ? TakeToWait(record) : (_gathering.Count > 0 ? _gathering : _inHand).Ended;
             }
             try
             {

@@ -85,3 +85,13 @@ public sealed class AzureUsageTableTests : UsageTableContract
 {
     protected override async Task<IUsageTable> NewTableAsync() => (await AzuriteStorage.OpenAsync()).Usage;
 }
+
+public sealed class AzureAccessBlobsTests : AccessBlobsContract
+{
+    protected override async Task<IAccessBlobs> OpenAsync()
+    {
+        var blobs = (await AzuriteStorage.OpenAsync()).AccessLog;
+        await blobs.CreateAsync(CancellationToken.None);
+        return blobs;
+    }
+}

@@ -1,0 +1,98 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Counts appends, holds them back, loses their answers, or is down.</summary>
+internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
+{
+    private volatile TaskCompletionSource? _held;
+    private TaskCompletionSource _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private int _appends;
+    private int _tried;
+
+    /// <summary>Appends that were carried out.</summary>
+    public int Appends => _appends;
+
+    /// <summary>Calls while it was down.</summary>
+    public int Tried => _tried;
+
+    public volatile bool IsDown;
+
+    /// <summary>The next append's answer is lost: it was carried out, or was not; null: it is not lost.</summary>
+    public bool? NextIsLost { get; set; }
+
+    /// <summary>Completes when an append waits.</summary>
+    public Task Begun => _begun.Task;
+
+    public void Hold()
+    {
+        _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    }
+
+    public void Release()
+    {
+        var held = _held;
+        _held = null;
+        held?.SetResult();
+    }
+
+    public Task CreateAsync(CancellationToken cancellationToken) => CallAsync(() => blobs.CreateAsync(cancellationToken));
+
+    public async Task<bool> BeginAsync(string name, CancellationToken cancellationToken)
+    {
+        ThrowIfDown();
+        return await blobs.BeginAsync(name, cancellationToken);
+    }
+
+    public async Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken)
+    {
+        if (_held is { } held)
+        {
+            _begun.TrySetResult();
+            await held.Task.WaitAsync(cancellationToken);
+        }
+        ThrowIfDown();
+        var lost = NextIsLost;
+        NextIsLost = null;
+        if (lost == false)
+            throw new StoreUnavailableException("the request was lost");
+        var appended = await blobs.AppendAsync(name, position, block, cancellationToken);
+        Interlocked.Increment(ref _appends);
+        return lost is null ? appended : throw new StoreUnavailableException("the answer was lost");
+    }
+
+    public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.MarkAsync(blob, state, sentAt, cancellationToken));
+
+    public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken)
+    {
+        ThrowIfDown();
+        return await blobs.FindAsync(name, cancellationToken);
+    }
+
+    public IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken) => blobs.ListAsync(cancellationToken);
+
+    public async Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
+    {
+        ThrowIfDown();
+        return await blobs.OpenAsync(name, offset, cancellationToken);
+    }
+
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) => CallAsync(() => blobs.DeleteAsync(name, cancellationToken));
+
+    private Task CallAsync(Func<Task> call)
+    {
+        ThrowIfDown();
+        return call();
+    }
+
+    private void ThrowIfDown()
+    {
+        if (!IsDown)
+            return;
+        Interlocked.Increment(ref _tried);
+        throw new StoreUnavailableException("the store is down");
+    }
+}

@@ -1,0 +1,214 @@
+using HibpIngest.AccessLog;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Tests.AccessLog;
+
+public sealed class MemoryAccessBlobsTests : AccessBlobsContract
+{
+    protected override Task<IAccessBlobs> OpenAsync() => Task.FromResult<IAccessBlobs>(new MemoryAccessBlobs(TimeProvider.System));
+}
+
+/// <summary>Each record once, whatever the store does; durable where that was said, and refused where it could not be.</summary>
+public sealed class GroupCommitLogTests
+{
+    private const int Room = 1_000;
+
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private readonly TestClock _clock = TestClock.WithTimersByHand();
+    private readonly MemoryAccessBlobs _memory;
+    private readonly WatchedAccessBlobs _blobs;
+
+    public GroupCommitLogTests()
+    {
+        _memory = new MemoryAccessBlobs(_clock);
+        _blobs = new WatchedAccessBlobs(_memory);
+    }
+
+    [Fact]
+    public async Task What_comes_while_an_append_is_under_way_is_appended_at_once_behind_it()
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0)); // the blob is there
+            _blobs.Hold();
+            var first = log.AppendAsync(Record(1)).AsTask();
+            await _blobs.Begun;
+            var others = Enumerable.Range(2, 500).Select(i => log.AppendAsync(Record(i)).AsTask()).ToList();
+            Assert.All(others.Append(first), one => Assert.False(one.IsCompleted));
+            var before = _blobs.Appends;
+            _blobs.Release();
+            await Task.WhenAll(others.Append(first));
+            Assert.Equal(before + 2, _blobs.Appends);
+        }
+        await AssertHoldsAsync(502);
+        var blob = Assert.Single(await _memory.ListAsync(None).ToListAsync());
+        Assert.Equal(AccessBlobState.Sealed, blob.State);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_lost_answer_is_looked_into_before_anything_is_appended_again(bool wasCarriedOut)
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            _blobs.NextIsLost = wasCarriedOut;
+            await Assert.ThrowsAsync<AccessLogDownException>(() => log.AppendAsync(Record(1)).AsTask());
+            await TryAgainAsync(log);
+        }
+        var found = await AccessLogContents.ReadAsync(_memory);
+        Assert.Equal([0, 1, 2], found.Select(one => one.Record.Microseconds));
+        // Whoever asked was told 503, and so says the log, unless it had been written by then.
+        Assert.Equal([200, wasCarriedOut ? 200 : 503, 200], found.Select(one => (int)one.Record.Status));
+        AssertNumbered(found);
+    }
+
+    [Fact]
+    public async Task While_the_store_is_down_who_must_be_logged_is_refused_and_others_are_kept_as_far_as_there_is_room()
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            _blobs.IsDown = true;
+            await Assert.ThrowsAsync<AccessLogDownException>(() => log.AppendAsync(Record(1)).AsTask());
+            Assert.Throws<AccessLogDownException>(() => { _ = log.AppendAsync(Record(2)); });
+            for (var i = 3; i < Room + 10; i++)
+                log.Add(Record(i));
+            Assert.Equal(9, log.NotLogged);
+            Assert.Throws<AccessLogDownException>(() => { _ = log.AppendAsync(Record(Room + 10)); });
+            Assert.Equal(10, log.NotLogged);
+            _blobs.IsDown = false;
+            await TryAgainAsync(log);
+            Assert.Equal(10, log.NotLogged);
+        }
+        var found = await AccessLogContents.ReadAsync(_memory);
+        Assert.Equal(Enumerable.Range(0, Room + 1).Append(2).Order().Distinct(), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
+        Assert.Equal(503, found[1].Record.Status);
+        Assert.Equal(503, found[2].Record.Status);
+        AssertNumbered(found);
+    }
+
+    [Fact]
+    public async Task A_store_that_is_slow_makes_who_must_be_logged_wait()
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            _blobs.Hold();
+            var waiting = Enumerable.Range(1, 3 * Room).Select(i => log.AppendAsync(Record(i)).AsTask()).ToList();
+            await _blobs.Begun;
+            log.Add(Record(-1));
+            Assert.Equal(1, log.NotLogged);
+            _blobs.Release();
+            await Task.WhenAll(waiting);
+        }
+        await AssertHoldsAsync((3 * Room) + 1);
+    }
+
+    [Fact]
+    public async Task A_blob_that_somebody_has_ended_is_left_and_another_begun()
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            var blob = (await _memory.ListAsync(None).SingleAsync())!;
+            await _memory.AppendAsync(blob.Name, blob.Bytes, AccessFrame.End(Guid.NewGuid()), None);
+            await log.AppendAsync(Record(1));
+            await _memory.DeleteAsync((await _memory.ListAsync(None).LastAsync()).Name, None);
+            await log.AppendAsync(Record(2));
+        }
+        var found = await AccessLogContents.ReadAsync(_memory);
+        Assert.Equal([0, 2], found.Select(one => one.Record.Microseconds));
+        Assert.Equal(2, await _memory.ListAsync(None).CountAsync());
+    }
+
+    [Fact]
+    public async Task Each_hour_has_a_blob_of_its_own()
+    {
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            await log.AppendAsync(Record(1));
+            _clock.Advance(TimeSpan.FromHours(1));
+            await log.AppendAsync(Record(2));
+        }
+        var blobs = await _memory.ListAsync(None).ToListAsync();
+        Assert.Equal(2, blobs.Count);
+        Assert.All(blobs, blob => Assert.Equal(AccessBlobState.Sealed, blob.State));
+        Assert.Equal(TimeSpan.FromHours(1), AccessBlobName.HourOf(blobs[1].Name) - AccessBlobName.HourOf(blobs[0].Name));
+        await AssertHoldsAsync(3);
+    }
+
+    [Fact]
+    public async Task A_blob_is_left_before_it_has_as_many_blocks_as_it_may()
+    {
+        var writer = new AccessBlobWriter(_memory, Guid.NewGuid(), ["(none)"], _clock);
+        for (var i = 0; i < AccessBlobWriter.MostBlocks; i++)
+            await writer.AppendAsync(AccessFrame.End(Guid.NewGuid()), None);
+        var blobs = await _memory.ListAsync(None).ToListAsync();
+        Assert.Equal(2, blobs.Count);
+        Assert.Equal(AccessBlobState.Sealed, blobs[0].State);
+    }
+
+    [Fact]
+    public async Task A_log_that_ends_while_the_store_is_down_gives_up_after_a_while_and_says_so()
+    {
+        var log = NewLog();
+        await log.AppendAsync(Record(0));
+        _blobs.IsDown = true;
+        log.Add(Record(1));
+        var ended = log.DisposeAsync().AsTask();
+        while (!ended.IsCompleted)
+        {
+            _clock.Advance(TimeSpan.FromSeconds(1));
+            await Task.Yield();
+        }
+        await ended;
+        Assert.Equal(1, log.NotLogged);
+        await AssertHoldsAsync(1);
+    }
+
+    [Fact]
+    public async Task Nothing_is_allocated_for_a_record_that_is_written_behind()
+    {
+        await using var log = NewLog();
+        _blobs.Hold();
+        log.Add(Record(0));
+        await _blobs.Begun;
+        for (var i = 0; i < Room / 2; i++)
+            log.Add(Record(i)); // the buffer grows
+        Assert.Equal(0, Allocations.Of(() => log.Add(Record(1))));
+        _blobs.Release();
+    }
+
+    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Room, _clock, NullLogger<GroupCommitLog>.Instance);
+
+    private static AccessRecord Record(int i) => new(i, 1, 2, 3, 1, 200, ClientKind.Other);
+
+    /// <summary>Until the log has seen that the store is back.</summary>
+    private async Task TryAgainAsync(GroupCommitLog log)
+    {
+        while (log.IsDown)
+        {
+            _clock.Advance(TimeSpan.FromSeconds(1));
+            await Task.Yield();
+        }
+        await log.AppendAsync(Record(2));
+    }
+
+    private async Task AssertHoldsAsync(int records)
+    {
+        var found = await AccessLogContents.ReadAsync(_memory);
+        Assert.Equal(Enumerable.Range(0, records), found.Select(one => (int)one.Record.Microseconds).Order());
+        AssertNumbered(found);
+    }
+
+    private static void AssertNumbered(IReadOnlyList<FoundRecord> found)
+    {
+        Assert.Equal(Enumerable.Range(0, found.Count).Select(i => (ulong)i), found.Select(one => one.Number));
+        Assert.Single(found.Select(one => one.Instance).Distinct());
+    }
+}
