@@ -130,7 +130,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
         }
         Assert.Equal(await GetAsync("/usage?hours=24&by=route"), await GetAsync("/usage"));
         using var month = JsonDocument.Parse(await GetAsync("/usage?hours=744&by=hour"));
-        Assert.Equal((Day.AddDays(-30), 2), (
+        Assert.Equal((Day.AddDays(-30), 3), (
             month.RootElement.GetProperty("from").GetDateTimeOffset(), month.RootElement.GetProperty("lines").GetArrayLength()));
         const string Hours = "hours is expected to be 1 to 744\n";
         const string By = "by is expected to be one of route, key, hour, status\n";
