@@ -32,6 +32,10 @@ var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
 // confirmed, which the web app writes.
 var appendsName = 'passwordappends'
 var appendsQueue = 'passwords-append'
+// The access log, which the web app writes, and nothing else of its: only the app has its blobs counted.
+var accessLogContainer = 'access'
+var accessQueue = 'access-rollup'
+var usageTable = 'hibpusage'
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
@@ -109,6 +113,13 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
       }
     }
 
+    resource accessLog 'containers' = {
+      name: accessLogContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
     resource passwordDrops 'containers' = {
       name: passwordDropsContainer
       properties: {
@@ -141,6 +152,14 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource appendsPoison 'queues' = {
       name: '${appendsQueue}${poisonSuffix}'
+    }
+
+    resource access 'queues' = {
+      name: accessQueue
+    }
+
+    resource accessPoison 'queues' = {
+      name: '${accessQueue}${poisonSuffix}'
     }
 
     resource blobPoison 'queues' = {
@@ -183,6 +202,10 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource appends 'tables' = {
       name: appendsName
+    }
+
+    resource usage 'tables' = {
+      name: usageTable
     }
   }
 }
@@ -234,7 +257,7 @@ resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04
   }
 }
 
-// The web app reads what a lookup needs, and writes nothing but what is handed in: each table and each container for itself, so that what is added
+// The web app reads what a lookup needs, and writes nothing but what is handed in and its log: each table and each container for itself, so that what is added
 // here later is not its by default.
 resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(webPrincipalId)) {
   name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
@@ -298,6 +321,17 @@ resource webAppendsBlobAccess 'Microsoft.Authorization/roleAssignments@2022-04-0
   }
 }]
 
+// Its own log: there is no role that appends and reads nothing.
+resource webAccessLogAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::blobs::accessLog.id, principal, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::accessLog
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}]
+
 resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
   name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
   scope: account::queueService::appends
@@ -337,6 +371,7 @@ output catalogueContainer string = catalogueContainer
 output passwordsContainer string = passwordsContainer
 output accountLogContainer string = accountLogContainer
 output passwordDropsContainer string = passwordDropsContainer
+output accessLogContainer string = accessLogContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue

@@ -1,5 +1,5 @@
 // The web app on Flex Consumption: the API, by the same program, out of a package of its own. It signs in with an identity that reads what a lookup
-// needs and writes nothing but passwords that are handed in, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
+// needs and writes nothing but its access log and passwords that are handed in, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
 // sites may read, and the platform's answers would take the place of its own.
 param appName string
 param planName string

@@ -97,6 +97,7 @@ public sealed class StorageAccount : IDisposable
         PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
         AccessLog = new AccessBlobs(
             blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
+        Usage = new UsageTable(tables, _throttle, options.UsageTable);
         AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
@@ -132,6 +133,8 @@ public sealed class StorageAccount : IDisposable
     public IAccountLogBlobs AccountLog { get; }
 
     public IAccessBlobs AccessLog { get; }
+
+    public IUsageTable Usage { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

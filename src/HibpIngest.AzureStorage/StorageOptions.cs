@@ -37,6 +37,9 @@ public sealed class StorageOptions
     /// <summary>Container of the access log.</summary>
     public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
 
+    /// <summary>Table of how often what was asked.</summary>
+    public string UsageTable { get; init; } = IUsageTable.Name;
+
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 

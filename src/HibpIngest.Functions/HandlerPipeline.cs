@@ -15,13 +15,13 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     private readonly Parts? _parts;
     private readonly string _error;
 
-    private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, string error)
+    private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, AccessWork? access, string error)
     {
         (_open, _error) = (open, error);
         if (open is null)
             return;
         var setup = open.Context.NewStoreSetup();
-        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep(), passwords!);
+        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep(), passwords!, access!);
     }
 
     /// <exception cref="BadInputException">The settings are wrong.</exception>
@@ -39,6 +39,9 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     /// <inheritdoc cref="Context"/>
     public PasswordWork Passwords => Required.Passwords;
 
+    /// <inheritdoc cref="Context"/>
+    public AccessWork Access => Required.Access;
+
     private Parts Required => _parts ?? throw new BadInputException(_error);
 
     /// <summary>Reads the settings and opens the stores; calls none.</summary>
@@ -48,22 +51,26 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     public static HandlerPipeline Open(IDictionary environment, TimeProvider time, HandlerLogs logs)
     {
         PasswordWork? passwords = null;
+        AccessWork? access = null;
         var (open, error) = HandlerOpening.Open(environment, logs, HandlerSettings.Read, settings =>
         {
             var pipeline = PipelineFactory.Open(settings, time, logs.Factory);
             passwords = PasswordWork.Open(
                 pipeline.Account, settings.Passwords, settings.Options.WebUrl, time, logs.Factory);
+            access = AccessWork.Open(pipeline.Account, settings.Options, time, logs.Factory);
             return pipeline;
         });
-        return new HandlerPipeline(open, passwords, error);
+        return new HandlerPipeline(open, passwords, access, error);
     }
 
     public async ValueTask DisposeAsync()
     {
         _parts?.Passwords.Dispose();
+        _parts?.Access.Dispose();
         if (_open is not null)
             await _open.DisposeAsync();
     }
 
-    private sealed record Parts(StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep, PasswordWork Passwords);
+    private sealed record Parts(
+        StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep, PasswordWork Passwords, AccessWork Access);
 }

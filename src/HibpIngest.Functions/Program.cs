@@ -54,6 +54,7 @@ internal static class Program
         app.MapFunction(PlanPasswordsFunction.Name, pipeline, PlanPasswordsFunction.RunAsync);
         app.MapFunction(ImportPasswordsFunction.Name, pipeline, ImportPasswordsFunction.RunAsync);
         app.MapFunction(AppendPasswordsFunction.Name, pipeline, AppendPasswordsFunction.RunAsync);
+        app.MapFunction(RollUpAccessFunction.Name, pipeline, RollUpAccessFunction.RunAsync);
         app.MapFunction(SweepFunction.Name, pipeline, SweepFunction.RunAsync);
         app.MapGet(HealthFunction.Route, new HealthFunction(pipeline, TimeProvider.System).AnswerAsync);
         // The host asks until there is an answer, then sends calls.

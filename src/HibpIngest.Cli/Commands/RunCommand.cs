@@ -14,8 +14,8 @@ internal sealed class RunCommand : HibpCommand
 {
     private readonly Option<HostRoles> _roles = new("--roles")
     {
-        Description = "What this process does, of ingest, upsert, notify, sweep, passwords and web, with commas between. Default: all but "
-            + "web, which is 'hibp serve'.",
+        Description = "What this process does, of ingest, upsert, notify, sweep, passwords, log, access and web, with commas between. "
+            + "Default: all but web, which is 'hibp serve'.",
         HelpName = "ROLES",
         CustomParser = ParseRoles,
         DefaultValueFactory = _ => HostRoles.All,
@@ -26,8 +26,8 @@ internal sealed class RunCommand : HibpCommand
     private readonly ServeOptions _serve = new();
     private readonly Option<string?> _listen = new("--listen")
     {
-        Description = "Answer /healthz (this process) and /readyz (its stores) at this address of loopback, for whoever watches it. "
-            + "Default: nowhere.",
+        Description = "Answer /healthz (this process), /readyz (its stores) and /usage?hours=24&by=route (how often what was asked) at "
+            + "this address of loopback, for whoever watches it. Default: nowhere.",
         HelpName = "URL",
     };
 
@@ -92,10 +92,13 @@ internal sealed class RunCommand : HibpCommand
         using var passwords = pipeline is null ? null
             : PasswordWork.Open(
                 pipeline.Account, session.Settings.Passwords, session.Settings.Options.WebUrl, session.Time, session.Logs);
+        using var access = pipeline is null ? null
+            : AccessWork.Open(pipeline.Account, session.Settings.Options, session.Time, session.Logs);
         await using var server = account is null ? null : await serve.StartAsync(session, account, cancellationToken);
         await using var operators = listen is not null
-            ? await OperatorListener.StartAsync(listen, pipeline?.Context.Register ?? account!.Register, session.Time, cancellationToken)
-            : null;
+            ? await OperatorListener.StartAsync(listen, pipeline?.Account ?? account!, session.Time, cancellationToken) : null;
+        if (operators is not null)
+            session.Screen.Say($"watch at: {operators.Address}");
         if (pipeline is not null)
         {
             session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
@@ -111,7 +114,8 @@ internal sealed class RunCommand : HibpCommand
             else
             {
                 await LocalHost.RunAsync(
-                    pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All, Passwords = passwords }, cancellationToken);
+                    pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All, Passwords = passwords, Access = access },
+                    cancellationToken);
             }
         }
         finally
@@ -175,7 +179,7 @@ internal sealed class RunCommand : HibpCommand
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
-                result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep, passwords, web");
+                result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep, passwords, log, access, web");
         }
         return roles;
     }

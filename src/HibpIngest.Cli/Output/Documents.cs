@@ -1,4 +1,5 @@
 using System.Text.Json.Serialization;
+using HibpIngest.AccessLog;
 using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
@@ -312,6 +313,7 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(KeyDocument))]
 [JsonSerializable(typeof(KeyListDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
+[JsonSerializable(typeof(UsageReport))]
 [JsonSerializable(typeof(PasswordsImportedDocument))]
 [JsonSerializable(typeof(PasswordsRepackedDocument))]
 [JsonSerializable(typeof(PasswordsExportedDocument))]

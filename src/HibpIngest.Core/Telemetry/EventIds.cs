@@ -147,6 +147,16 @@ public static class EventIds
     public const int AccessLogUp = 5301;
     public const int AccessLogLost = 5302;
 
+    // RollUpAccess
+    public const int RollUpAccessCounted = 5310;
+
+    // SweepAccess
+    public const int SweepAccessEnded = 5320;
+    public const int SweepAccessLate = 5321;
+
+    // AccessWork
+    public const int AccessWorkPutOff = 5330;
+
     // QueueListener
     public const int QueueListenerFailed = 9001;
     public const int QueueListenerPoisoned = 9002;

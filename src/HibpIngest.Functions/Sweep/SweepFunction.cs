@@ -14,8 +14,10 @@ internal static class SweepFunction
     public static async Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken)
     {
         invocation.Require("timer", JsonValueKind.Object);
-        // Neither waits for the other's stores.
-        var passwords = pipeline.Passwords.SweepAsync(pipeline.Context.Options.SweepBlobAge, cancellationToken);
+        // None waits for another's stores.
+        var others = Task.WhenAll(
+            pipeline.Passwords.SweepAsync(pipeline.Context.Options.SweepBlobAge, cancellationToken),
+            pipeline.Access.SweepAsync(cancellationToken));
         try
         {
             if (!await pipeline.Setup.IsAtRestAsync(cancellationToken))
@@ -24,7 +26,7 @@ internal static class SweepFunction
         }
         finally
         {
-            await passwords;
+            await others;
         }
     }
 }

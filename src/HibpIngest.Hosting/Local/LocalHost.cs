@@ -52,6 +52,11 @@ public static partial class LocalHost
             foreach (var queue in QueueNames.Passwords)
                 loops.Add(ListenAsync(queue, options.Queues));
         }
+        if (options.Roles.HasFlag(HostRoles.Access) && options.Access is not null)
+        {
+            foreach (var queue in QueueNames.Access)
+                loops.Add(ListenAsync(queue, options.Queues));
+        }
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
             var sweep = context.NewSweep();
@@ -66,6 +71,8 @@ public static partial class LocalHost
                 loops.Add(RepeatAsync(
                     "passwords sweep", options.SweepEvery, token => swept.SweepAsync(context.Options.SweepBlobAge, token)));
             }
+            if (options.Access is { } access)
+                loops.Add(RepeatAsync("access log sweep", options.SweepEvery, access.SweepAsync));
         }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
@@ -85,8 +92,9 @@ public static partial class LocalHost
         {
             try
             {
-                await (QueueNames.Passwords.Contains(queue)
-                    ? options.Passwords!.DispatchAsync(queue, body, token) : dispatcher.DispatchAsync(queue, body, token));
+                await (QueueNames.Passwords.Contains(queue) ? options.Passwords!.DispatchAsync(queue, body, token)
+                    : QueueNames.Access.Contains(queue) ? options.Access!.DispatchAsync(body, token)
+                    : dispatcher.DispatchAsync(queue, body, token));
             }
             catch (StoreMismatchException e)
             {

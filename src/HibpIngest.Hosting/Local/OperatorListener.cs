@@ -1,7 +1,9 @@
+using System.Globalization;
 using System.Net;
+using HibpIngest.AccessLog;
+using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -13,19 +15,27 @@ namespace HibpIngest.Hosting.Local;
 
 /// <summary>
 /// Says how this process is: <c>/healthz</c> (it lives), <c>/readyz</c> (its storage account answers; the database is not
-/// asked, which a probe would keep awake). Answers whoever asks directly on this machine, and nobody through a proxy.
+/// asked, which a probe would keep awake); and <c>/usage</c>, how often what was asked. Answers whoever asks directly on this machine,
+/// and nobody through a proxy.
 /// </summary>
 public sealed class OperatorListener : IAsyncDisposable
 {
+    // A month, each hour of which is a partition that is read.
+    private const int MostHours = 31 * 24;
+    private const int DefaultHours = 24;
+
     private readonly WebApplication _app;
 
     private OperatorListener(WebApplication app) => _app = app;
+
+    /// <summary>Where it answers.</summary>
+    public string Address => _app.Urls.First();
 
     /// <summary>Starts it; it answers when this returns.</summary>
     /// <exception cref="BadInputException">The address is none of loopback.</exception>
     /// <exception cref="NotPossibleException">It is taken.</exception>
     public static async Task<OperatorListener> StartAsync(
-        string url, IStoreIds register, TimeProvider time, CancellationToken cancellationToken)
+        string url, StorageAccount account, TimeProvider time, CancellationToken cancellationToken)
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttp || !address.IsLoopback)
             throw new BadInputException($"'{url}' is no address for operators: expected http://127.0.0.1:PORT");
@@ -37,7 +47,7 @@ public sealed class OperatorListener : IAsyncDisposable
             server.Listen(IPAddress.Loopback, address.Port);
         });
         var app = builder.Build();
-        var stores = new CachedCheck(token => register.GetIdentityAsync(token), time);
+        var stores = new CachedCheck(token => account.Register.GetIdentityAsync(token), time);
         app.Use(next => context =>
         {
             if (LocalRequests.IsDirect(context.Request))
@@ -48,6 +58,8 @@ public sealed class OperatorListener : IAsyncDisposable
         app.UseRouting();
         app.MapGet("/healthz", context => HealthAnswer.WriteAsync(context.Response, true));
         app.MapGet("/readyz", async context => await HealthAnswer.WriteAsync(context.Response, await stores.IsWellAsync()));
+        var usage = new UsageReader(account.Usage, account.Keys);
+        app.MapGet("/usage", context => AnswerUsageAsync(context, usage, time));
         try
         {
             await app.StartAsync(cancellationToken);
@@ -68,5 +80,48 @@ public sealed class OperatorListener : IAsyncDisposable
     {
         await _app.StopAsync();
         await _app.DisposeAsync();
+    }
+
+    private static async Task AnswerUsageAsync(HttpContext context, UsageReader usage, TimeProvider time)
+    {
+        var (query, response) = (context.Request.Query, context.Response);
+        response.Headers.CacheControl = "no-store";
+        var (hours, by) = (DefaultHours, UsageBy.Route);
+        if (query.TryGetValue("hours", out var number)
+            && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MostHours))
+        {
+            await SayAsync(StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MostHours}");
+            return;
+        }
+        if (query.TryGetValue("by", out var name) && !TryParse(name, out by))
+        {
+            await SayAsync(
+                StatusCodes.Status400BadRequest,
+                $"by is expected to be one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
+            return;
+        }
+        try
+        {
+            var report = await usage.ReadLastAsync(hours, by, time.GetUtcNow(), context.RequestAborted);
+            response.ContentType = "application/json";
+            await response.Body.WriteAsync(report.ToJson(), context.RequestAborted);
+        }
+        catch (HibpException e)
+        {
+            await SayAsync(StatusCodes.Status503ServiceUnavailable, e.Message);
+        }
+
+        async Task SayAsync(int status, string words)
+        {
+            (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
+            await response.WriteAsync(words + "\n", context.RequestAborted);
+        }
+    }
+
+    private static bool TryParse(string? name, out UsageBy by)
+    {
+        // Of names alone: an enum is also read from its number.
+        by = Enum.GetValues<UsageBy>().FirstOrDefault(one => one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase));
+        return by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
     }
 }

@@ -23,6 +23,7 @@ public sealed class PublishTests
         ["LogLoad"] = QueueNames.Log,
         ["ImportPasswords"] = QueueNames.PasswordsImport,
         ["AppendPasswords"] = QueueNames.PasswordsAppend,
+        ["RollUpAccess"] = QueueNames.AccessRollUp,
     };
 
     [Fact]
@@ -32,7 +33,7 @@ public sealed class PublishTests
         // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
         Assert.Equal(
             ["AppendPasswords", "Health", "ImportPasswords", "IngestBreach", "LogLoad", "MatchSubscribers", "PlanPasswords",
-                "ResumeIngest",
+                "ResumeIngest", "RollUpAccess",
                 "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
             Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
             .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
@@ -151,7 +152,7 @@ public sealed class PublishTests
         var (defaults, example) = (new WebOptions(), HandlerSettings.ReadWeb(values).Web);
         foreach (var option in typeof(WebOptions).GetProperties())
         {
-            Assert.Contains($"HIBP_{option.Name.ToUpperInvariant()}", values.Keys);
+            Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
             Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
         }
         foreach (var option in typeof(PasswordOptions).GetProperties())

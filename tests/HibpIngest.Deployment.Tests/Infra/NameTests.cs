@@ -39,6 +39,7 @@ public sealed partial class NameTests
         [SendNotificationsFunction.Name] = QueueNames.Mail,
         [LogLoadFunction.Name] = QueueNames.Log,
         [AppendPasswordsFunction.Name] = QueueNames.PasswordsAppend,
+        [RollUpAccessFunction.Name] = QueueNames.AccessRollUp,
         [ImportPasswordsFunction.Name] = QueueNames.PasswordsImport,
     };
 
@@ -62,8 +63,11 @@ public sealed partial class NameTests
     {
         var (options, first) = (new StorageOptions(), new HibpIngest.Stores.LayoutFacts());
         Assert.Equal(
-            new[] { first.AccountsTable, first.RangesTable, options.KeysTable, options.RegisterTable, options.PasswordAppends }
-                .Order(StringComparer.Ordinal),
+            new[]
+            {
+                first.AccountsTable, first.RangesTable, options.KeysTable, options.RegisterTable, options.PasswordAppends,
+                options.UsageTable,
+            }.Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
         var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
@@ -71,14 +75,14 @@ public sealed partial class NameTests
         [
             outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
             outputs.GetProperty("passwordsContainer").GetString()!, outputs.GetProperty("passwordDropsContainer").GetString()!,
-            outputs.GetProperty("accountLogContainer").GetString()!,
+            outputs.GetProperty("accountLogContainer").GetString()!, outputs.GetProperty("accessLogContainer").GetString()!,
             outputs.GetProperty("undeliveredContainer").GetString()!,
             options.PasswordAppends,
         ];
         Assert.Equal(
             [options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.AccountLogContainer],
-            known[..5]);
+                options.AccountLogContainer, options.AccessLogContainer],
+            known[..6]);
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // A replica holds a copy of the one container.
         Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "infra/modules/replica.bicep"));

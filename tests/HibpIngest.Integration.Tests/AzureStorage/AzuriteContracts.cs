@@ -81,6 +81,11 @@ public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
     protected override async Task<IAccountLogBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
 }
 
+public sealed class AzureUsageTableTests : UsageTableContract
+{
+    protected override async Task<IUsageTable> NewTableAsync() => (await AzuriteStorage.OpenAsync()).Usage;
+}
+
 public sealed class AzureAccessBlobsTests : AccessBlobsContract
 {
     protected override async Task<IAccessBlobs> OpenAsync()

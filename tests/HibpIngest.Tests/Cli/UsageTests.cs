@@ -7,7 +7,7 @@ public sealed class UsageTests
     public void Every_command_teaches_by_example()
     {
         var commands = Below(HibpIngest.Cli.Commands.CommandTree.Create()).OfType<HibpIngest.Cli.Commands.HibpCommand>().ToList();
-        Assert.Equal(50, commands.Count);
+        Assert.Equal(51, commands.Count);
         Assert.All(commands, command =>
         {
             Assert.NotEmpty(command.Examples);
@@ -39,6 +39,8 @@ public sealed class UsageTests
     [InlineData("purge --older-than -1")]
     [InlineData("run --roles everything")]
     [InlineData("run --accounts 0")]
+    [InlineData("usage --by account")]
+    [InlineData("usage 2026-11-22")]
     [InlineData("run --accounts 33")]
     [InlineData("switch")]
     [InlineData("layout drop")]

@@ -85,7 +85,7 @@ public sealed partial class ReadmeTests
         var options = typeof(PipelineOptions).GetProperties()
             .Where(property => property.Name is not (
                 nameof(PipelineOptions.Limits) or nameof(PipelineOptions.MailFrom) or nameof(PipelineOptions.WebUrl)))
-            .Select(property => $"HIBP_{property.Name.ToUpperInvariant()}");
+            .Select(property => PipelineSettings.VariableOf(property.Name));
         var limits = typeof(ArchiveLimits).GetProperties().Where(property => property.CanWrite)
             .Select(property => $"HIBP_LIMITS__{property.Name.ToUpperInvariant()}");
         // Each option as the log has it: HIBP_BATCHROWS=20000, ...

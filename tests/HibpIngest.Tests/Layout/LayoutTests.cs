@@ -21,11 +21,12 @@ public sealed partial class LayoutTests
         ["HibpIngest.Core"] = [],
         // Capabilities: no adapter, no host.
         ["HibpIngest.Archives"] = ["HibpIngest.Core"],
+        ["HibpIngest.AccessLog"] = ["HibpIngest.Core"],
         ["HibpIngest.AccountLog"] = ["HibpIngest.Core"],
         ["HibpIngest.Pipeline"] = ["HibpIngest.AccountLog", "HibpIngest.Archives", "HibpIngest.Core"],
         ["HibpIngest.Lookup"] = ["HibpIngest.Core"],
         ["HibpIngest.Passwords"] = ["HibpIngest.Archives", "HibpIngest.Core"],
-        ["HibpIngest.Web"] = ["HibpIngest.Core", "HibpIngest.Lookup", "HibpIngest.Passwords"],
+        ["HibpIngest.Web"] = ["HibpIngest.AccessLog", "HibpIngest.Core", "HibpIngest.Lookup", "HibpIngest.Passwords"],
         ["HibpIngest.Delivery"] = ["HibpIngest.Core"],
         ["HibpIngest.Samples"] = [],
         // Adapters: no capability, no host, and nothing of one another.

@@ -1,0 +1,97 @@
+using System.Runtime.InteropServices;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.AccessLog;
+
+/// <summary>
+/// Takes messages of queue <see cref="AccessMessage.Queue"/>: counts the records of an ended blob by hour, route, status and key. The
+/// rows are the blob's own and computed from it alone, so that a second delivery writes the same again, or finds the blob counted
+/// and does nothing; what is lost on the way <see cref="SweepAccess"/> sends again.
+/// </summary>
+/// <param name="blobs">The access log.</param>
+/// <param name="usage">The counts.</param>
+/// <param name="log">Names of blobs and counts only.</param>
+public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, ILogger<RollUpAccess> log)
+{
+    private const long MicrosecondsPerHour = 3_600_000_000;
+
+    /// <summary>Does what a message says.</summary>
+    /// <param name="body">The message.</param>
+    /// <param name="cancellationToken">Stops it; the message comes again.</param>
+    /// <exception cref="BadInputException">The message is none.</exception>
+    /// <exception cref="StoreMismatchException">The blob is damaged, or something else wrote it.</exception>
+    public async Task RunAsync(string body, CancellationToken cancellationToken)
+    {
+        var message = AccessMessage.Parse(body);
+        // One that is gone was counted long ago. One that is still written to is not Sweep's to have sent: it sends one when that ends.
+        if (await blobs.FindAsync(message.Blob, cancellationToken) is not { State: AccessBlobState.Sealed } blob)
+            return;
+        await using var content = await blobs.OpenAsync(blob.Name, 0, cancellationToken);
+        if (content is null)
+            return;
+        var counts = await CountAsync(blob, content, cancellationToken);
+        var rows = counts.Select(one => one.Value.ToRow(one.Key)).ToList();
+        await usage.WriteAsync(blob.Name, rows, cancellationToken);
+        // Behind the rows: what is marked is not counted again. Where this loses, it is marked so already, or Sweep sends it again.
+        await blobs.MarkAsync(blob, AccessBlobState.Counted, blob.SentAt, cancellationToken);
+        LogCounted(blob.Name, rows.Sum(row => row.Requests), rows.Count);
+    }
+
+    private static async Task<Dictionary<Counted, Count>> CountAsync(AccessBlob blob, Stream content, CancellationToken cancellationToken)
+    {
+        var counts = new Dictionary<Counted, Count>();
+        try
+        {
+            var isEnded = await AccessLogReader.ReadAsync(
+                content,
+                (Guid _, ulong _, string route, in AccessRecord record) =>
+                {
+                    var counted = new Counted(record.Microseconds / MicrosecondsPerHour, route, record.Status, record.Key);
+                    CollectionsMarshal.GetValueRefOrAddDefault(counts, counted, out _).Add(record);
+                },
+                cancellationToken);
+            return isEnded ? counts : throw new StoreMismatchException("it is marked as ended, and breaks off before its end");
+        }
+        catch (StoreMismatchException e)
+        {
+            throw new StoreMismatchException(
+                $"blob '{blob.Name}' of the access log is not counted: {e.Message}. Its records stay where they are; "
+                + "docs/operating.md says what to do");
+        }
+    }
+
+    [LoggerMessage(
+        EventIds.RollUpAccessCounted, LogLevel.Information, "blob {Blob} of the access log is counted: {Requests} requests in {Rows} rows")]
+    private partial void LogCounted(string blob, long requests, int rows);
+
+    /// <summary>What is counted by itself: an hour since 1970, and what a row has.</summary>
+    private readonly record struct Counted(long Hour, string Route, ushort Status, ulong Key);
+
+    private struct Count
+    {
+        private long _requests;
+        private long _bytes;
+        private long _microseconds;
+        private uint _longest;
+
+        public void Add(in AccessRecord record)
+        {
+            _requests++;
+            _bytes += record.Bytes == AccessRecord.UnknownBytes ? 0 : record.Bytes;
+            _microseconds += record.DurationMicroseconds;
+            _longest = Math.Max(_longest, record.DurationMicroseconds);
+        }
+
+        public readonly UsageRow ToRow(Counted of) => new(
+            DateTimeOffset.UnixEpoch.AddHours(of.Hour), of.Route, of.Status, new AccessRecord { Key = of.Key }.KeyText)
+        {
+            Requests = _requests,
+            Bytes = _bytes,
+            Microseconds = _microseconds,
+            LongestMicroseconds = _longest,
+        };
+    }
+}

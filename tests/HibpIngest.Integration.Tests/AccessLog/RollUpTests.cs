@@ -1,0 +1,281 @@
+using HibpIngest.AccessLog;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AccessLog;
+
+/// <summary>What was logged is counted once, whatever happens on the way, and blobs go when they may.</summary>
+public sealed class RollUpTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task Counts_are_those_of_the_records_with_each_message_twice_and_at_once()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        for (var i = 0; i < 4; i++)
+            await rig.LogAndEndAsync(2_000);
+        await rig.NewSweep().RunAsync(None);
+        var bodies = await rig.TakeAsync();
+        Assert.Equal(4, bodies.Count);
+        await Parallel.ForEachAsync(
+            bodies.Concat(bodies), new ParallelOptions { MaxDegreeOfParallelism = 8 },
+            async (body, token) => await rig.NewRollUp().RunAsync(body, token));
+        await rig.AssertCountedAsync();
+        // And long after.
+        foreach (var body in bodies)
+            await rig.NewRollUp().RunAsync(body, None);
+        await rig.AssertCountedAsync();
+        Assert.All(await rig.BlobsAsync(), blob => Assert.Equal(AccessBlobState.Counted, blob.State));
+        rig.Clock.Advance(TimeSpan.FromDays(2));
+        Assert.Empty(await rig.SweepAndCountAsync());
+    }
+
+    [Fact]
+    public async Task A_blob_whose_message_comes_when_it_is_gone_or_written_to_yet_is_left_alone()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await rig.NewRollUp().RunAsync(new AccessMessage("2026112210/gone-00001.log").ToJson(), None);
+        await using (var process = rig.NewProcess())
+        {
+            await rig.LogAsync(process, 10);
+            var blob = Assert.Single(await rig.BlobsAsync());
+            await rig.NewRollUp().RunAsync(new AccessMessage(blob.Name).ToJson(), None);
+            Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
+            // Nobody is taken for gone within the hour.
+            Assert.Empty(await rig.SweepAndCountAsync());
+        }
+        await rig.SweepAndCountAsync();
+        await rig.AssertCountedAsync();
+        foreach (var body in (string[])["", "null", "{}", "{\"blob\":\"\"}", "[1]"])
+            await Assert.ThrowsAsync<BadInputException>(() => rig.NewRollUp().RunAsync(body, None));
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Killed_between_any_two_calls_the_next_run_goes_on(bool isCarriedOut)
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        var abandoned = new List<GroupCommitLog>();
+        var calls = 0;
+        for (var at = 1; calls == 0; at++)
+        {
+            // One that has ended, and one of a process that is gone.
+            await rig.LogAndEndAsync(150);
+            abandoned.Add(rig.NewProcess());
+            await rig.LogAsync(abandoned[^1], 50);
+            rig.Clock.Advance(TimeSpan.FromHours(2));
+
+            var point = new KillPoint(at, isCarriedOut);
+            try
+            {
+                await rig.NewSweep(null, point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Queue)).RunAsync(None);
+                foreach (var body in await rig.TakeAsync())
+                    await rig.NewRollUp(point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Account.Usage)).RunAsync(body, None);
+                calls = point.Calls;
+            }
+            catch (ProcessEndedException)
+            {
+                // What it had taken off the queue is lost with it, which is more than can happen.
+                await rig.TakeAsync();
+            }
+            rig.Clock.Advance(TimeSpan.FromHours(6));
+            await rig.SweepAndCountAsync();
+            await rig.AssertCountedAsync();
+            Assert.All(await rig.BlobsAsync(), blob => Assert.Equal(AccessBlobState.Counted, blob.State));
+        }
+        output.WriteLine($"{calls} calls");
+        Assert.InRange(calls, 12, 40);
+        foreach (var process in abandoned)
+            await process.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_process_that_was_taken_for_gone_and_is_only_slow_goes_on_in_another_blob()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await using (var slow = rig.NewProcess())
+        {
+            await rig.LogAsync(slow, 100);
+            var blob = Assert.Single(await rig.BlobsAsync());
+            var over = AccessBlobName.HourOf(blob.Name)!.Value.AddHours(1);
+            // Not before its hour has been over for that long.
+            rig.Clock.Advance(over + SweepAccess.GoneAfter - rig.Clock.GetUtcNow() - TimeSpan.FromMinutes(1));
+            Assert.Empty(await rig.SweepAndCountAsync());
+            Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
+            rig.Clock.Advance(TimeSpan.FromMinutes(2));
+            Assert.Single(await rig.SweepAndCountAsync());
+            await rig.AssertCountedAsync();
+
+            await rig.LogAsync(slow, 100);
+            Assert.Equal(2, (await rig.BlobsAsync()).Count);
+        }
+        await rig.SweepAndCountAsync();
+        await rig.AssertCountedAsync();
+        Assert.Equal([AccessBlobState.Counted, AccessBlobState.Counted], (await rig.BlobsAsync()).Select(blob => blob.State));
+    }
+
+    [Fact]
+    public async Task A_blob_of_an_hour_long_ago_that_was_written_to_just_now_is_left_alone()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        var now = TimeProvider.System.GetUtcNow();
+        var name = AccessBlobName.Of(now.AddHours(-5), Guid.NewGuid(), 1);
+        await rig.Account.AccessLog.BeginAsync(name, None);
+        await rig.Account.AccessLog.AppendAsync(name, 0, new byte[] { 1 }, None);
+        await rig.NewSweep(time: TimeProvider.System).RunAsync(None);
+        Assert.Equal((AccessBlobState.Open, 1), Assert.Single((await rig.BlobsAsync()).Select(blob => (blob.State, blob.Bytes))));
+    }
+
+    [Fact]
+    public async Task A_process_that_writes_while_it_is_being_taken_for_gone_keeps_its_blob()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await using (var process = rig.NewProcess())
+        {
+            await rig.LogAsync(process, 10);
+            rig.Clock.Advance(TimeSpan.FromHours(2));
+            // Between the listing and the end: as one that is in the middle of an append does.
+            var blobs = PortProxy<IAccessBlobs>.Create(rig.Account.AccessLog, async method =>
+            {
+                if (method != nameof(IAccessBlobs.AppendAsync))
+                    return;
+                rig.Clock.Advance(TimeSpan.FromHours(-2));
+                await rig.LogAsync(process, 10);
+                rig.Clock.Advance(TimeSpan.FromHours(2));
+            });
+            await rig.NewSweep(null, blobs).RunAsync(None);
+            Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
+            Assert.Empty(await rig.TakeAsync());
+        }
+        await rig.SweepAndCountAsync();
+        await rig.AssertCountedAsync();
+    }
+
+    [Fact]
+    public async Task An_empty_blob_is_deleted_and_one_that_is_begun_just_then_is_not()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        var (log, hour) = (rig.Account.AccessLog, rig.Clock.GetUtcNow());
+        var (empty, begun) = (AccessBlobName.Of(hour, Guid.NewGuid(), 1), AccessBlobName.Of(hour, Guid.NewGuid(), 1));
+        Assert.True(await log.BeginAsync(empty, None) && await log.BeginAsync(begun, None));
+        await rig.SweepAndCountAsync();
+        Assert.Equal(2, (await rig.BlobsAsync()).Count);
+
+        rig.Clock.Advance(TimeSpan.FromHours(2));
+        var written = false;
+        var blobs = PortProxy<IAccessBlobs>.Create(log, async method =>
+        {
+            if (method != nameof(IAccessBlobs.AppendAsync) || written)
+                return;
+            written = true;
+            Assert.Equal(BlockAppend.Appended, await log.AppendAsync(begun, 0, new byte[] { 1 }, None));
+        });
+        await rig.NewSweep(null, blobs).RunAsync(None);
+        Assert.Equal(begun, Assert.Single(await rig.BlobsAsync()).Name);
+        // Its process finds it gone, and goes on elsewhere.
+        Assert.Equal(BlockAppend.NoBlob, await log.AppendAsync(empty, 0, new byte[] { 1 }, None));
+    }
+
+    [Fact]
+    public async Task Blobs_go_some_days_after_they_are_counted_and_their_counts_stay()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await rig.LogAndEndAsync(100);
+        await rig.SweepAndCountAsync();
+        await rig.LogAndEndAsync(100);
+        Assert.True(await rig.Account.AccessLog.BeginAsync("somebody-elses.log", None));
+        var kept = TimeSpan.FromDays(30);
+        rig.Clock.Advance(kept - TimeSpan.FromHours(1));
+        await rig.NewSweep(kept).RunAsync(None);
+        Assert.Equal(3, (await rig.BlobsAsync()).Count);
+        rig.Clock.Advance(TimeSpan.FromHours(2));
+        await rig.NewSweep(keptFor: null).RunAsync(None);
+        Assert.Equal(3, (await rig.BlobsAsync()).Count);
+        await rig.NewSweep(kept).RunAsync(None);
+        // What is not counted stays, and what is none of ours.
+        Assert.Equal(
+            [AccessBlobState.Open, AccessBlobState.Sealed], (await rig.BlobsAsync()).Select(blob => blob.State).Order());
+        foreach (var body in await rig.TakeAsync())
+            await rig.NewRollUp().RunAsync(body, None);
+        await rig.AssertCountedAsync();
+    }
+
+    [Fact]
+    public async Task What_is_not_counted_gets_a_message_again_and_more_seldom_the_older_it_is()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await rig.LogAndEndAsync(10);
+        await SweepAndLoseAsync(1);
+        await SweepAndLoseAsync(0);
+        rig.Clock.Advance(SweepAccess.SendAgainAfter);
+        await SweepAndLoseAsync(1);
+        rig.Clock.Advance(TimeSpan.FromDays(3));
+        await SweepAndLoseAsync(1);
+        rig.Clock.Advance(SweepAccess.LateAfter - TimeSpan.FromMinutes(1));
+        await SweepAndLoseAsync(0);
+        rig.Clock.Advance(TimeSpan.FromMinutes(2));
+        Assert.Single(await rig.SweepAndCountAsync());
+        await rig.AssertCountedAsync();
+
+        async Task SweepAndLoseAsync(int messages)
+        {
+            await rig.NewSweep().RunAsync(None);
+            Assert.Equal(messages, (await rig.TakeAsync()).Count);
+        }
+    }
+
+    [Theory]
+    [InlineData(1, true)] // a bit of the routes
+    [InlineData(0, true)] // what tells a frame
+    [InlineData(0, false)] // cut off: no end
+    public async Task A_damaged_blob_is_counted_not_at_all_and_named(int at, bool isChanged)
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        await rig.LogAndEndAsync(300);
+        var good = Assert.Single(await rig.BlobsAsync());
+        using var copied = new MemoryStream();
+        await using (var content = (await rig.Account.AccessLog.OpenAsync(good.Name, 0, None))!)
+            await content.CopyToAsync(copied);
+        var bytes = copied.ToArray();
+        if (isChanged)
+            bytes[at * (AccessFrame.HeaderBytes + 5)] ^= 4;
+        else
+            bytes = bytes[..^(AccessFrame.HeaderBytes + 1)];
+        var bad = AccessBlobName.Of(rig.Clock.GetUtcNow(), Guid.NewGuid(), 1);
+        await rig.Account.AccessLog.BeginAsync(bad, None);
+        await rig.Account.AccessLog.AppendAsync(bad, 0, bytes, None);
+        await rig.Account.AccessLog.MarkAsync(
+            (await rig.Account.AccessLog.FindAsync(bad, None))!, AccessBlobState.Sealed, null, None);
+        var told = await Assert.ThrowsAsync<StoreMismatchException>(
+            () => rig.NewRollUp().RunAsync(new AccessMessage(bad).ToJson(), None));
+        Assert.Contains(bad, told.Message, StringComparison.Ordinal);
+        await rig.NewRollUp().RunAsync(new AccessMessage(good.Name).ToJson(), None);
+        await rig.AssertCountedAsync();
+    }
+}
+
+/// <summary>Kills a process at the Nth call that it makes, before or behind its effect; it makes none behind that.</summary>
+internal sealed class KillPoint(int at, bool isCarriedOut)
+{
+    public int Calls { get; private set; }
+
+    public T Wrap<T>(T port)
+        where T : class
+        => PortProxy<T>.Create(
+            port,
+            _ =>
+            {
+                Calls++;
+                if (Calls > at || (Calls == at && !isCarriedOut))
+                    throw new ProcessEndedException();
+                return Task.CompletedTask;
+            },
+            () =>
+            {
+                if (Calls >= at)
+                    throw new ProcessEndedException();
+            });
+}

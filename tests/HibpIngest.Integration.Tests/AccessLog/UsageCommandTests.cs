@@ -1,0 +1,196 @@
+using System.Net;
+using System.Text.Json;
+using HibpIngest.AccessLog;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AccessLog;
+
+/// <summary>How often what was asked, as an operator is shown it.</summary>
+public sealed class UsageCommandTests : IAsyncLifetime
+{
+    private const string Search = "/api/v3/breachedaccount/{account}";
+    private const string Range = "/range/{prefix}";
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly DateTimeOffset Day = new(2026, 11, 22, 0, 0, 0, TimeSpan.Zero);
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+    private readonly string _hash = ApiKey.HashOf("00112233445566778899aabbccddeeff");
+    private StorageAccount _account = null!;
+
+    public async Task InitializeAsync()
+    {
+        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
+        _account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+    }
+
+    public Task DisposeAsync()
+    {
+        _account.Dispose();
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task Nothing_is_shown_where_nothing_is_counted_and_nothing_made()
+    {
+        var shown = (await RunAsync("usage")).Succeeded();
+        Assert.Contains("Nothing is counted of that time", shown.Output, StringComparison.Ordinal);
+        var report = (await RunAsync("usage", "--json")).Succeeded().Json;
+        Assert.Empty(report.GetProperty("lines").EnumerateArray());
+        Assert.Equal(0, report.GetProperty("total").GetProperty("requests").GetInt64());
+        var (from, to) = (report.GetProperty("from").GetDateTimeOffset(), report.GetProperty("to").GetDateTimeOffset());
+        Assert.Equal((TimeSpan.FromHours(24), 0), (to - from, to.Minute));
+        Assert.InRange(to, TimeProvider.System.GetUtcNow().AddMinutes(-1), TimeProvider.System.GetUtcNow().AddHours(1));
+    }
+
+    [Fact]
+    public async Task Rows_are_summed_by_what_is_asked_for()
+    {
+        await FillAsync();
+        var shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23")).Succeeded();
+        Assert.Contains("from 2026-11-22T00 to 2026-11-23T00, UTC", shown.Error, StringComparison.Ordinal);
+        Assert.Equal(
+            [
+                "route requests 5xx mean longest MiB", $"{Search} 1,004 0.40 % 1.5 ms 5,000.0 ms 2.0", $"{Range} 10 0 % 0.1 ms 0.1 ms 0.0",
+                "in all 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
+            ],
+            Lines(shown.Output));
+        shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key")).Succeeded();
+        Assert.Equal(
+            [
+                "key requests 5xx mean longest MiB", "website 1,000 0 % 1.0 ms 2.0 ms 2.0", "- 10 0 % 0.1 ms 0.1 ms 0.0",
+                "00ff00ff00ff00ff 4 100.00 % 125.0 ms 5,000.0 ms 0.0", "in all 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
+            ],
+            Lines(shown.Output));
+        shown = (await RunAsync("usage", "--from", "2026-11-22T10", "--to", "2026-11-22T11", "--by", "hour")).Succeeded();
+        Assert.Equal(["hour requests 5xx mean longest MiB", "2026-11-22T10 1,000 0 % 1.0 ms 2.0 ms 2.0"], Lines(shown.Output));
+    }
+
+    [Fact]
+    public async Task The_document_has_the_agreed_shape()
+    {
+        await FillAsync();
+        var report = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key", "--json")).Succeeded().Json;
+        Assert.Equal(["from", "to", "by", "lines", "total"], Names(report));
+        Assert.Equal((Day, Day.AddDays(1), "key"), (
+            report.GetProperty("from").GetDateTimeOffset(), report.GetProperty("to").GetDateTimeOffset(),
+            report.GetProperty("by").GetString()));
+        string[] counts = ["requests", "serverErrors", "bytes", "meanMicroseconds", "longestMicroseconds"];
+        var lines = report.GetProperty("lines").EnumerateArray().ToList();
+        Assert.Equal(["key", "name", .. counts], Names(lines[0]));
+        Assert.Equal(["key", .. counts], Names(lines[1]));
+        Assert.Equal(counts, Names(report.GetProperty("total")));
+        Assert.Equal(
+            [(_hash[..16], "website"), ("-", null), ("00ff00ff00ff00ff", null)],
+            lines.Select(line => (
+                line.GetProperty("key").GetString()!, line.TryGetProperty("name", out var name) ? name.GetString() : null)));
+        Assert.Equal((4, 4, 5_000_000), (Number(lines[2], "requests"), Number(lines[2], "serverErrors"),
+            Number(lines[2], "longestMicroseconds")));
+        Assert.Equal((1_014, 4, 2_097_157), (Number(report.GetProperty("total"), "requests"),
+            Number(report.GetProperty("total"), "serverErrors"), Number(report.GetProperty("total"), "bytes")));
+        foreach (var by in (string[])["route", "hour", "status"])
+        {
+            report = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", by, "--json")).Succeeded().Json;
+            Assert.All(report.GetProperty("lines").EnumerateArray(), line => Assert.Equal([by, .. counts], Names(line)));
+        }
+    }
+
+    [Theory]
+    [InlineData("--from", "yesterday")]
+    [InlineData("--from", "2026-11-22T24")]
+    [InlineData("--from", "2026-11-22T10:30")]
+    [InlineData("--to", "22.11.2026")]
+    public async Task A_time_that_is_none_is_told(string option, string time)
+    {
+        var line = (await RunAsync("usage", option, time)).FailedWithOneLine();
+        Assert.Contains($"{option} is expected to be an hour as 2026-11-22T10, or a day, found '{time}'", line, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_first_hour_is_before_the_one_behind_the_last() => Assert.Contains(
+        "--from is expected to be before --to, found 2026-11-22T00 and 2026-11-22T00",
+        (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-22T00")).FailedWithOneLine(), StringComparison.Ordinal);
+
+    [Fact]
+    public async Task Operators_are_answered_the_same()
+    {
+        await FillAsync();
+        var clock = new TestClock();
+        clock.Advance(Day.AddHours(23).AddMinutes(59) - clock.GetUtcNow());
+        await using var listener = await OperatorListener.StartAsync("http://127.0.0.1:0", _account, clock, None);
+        using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
+        foreach (var by in Enum.GetNames<UsageBy>())
+        {
+            var expected = await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", by.ToLowerInvariant(), "--json");
+            Assert.Equal(Compact(expected.Succeeded().Output), Compact(await GetAsync($"/usage?hours=24&by={by}")));
+        }
+        Assert.Equal(await GetAsync("/usage?hours=24&by=route"), await GetAsync("/usage"));
+        using var month = JsonDocument.Parse(await GetAsync("/usage?hours=744&by=hour"));
+        Assert.Equal((Day.AddDays(-30), 2), (
+            month.RootElement.GetProperty("from").GetDateTimeOffset(), month.RootElement.GetProperty("lines").GetArrayLength()));
+        const string Hours = "hours is expected to be 1 to 744\n";
+        const string By = "by is expected to be one of route, key, hour, status\n";
+        foreach (var (query, words) in ((string, string)[])[
+            ("hours=0", Hours), ("hours=745", Hours), ("hours=-1", Hours), ("hours=", Hours), ("hours=1&hours=2", Hours),
+            ("by=account", By), ("by=1", By), ("by=", By)])
+        {
+            using var answer = await http.GetAsync(new Uri($"/usage?{query}", UriKind.Relative));
+            Assert.Equal((query, HttpStatusCode.BadRequest, words), (query, answer.StatusCode, await answer.Content.ReadAsStringAsync()));
+        }
+        // As everything here: nobody through a proxy.
+        using var forwarded = new HttpRequestMessage(HttpMethod.Get, "/usage");
+        forwarded.Headers.Add("X-Forwarded-For", "192.0.2.1");
+        using var refused = await http.SendAsync(forwarded);
+        Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
+
+        Task<string> GetAsync(string path) => http.GetStringAsync(new Uri(path, UriKind.Relative));
+    }
+
+    private async Task FillAsync()
+    {
+        await _account.Keys.CreateAsync(None);
+        await _account.Keys.AddAsync(new ApiKey { Hash = _hash, Name = "website", CreatedAt = Day }, None);
+        await _account.Usage.CreateAsync(None);
+        var key = _hash[..16];
+        // Of two blobs, of hours before and behind, and one whose key was revoked.
+        await _account.Usage.WriteAsync(
+            "2026112210/a-00001.log",
+            [
+                Row(10, Search, 200, key, 600, 2_097_152, 600_000, 2_000), Row(10, Search, 404, key, 300, 0, 300_000, 1_500),
+                Row(22, Range, 200, "", 10, 5, 1_000, 100), Row(-1, Range, 200, "", 77, 1, 1, 1), Row(24, Range, 200, "", 77, 1, 1, 1),
+            ],
+            None);
+        await _account.Usage.WriteAsync(
+            "2026112210/b-00001.log",
+            [
+                Row(10, Search, 200, key, 100, 0, 100_000, 1_000), Row(22, Search, 503, "00ff00ff00ff00ff", 4, 0, 500_000, 5_000_000),
+            ],
+            None);
+    }
+
+    private static UsageRow Row(
+        int hour, string route, int status, string key, long requests, long bytes, long microseconds, long longest) =>
+        new(Day.AddHours(hour), route, status, key)
+        {
+            Requests = requests,
+            Bytes = bytes,
+            Microseconds = microseconds,
+            LongestMicroseconds = longest,
+        };
+
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    private static IEnumerable<string> Lines(string output) => output.Split('\n')
+        .Select(line => string.Join(' ', line.Split((char[])[' ', '│'], StringSplitOptions.RemoveEmptyEntries)))
+        .Where(line => line.Any(char.IsAsciiLetterOrDigit));
+
+    private static string Compact(string json) => JsonSerializer.Serialize(JsonDocument.Parse(json).RootElement);
+
+    private static IEnumerable<string> Names(JsonElement element) => element.EnumerateObject().Select(property => property.Name);
+
+    private static int Number(JsonElement element, string name) => element.GetProperty(name).GetInt32();
+}
