@@ -82,8 +82,8 @@ public sealed class WebApi : IAsyncDisposable
             .. passwords.Passwords == PasswordPin.Off ? [] : AppendRoutes(),
             new("/logos/{file}", RouteAccess.Open, logo.LogoAsync),
             new(OpenApiDocuments.Route, RouteAccess.Open, new OpenApiEndpoint().DocumentAsync),
-            new("/healthz", RouteAccess.Open, health.ProcessAsync),
-            new("/readyz", RouteAccess.Open, health.StoresAsync),
+            new("/healthz", RouteAccess.Open, health.ProcessAsync) { IsProbe = true },
+            new("/readyz", RouteAccess.Open, health.StoresAsync) { IsProbe = true },
         ];
         if (options.AccessLog ?? true)
         {

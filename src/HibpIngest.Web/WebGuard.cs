@@ -45,8 +45,11 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
             await next(context);
             if (!context.Response.HasStarted && context.Response is { StatusCode: 404 or 405, ContentLength: null }
                 && RouteOf(context) is null)
+            {
+                entry?.Gate(null);
                 await new ErrorAnswer(context.Response.StatusCode, context.Response.StatusCode == 405
                     ? OtherMethods(context.Response) : ErrorAnswer.NoSuchRoute.Message).WriteAsync(context.Response);
+            }
             if (entry is not null)
                 await entry.PassAsync(); // an answer without a body
         }

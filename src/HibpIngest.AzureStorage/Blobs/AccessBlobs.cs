@@ -86,7 +86,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             {
                 BlobProperties blob = await container.GetBlobClient(name).GetPropertiesAsync(cancellationToken: cancellationToken);
                 return new AccessBlob(
-                    name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), blob.ETag.ToString());
+                    name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), Quoted(blob.ETag));
             }
             catch (RequestFailedException e) when (e.Status == 404)
             {
@@ -103,7 +103,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             var (blob, properties) = (blobs.Current, blobs.Current.Properties);
             yield return new AccessBlob(
                 blob.Name, properties.ContentLength ?? 0, properties.LastModified ?? default, StateOf(blob.Metadata), SentOf(blob.Metadata),
-                (properties.ETag ?? default).ToString());
+                Quoted(properties.ETag ?? default));
         }
     }
 
@@ -132,6 +132,9 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of blob '{name}'",
         async () => await container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+
+    /// <summary>As a header has it; listings leave the quotes out.</summary>
+    private static string Quoted(ETag etag) => etag.ToString("H");
 
     private static MemoryStream Read(ReadOnlyMemory<byte> block) =>
         MemoryMarshal.TryGetArray(block, out var array)

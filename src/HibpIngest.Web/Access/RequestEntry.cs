@@ -31,10 +31,11 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
             ulong.Parse(text, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture));
     }
 
-    /// <summary>Nothing of the answer is sent before the request is logged.</summary>
-    public void Gate()
+    /// <summary>Nothing of the answer is sent before the request is logged, where that is so.</summary>
+    /// <param name="route">What is asked; null: nothing that there is.</param>
+    public void Gate(WebRoute? route)
     {
-        if (_isGated)
+        if (route?.IsLoggedFirst != true && (!log.IsAllDurable || route?.IsProbe == true))
             return;
         _isGated = true;
         context.Features.Set<IHttpResponseBodyFeature>(new GatedBody(context.Features.GetRequiredFeature<IHttpResponseBodyFeature>(), this));

@@ -37,8 +37,6 @@ internal sealed class RequestLog
     {
         var entry = new RequestEntry(this, context, began);
         context.Features.Set(entry);
-        if (IsAllDurable)
-            entry.Gate();
         return entry;
     }
 

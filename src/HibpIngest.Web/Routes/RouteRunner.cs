@@ -14,8 +14,7 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
     {
         var (request, response) = (context.Request, context.Response);
         var entry = RequestEntry.Of(context);
-        if (route.IsLoggedFirst)
-            entry?.Gate();
+        entry?.Gate(route);
         AddHeaders(response, route.Access);
         if (HttpMethods.IsOptions(request.Method))
         {

@@ -30,6 +30,9 @@ internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCal
     /// <summary>It is counted exactly, though nobody is billed.</summary>
     public bool IsCounted { get; init; }
 
+    /// <summary>It is asked how this process is, which is no matter of the log's.</summary>
+    public bool IsProbe { get; init; }
+
     /// <summary>Its parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
 

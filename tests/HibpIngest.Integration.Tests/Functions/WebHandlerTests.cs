@@ -139,6 +139,24 @@ public sealed class WebHandlerTests : IAsyncLifetime
         }
     }
 
+    /// <summary>The platform may stop a process right behind an answer.</summary>
+    [Fact]
+    public async Task Every_answer_is_logged_before_it_is_sent()
+    {
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        string[] paths = ["openapi/v3.json", "nothing/here", "logos/Nothing.png"];
+        foreach (var path in paths)
+        {
+            await using var handler = await StartAsync(("HIBP_APP", "web"));
+            _ = await AskAsync(handler, HttpMethod.Get, path);
+            // Killed, with the end of this block.
+        }
+        Assert.Equal(
+            ["(none)", "/logos/{file}", "/openapi/v3.json"],
+            // The host's own question at the start is the other of no route.
+            (await AccessLogContents.ReadAsync(account.AccessLog)).Select(one => one.Route).Distinct().Order(StringComparer.Ordinal));
+    }
+
     private Task<HandlerProcess> StartAsync(params (string Name, string? Value)[] settings)
     {
         var variables = new Dictionary<string, string?> { ["HIBP_STORAGE"] = _storage };

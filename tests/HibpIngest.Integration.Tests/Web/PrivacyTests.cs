@@ -53,15 +53,24 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         measures.SetMeasurementEventCallback<int>((instrument, _, tags, _) => seen.Enqueue($"{instrument.Name} {Text([.. tags])}"));
         measures.Start();
 
+        var access = new MemoryAccessBlobs(TimeProvider.System);
         await using (var web = await WebRig.StartAsync(
-            fixture.Pipeline.Connection, configure: options => options.Proxies = 1, logs: logs, stand: stores => Failing(stores, failure)))
+            fixture.Pipeline.Connection, configure: options => (options.Proxies, options.AccessLog) = (1, true), logs: logs,
+            stand: stores => Failing(stores, failure) with { AccessLog = access }))
             await AskAsync(web.Address.Port, failure switch { "" => 200, "unavailable" => 503, _ => 500 });
 
         // They do listen.
         Assert.Contains(seen, one => one.StartsWith(Instruments.WebDuration, StringComparison.Ordinal));
         Assert.Contains(lines.Lines, line => line.Text.Contains("the catalogue of breaches, version", StringComparison.Ordinal));
         Assert.Equal(failure.Length > 0, lines.Lines.Any(line => line.Text.StartsWith("/api/v3/", StringComparison.Ordinal)));
-        AssertSilent([.. lines.Lines.Select(line => line.Text), .. seen]);
+        var records = new List<string>();
+        await foreach (var blob in access.ListAsync(CancellationToken.None))
+        {
+            using var reader = new StreamReader((await access.OpenAsync(blob.Name, 0, CancellationToken.None))!, Encoding.Latin1);
+            records.Add(blob.Name + await reader.ReadToEndAsync());
+        }
+        Assert.NotEmpty(records);
+        AssertSilent([.. lines.Lines.Select(line => line.Text), .. seen, .. records]);
     }
 
     [Fact]
