@@ -95,7 +95,9 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
             throw new StoreUnavailableException($"blob '{name}' is there already");
     }
 
-    /// <summary>Whether the frame stands where it was to be appended: its process and its first record's number tell it from any other.</summary>
+    /// <summary>
+    /// Whether the frame stands where it was to be appended: its process and its first record's number tell it from any other.
+    /// </summary>
     private async Task<bool> IsThereAsync(ReadOnlyMemory<byte> frame, CancellationToken cancellationToken)
     {
         await using var stream = await blobs.OpenAsync(_name!, _position, cancellationToken);
@@ -119,7 +121,7 @@ public static class AccessBlobName
     /// <param name="instance">The process that writes it.</param>
     /// <param name="number">Its number there, from 1.</param>
     public static string Of(DateTimeOffset hour, Guid instance, int number) => string.Create(
-        CultureInfo.InvariantCulture, $"{hour.UtcDateTime.ToString(HourFormat, CultureInfo.InvariantCulture)}/{instance:N}-{number:00000}.log");
+        CultureInfo.InvariantCulture, $"{hour.UtcDateTime:yyyyMMddHH}/{instance:N}-{number:00000}.log");
 
     /// <summary>The hour in which a blob was begun; null where the name is none of ours.</summary>
     public static DateTimeOffset? HourOf(string name) =>

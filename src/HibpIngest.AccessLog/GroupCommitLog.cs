@@ -251,13 +251,15 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
 
     [LoggerMessage(
         EventIds.AccessLogDown, LogLevel.Error,
-        "{Reason}: the access log is down. Requests that must be logged are answered 503, and others not logged once there is no more room")]
+        "the access log is down, requests that must be logged are answered 503, and others not logged once there is no room: {Reason}")]
     private partial void LogDown(string reason);
 
     [LoggerMessage(
-        EventIds.AccessLogUp, LogLevel.Warning, "the access log is written again; since this process began {Count} requests were not logged")]
+        EventIds.AccessLogUp, LogLevel.Warning,
+        "the access log is written again; since this process began {Count} requests were not logged")]
     private partial void LogUp(long count);
 
-    [LoggerMessage(EventIds.AccessLogLost, LogLevel.Error, "{Count} requests are not logged: the access log was down when this process ended")]
+    [LoggerMessage(
+        EventIds.AccessLogLost, LogLevel.Error, "{Count} requests are not logged: the access log was down when this process ended")]
     private partial void LogLost(int count);
 }

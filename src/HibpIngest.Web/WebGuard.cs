@@ -121,7 +121,8 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
 
     private static WebRoute? RouteOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>();
 
-    private static string TemplateOf(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? RequestLog.NoRoute;
+    private static string TemplateOf(HttpContext context) =>
+        context.GetEndpoint()?.Metadata.GetMetadata<WebRoute>()?.Template ?? RequestLog.NoRoute;
 
     [LoggerMessage(EventIds.WebServerFailed, LogLevel.Error, "{Route}: {Status}: {Reason}")]
     private partial void LogFailed(string route, int status, string reason);

@@ -42,7 +42,9 @@ public interface IAccessBlobs
     /// <summary>Deletes a blob, if it is there.</summary>
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 
-    /// <summary>Bytes of a block that every version of the service takes (learn.microsoft.com/rest/api/storageservices/append-block).</summary>
+    /// <summary>
+    /// Bytes of a block that every version of the service takes (learn.microsoft.com/rest/api/storageservices/append-block).
+    /// </summary>
     const int MostBlockBytes = 4 << 20;
 }
 

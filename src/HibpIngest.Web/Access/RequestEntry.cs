@@ -38,7 +38,8 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long beg
         if (route?.IsLoggedFirst != true && (!log.IsAllDurable || route?.IsProbe == true))
             return;
         _isGated = true;
-        context.Features.Set<IHttpResponseBodyFeature>(new GatedBody(context.Features.GetRequiredFeature<IHttpResponseBodyFeature>(), this));
+        var body = context.Features.GetRequiredFeature<IHttpResponseBodyFeature>();
+        context.Features.Set<IHttpResponseBodyFeature>(new GatedBody(body, this));
     }
 
     /// <summary>Logs a request whose answer waits for it, once.</summary>

@@ -16,7 +16,9 @@ internal sealed class RequestLog
 
     /// <param name="log">Takes the records.</param>
     /// <param name="templates">As the log has them.</param>
-    /// <param name="isAllDurable">Every request is logged before it is answered: where a process may be stopped right behind an answer.</param>
+    /// <param name="isAllDurable">
+    /// Every request is logged before it is answered: where a process may be stopped right behind an answer.
+    /// </param>
     /// <param name="time">The clock.</param>
     public RequestLog(IAccessLog log, IReadOnlyList<string> templates, bool isAllDurable, TimeProvider time)
     {

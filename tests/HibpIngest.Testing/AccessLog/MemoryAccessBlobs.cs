@@ -18,7 +18,10 @@ internal sealed class MemoryAccessBlobs(TimeProvider time) : IAccessBlobs
     public Task<bool> BeginAsync(string name, CancellationToken cancellationToken)
     {
         lock (_lock)
-            return Task.FromResult(_blobs.TryAdd(name, (new MemoryStream(), Changed(new(name, 0, default, AccessBlobState.Open, null, "")))));
+        {
+            var blob = new AccessBlob(name, 0, default, AccessBlobState.Open, null, "");
+            return Task.FromResult(_blobs.TryAdd(name, (new MemoryStream(), Changed(blob))));
+        }
     }
 
     public Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken)
@@ -64,7 +67,10 @@ internal sealed class MemoryAccessBlobs(TimeProvider time) : IAccessBlobs
     public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
     {
         lock (_lock)
-            return Task.FromResult<Stream?>(_blobs.TryGetValue(name, out var found) ? new MemoryStream(found.Bytes.ToArray()[(int)offset..]) : null);
+        {
+            return Task.FromResult<Stream?>(
+                _blobs.TryGetValue(name, out var found) ? new MemoryStream(found.Bytes.ToArray()[(int)offset..]) : null);
+        }
     }
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken)

@@ -80,7 +80,8 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
         return await blobs.OpenAsync(name, offset, cancellationToken);
     }
 
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) => CallAsync(() => blobs.DeleteAsync(name, cancellationToken));
+    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
+        CallAsync(() => blobs.DeleteAsync(name, cancellationToken));
 
     private Task CallAsync(Func<Task> call)
     {

@@ -85,7 +85,7 @@ public sealed class GroupCommitLogTests
             Assert.Equal(10, log.NotLogged);
         }
         var found = await AccessLogContents.ReadAsync(_memory);
-        Assert.Equal(Enumerable.Range(0, Room + 1).Append(2).Order().Distinct(), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
+        Assert.Equal(Enumerable.Range(0, Room + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
         Assert.Equal(503, found[1].Record.Status);
         Assert.Equal(503, found[2].Record.Status);
         AssertNumbered(found);

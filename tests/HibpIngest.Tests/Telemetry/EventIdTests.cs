@@ -1,4 +1,5 @@
 using System.Reflection;
+using HibpIngest.AccessLog;
 using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
@@ -22,7 +23,7 @@ public sealed class EventIdTests
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
                 typeof(Screen), typeof(HandlerPipeline), typeof(BreachedAccounts), typeof(PasswordRanges),
-                typeof(WebApi)];
+                typeof(WebApi), typeof(IAccessLog)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())
             .SelectMany(
