@@ -12,16 +12,17 @@ namespace HibpIngest.Benchmarks;
 internal static class ClientLog
 {
     /// <summary>Makes both from as many connections as there may be, each after its own last.</summary>
-    /// <param name="store">The account.</param>
+    /// <param name="blobs">The account of the blob.</param>
+    /// <param name="queues">That of the queue.</param>
     /// <param name="connections">As many at once.</param>
     /// <param name="seconds">How long.</param>
-    public static async Task<HttpLoad> RunAsync(string store, int connections, int seconds)
+    public static async Task<HttpLoad> RunAsync(string blobs, string queues, int connections, int seconds)
     {
-        var container = new BlobContainerClient(store, "public");
+        var container = new BlobContainerClient(blobs, "public");
         await container.CreateIfNotExistsAsync(PublicAccessType.Blob);
         var blob = container.GetBlobClient("latestbreach");
         await blob.UploadAsync(new BinaryData(AccessServer.Document()), overwrite: true);
-        var queue = new QueueClient(store, "clients");
+        var queue = new QueueClient(queues, "clients");
         await queue.CreateIfNotExistsAsync();
         var until = TimeProvider.System.GetUtcNow().AddDays(1);
         var ticket = queue.GenerateSasUri(QueueSasPermissions.Add, until);
