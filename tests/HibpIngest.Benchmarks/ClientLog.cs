@@ -57,7 +57,8 @@ internal static class ClientLog
         try
         {
             using var got = await client.GetAsync(blob);
-            var text = string.Create(CultureInfo.InvariantCulture, $"{Guid.NewGuid():N} {Stopwatch.GetTimestamp()} {blob.AbsolutePath} 200");
+            var text = string.Create(
+                CultureInfo.InvariantCulture, $"{Guid.NewGuid():N} {Stopwatch.GetTimestamp()} {blob.AbsolutePath} 200");
             using var message = new StringContent(
                 $"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>", Encoding.UTF8, "application/xml");
             using var posted = await client.PostAsync(post, message);
