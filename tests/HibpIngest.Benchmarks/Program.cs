@@ -84,6 +84,15 @@ const string Usage = """
           five breaches of ACCOUNTS (default 10,000; one removed, one replaced, one purged, one held) on four emulators,
           rebuilt by 'hibp rebuild', killed KILLS times (20), while a sixth is loading; switched to, and back, and
           dropped; exit code 1 where a layout has something else than a script expects
+      access [SECONDS] [ROUNDS] [--sql CONNECTION] [--svg FOLDER]
+          each request logged in the four published ways (by SQLite, and with --sql by a SQL Server too) and in ours,
+          ROUNDS (default 5) with 2,000 connections and 2,000 requests each second at once, 2,000 a second for SECONDS
+          (60), and killed in mid-run, all by h2load; figures and plots go to FOLDER; exit code 1 where ours has less
+          than 15 times the requests of a message each, or 0.3 of the same server's without a log, a p99 above 1.5
+          times that one's and 200 ms, an error, a record too few or too many, or growing memory
+      access-kills [KILLS] [SECONDS]
+          the API killed KILLS times (default 20) under load, and its emulator stopped for SECONDS (60); exit code 1
+          where an answer is missing from the log that must not be, or where anything else is answered than is stated
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -112,6 +121,12 @@ if (args is ["rebuild-child", var at, var emulator, var answering, var name])
 if (args is ["rebuild-bare", var requests, var to])
 {
     await RebuildBenchmark.BareAsync(requests, to);
+    return 0;
+}
+
+if (args is ["access-child", var option, var store])
+{
+    await AccessServer.ChildAsync(option, store);
     return 0;
 }
 
@@ -202,6 +217,12 @@ try
         case ["rebuilds", ..]:
             return await new RebuildCampaign(folder, Console.WriteLine).RunAsync(
                 (int)Number(1, 10_000), (int)Number(2, 20), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
+        case ["access", ..]:
+            var (sql, drawings) = (Take("--sql"), Take("--svg"));
+            return await new AccessBenchmark(folder, sql).RunAsync((int)Number(1, 60), (int)Number(2, 5), drawings) ? 0 : 1;
+        case ["access-kills", ..]:
+            return await new AccessKills(folder, Console.WriteLine).RunAsync(
+                (int)Number(1, 20), TimeSpan.FromSeconds(Number(2, 60)), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:
@@ -215,3 +236,13 @@ finally
 }
 
 long Number(int index, long otherwise) => args.Length > index ? long.Parse(args[index], CultureInfo.InvariantCulture) : otherwise;
+
+string? Take(string name)
+{
+    var place = Array.IndexOf(args, name);
+    if (place < 0 || place + 1 == args.Length)
+        return null;
+    var value = args[place + 1];
+    args = [.. args[..place], .. args[(place + 2)..]];
+    return value;
+}

@@ -1,6 +1,4 @@
 using System.Globalization;
-using System.IO.Compression;
-using System.Text.Json;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting.Web;
@@ -161,57 +159,6 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     private static readonly byte[] Entity =
         """{"PartitionKey":"example.com","RowKey":"user1","Timestamp":"2026-11-22T00:00:00.0000000Z","b1":true,"b7":true,"b31":true}"""u8
             .ToArray();
-
-    /// <summary>A catalogue of so many breaches, each with one mark.</summary>
-    private sealed class ReadyCatalogue : ICatalogueBlobs
-    {
-        private readonly Dictionary<string, byte[]> _blobs = [];
-
-        public ReadyCatalogue(int breaches)
-        {
-            var models = Enumerable.Range(1, breaches).Select(i => new PublicBreach
-            {
-                Name = $"Breach{i}",
-                Title = $"Breach {i:D4}",
-                Domain = $"site{i}.example",
-                BreachDate = new DateOnly(2020, 1, 1).AddDays(i),
-                PwnCount = i * 1_000L,
-                Description = string.Concat(Enumerable.Repeat($"In the year of breach {i} this site lost what it knew. ", 8)),
-                LogoPath = $"https://api.example/logos/Breach{i}.png",
-                DataClasses = ["Email addresses", "Names", "Passwords"],
-                IsVerified = true,
-            }).ToList();
-            Add(CatalogueDocuments.Breaches, JsonSerializer.SerializeToUtf8Bytes(models, CatalogueJson.Default.IReadOnlyListPublicBreach));
-            Add(CatalogueDocuments.Latest, JsonSerializer.SerializeToUtf8Bytes(models[^1], CatalogueJson.Default.PublicBreach));
-            Add(CatalogueDocuments.DataClasses, """["Email addresses","Names","Passwords"]"""u8);
-            var ids = new CatalogueIds(1, [.. models.Select((model, i) => new CatalogueMarks(model.Name, BreachFlags.Verified, [i + 1]))]);
-            Add(CatalogueDocuments.Ids, JsonSerializer.SerializeToUtf8Bytes(
-                ids with { Breaches = [.. ids.Breaches.Take(IAccountTable.MarksPerRow)] }, CatalogueJson.Default.CatalogueIds));
-        }
-
-        public byte[] Bytes(string name) => _blobs[name];
-
-        public Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
-            Task.FromResult<CatalogueBlob?>(new CatalogueBlob("1", 1, _blobs[name], IsUnchanged: knownETag is not null));
-
-        public Task CreateAsync(CancellationToken cancellationToken) => throw new NotSupportedException();
-
-        public Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => throw new NotSupportedException();
-
-        private void Add(string name, ReadOnlySpan<byte> json)
-        {
-            using var bytes = new MemoryStream();
-            using (var gzip = new GZipStream(bytes, CompressionLevel.Optimal))
-                gzip.Write(json);
-            _blobs[name] = bytes.ToArray();
-        }
-    }
 
     /// <summary>The one key there is, as often a minute as can be asked.</summary>
     private sealed class FirstLayout : IReadLayout

@@ -1,0 +1,282 @@
+using System.Globalization;
+using System.Text.Json;
+using HibpIngest.Hosting.Local;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// Each access of a small document logged in the four published ways and in ours, beside servers without a log, in turn in one run.
+/// Every measurement has a server of its own, and records are counted in the store afterwards, by distinct id.
+/// </summary>
+internal sealed class AccessBenchmark(string folder, string? sql)
+{
+    private const int Many = 2_000;
+    private const int Rate = 2_000;
+    // Slow options answer a connection every few seconds.
+    private const int RoundSeconds = 15;
+    private const int BurstSeconds = 10;
+    private const int KillSeconds = 4;
+    private const int KillConnections = 500;
+
+    // A steady rate comes over so many: each asks every 50 ms.
+    private const int SteadyConnections = 100;
+
+    private const double LeastOfQueue = 15;
+    private const double LeastOfOff = 0.3;
+    private const double MostOfOff = 1.5;
+    private const double MoreThanOff = 200;
+    private const double MostGrowth = 1.2;
+    private const double MoreMemory = 32;
+
+    private static readonly (string Option, double Rate)[] Published = [("sql", 554), ("task", 547), ("queue", 880), ("client", 2_109)];
+
+    private readonly List<string> _misses = [];
+    private readonly Dictionary<string, Row> _rows = [];
+    private string _ours = "";
+    private string _queue = "";
+    private int _files;
+
+    /// <summary>Prints the tables; false where a demand is missed.</summary>
+    /// <param name="seconds">Of the steady rate.</param>
+    /// <param name="rounds">Of all options in turn.</param>
+    /// <param name="drawings">Where figures and plots are put; null: nowhere.</param>
+    public async Task<bool> RunAsync(int seconds, int rounds, string? drawings)
+    {
+        if (!HttpLoad.IsInstalled())
+            return false;
+        // The queue's messages are not to slow down the log's blobs, nor a client's posts its gets: an emulator is one thread.
+        await using var log = await StartAsync("log");
+        await using var queue = await StartAsync("queue");
+        (_ours, _queue) = (log.ConnectionString, queue.ConnectionString);
+        if (sql is null)
+            await MeasureAsync(seconds, rounds, null);
+        else
+            await SqlServerBenchmark.WithDatabaseAsync(sql, connection => MeasureAsync(seconds, rounds, connection));
+        if (drawings is not null)
+            await DrawAsync(drawings);
+        foreach (var miss in _misses)
+            Console.Error.WriteLine($"missed: {miss}");
+        return _misses.Count == 0;
+    }
+
+    private async Task MeasureAsync(int seconds, int rounds, string? server)
+    {
+        string[] options =
+            ["none", "off", "sql", "task", .. server is null ? (string[])[] : ["sqlserver", "sqlserver-task"], "queue", "client", "ours"];
+        foreach (var option in options)
+            _rows[option] = new Row();
+        await MeasureThroughputAsync(options, rounds, server);
+        await MeasureBurstsAsync(rounds);
+        await MeasureSteadyAsync(options, seconds, server);
+        await MeasureKillsAsync(options, server);
+    }
+
+    private async Task MeasureThroughputAsync(string[] options, int rounds, string? server)
+    {
+        for (var round = 0; round < rounds; round++)
+        {
+            foreach (var option in round % 2 == 0 ? options : options.Reverse())
+            {
+                var row = _rows[option];
+                HttpLoad load;
+                if (option == "client")
+                {
+                    load = await ClientLog.RunAsync(_ours, _queue, Many, RoundSeconds);
+                }
+                else
+                {
+                    var store = StoreOf(option, server);
+                    await using var one = await AccessServer.StartAsync(option, store);
+                    await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, SteadyConnections, 1); // warms it
+                    load = await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, Many, RoundSeconds);
+                }
+                if (option is "queue" or "ours")
+                    await CountAsync(option, StoreOf(option, server)); // leaves nothing for the next
+                row.Rates.Add(load.Rate);
+                row.Medians.Add(load.Median);
+                row.Tails.Add(load.Tail);
+                row.Errors += load.Errors;
+            }
+        }
+        Console.WriteLine($"{Many:N0} connections, median of {rounds} rounds:");
+        Console.WriteLine("| option | requests/s | of none | of off | of queue | p50 in ms | p99 in ms | errors |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        foreach (var (option, row) in _rows)
+            Console.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {option} | {Median(row.Rates):N0} | {Of(row, "none"):F3} | {Of(row, "off"):F3} | {Of(row, "queue"):F1} | "
+                + $"{Median(row.Medians):N0} | {Median(row.Tails):N0} | {row.Errors} |"));
+        Demand(Of(_rows["ours"], "queue"), LeastOfQueue, "ours of queue, requests/s");
+        Demand(Of(_rows["ours"], "off"), LeastOfOff, "ours of off, requests/s");
+        if (_rows["ours"].Errors > 0)
+            _misses.Add($"{Many:N0} connections, ours: {_rows["ours"].Errors} errors");
+    }
+
+    /// <summary>All connections ask at once, each second.</summary>
+    private async Task MeasureBurstsAsync(int rounds)
+    {
+        string[] options = ["off", "ours"];
+        for (var round = 0; round < rounds; round++)
+        {
+            foreach (var option in round % 2 == 0 ? options : options.Reverse())
+            {
+                await using var one = await AccessServer.StartAsync(option, StoreOf(option, null));
+                var load = await HttpLoad.RunAsync(
+                    one.Address + AccessServer.DurableRoute, Many, BurstSeconds, perConnection: 1, left: 2);
+                _rows[option].BurstTails.Add(load.Tail);
+                if (load.Errors > 0)
+                    _misses.Add($"bursts, {option}: {load.Errors} errors");
+            }
+        }
+        await CountAsync("ours", _ours);
+        var (off, ours) = (Median(_rows["off"].BurstTails), Median(_rows["ours"].BurstTails));
+        var most = (MostOfOff * off) + MoreThanOff;
+        Console.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"bursts of {Many:N0} each second, p99 in ms: off {off:N0}, ours {ours:N0}, {most:N0} at most: "
+            + $"{(ours <= most ? "held" : "missed")}"));
+        if (!(ours <= most))
+            _misses.Add($"bursts: a p99 of {ours:N0} ms, {most:N0} at most");
+    }
+
+    private async Task MeasureSteadyAsync(string[] options, int seconds, string? server)
+    {
+        Console.WriteLine($"{Rate:N0} requests a second for {seconds} s:");
+        Console.WriteLine("| option | requests/s | p50 in ms | p99 in ms | errors | answered | records | MiB at start, quarter, end |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |");
+        foreach (var option in options.Where(option => option != "client"))
+        {
+            var store = StoreOf(option, server);
+            HttpLoad load;
+            double start, quarter, end;
+            await using (var one = await AccessServer.StartAsync(option, store))
+            {
+                start = one.MemoryMiB;
+                var loading = HttpLoad.RunAsync(
+                    one.Address + AccessServer.DurableRoute, SteadyConnections, seconds, Rate / SteadyConnections);
+                await Task.Delay(TimeSpan.FromSeconds(seconds / 4.0));
+                quarter = one.MemoryMiB;
+                load = await loading;
+                end = one.MemoryMiB;
+            }
+            var records = await CountAsync(option, store);
+            (_rows[option].SteadyRate, _rows[option].SteadyTail, _rows[option].SteadyErrors) = (load.Rate, load.Tail, load.Errors);
+            (_rows[option].SteadyOk, _rows[option].SteadyRecords) = (load.Ok, records);
+            Console.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {option} | {load.Rate:N0} | {load.Median:N1} | {load.Tail:N1} | {load.Errors} | {load.Ok} | {records} | "
+                + $"{start:N0}, {quarter:N0}, {end:N0} |"));
+            if (option != "ours")
+                continue;
+            if (load.Errors > 0 || load.Rate < 0.98 * Rate)
+                _misses.Add($"{Rate:N0} a second, ours: {load.Rate:N0}, and {load.Errors} errors");
+            if (records < load.Ok || records > load.Ok + SteadyConnections)
+                _misses.Add($"{Rate:N0} a second, ours: {load.Ok} answered, {records} records");
+            if (end > (MostGrowth * quarter) + MoreMemory)
+                _misses.Add($"{Rate:N0} a second, ours: {end:N0} MiB at the end, {quarter:N0} at a quarter");
+        }
+    }
+
+    private async Task MeasureKillsAsync(string[] options, string? server)
+    {
+        Console.WriteLine($"killed after {KillSeconds} s under {KillConnections} connections:");
+        Console.WriteLine("| option | answered | records | lost |");
+        Console.WriteLine("| --- | ---: | ---: | ---: |");
+        foreach (var option in options.Where(option => option is not ("none" or "off" or "client")))
+        {
+            var store = StoreOf(option, server);
+            HttpLoad load;
+            await using (var one = await AccessServer.StartAsync(option, store))
+            {
+                var loading = HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, KillConnections, KillSeconds + 2);
+                await Task.Delay(TimeSpan.FromSeconds(KillSeconds));
+                await one.KillAsync();
+                load = await loading;
+            }
+            var records = await CountAsync(option, store) ?? 0;
+            var lost = Math.Max(load.Ok - records, 0);
+            (_rows[option].KillOk, _rows[option].KillRecords) = (load.Ok, records);
+            Console.WriteLine($"| {option} | {load.Ok} | {records} | {lost} |");
+            if (option == "ours" && lost > 0)
+                _misses.Add($"killed, ours: {lost} answered requests are not logged");
+        }
+    }
+
+    private Task<AzuriteEmulator> StartAsync(string name) => AzuriteEmulator.StartAsync(
+        new AzuriteOptions { DataFolder = Path.Combine(folder, name) }, CancellationToken.None);
+
+    private string StoreOf(string option, string? server) => option switch
+    {
+        "sql" or "task" => Path.Combine(folder, $"requests-{++_files}.db"),
+        "sqlserver" or "sqlserver-task" => server!,
+        "queue" or "client" => _queue,
+        _ => _ours,
+    };
+
+    /// <summary>The records that there are; null where there is no log.</summary>
+    private async Task<long?> CountAsync(string option, string store)
+    {
+        if (option is "none" or "off")
+            return null;
+        return option != "ours" ? await PlainAccessLog.CountAsync(option, store)
+            : (await AccessRecords.ReadAsync(store, Path.Combine(folder, "blobs"), areRemoved: true)).Of(AccessServer.DurableRoute, 200);
+    }
+
+    private double Of(Row row, string other) => Median(row.Rates.Zip(_rows[other].Rates, (left, right) => left / right));
+
+    private void Demand(double ratio, double least, string what)
+    {
+        Console.WriteLine(string.Create(
+            CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {least} at least: {(ratio >= least ? "held" : "missed")}"));
+        if (!(ratio >= least))
+            _misses.Add(string.Create(CultureInfo.InvariantCulture, $"{what}: {ratio:F2}, {least} at least"));
+    }
+
+    private async Task DrawAsync(string drawings)
+    {
+        Directory.CreateDirectory(drawings);
+        await File.WriteAllTextAsync(Path.Combine(drawings, "access.json"), JsonSerializer.Serialize(_rows, Indented));
+        await File.WriteAllTextAsync(Path.Combine(drawings, "access-requests.svg"), BarChart.Draw(
+            $"Requests a second with {Many:N0} connections (pale: published, on ten instances)",
+            [.. _rows.Select(one => (one.Key, Median(one.Value.Rates), false)),
+                .. Published.Select(one => ($"{one.Option}, published", one.Rate, true))]));
+        await File.WriteAllTextAsync(Path.Combine(drawings, "access-p99.svg"), BarChart.Draw(
+            $"p99 in ms with {Many:N0} connections", [.. _rows.Select(one => (one.Key, Median(one.Value.Tails), false))]));
+    }
+
+    private static readonly JsonSerializerOptions Indented = new()
+    {
+        WriteIndented = true,
+        NumberHandling = System.Text.Json.Serialization.JsonNumberHandling.AllowNamedFloatingPointLiterals, // no answer, no times
+    };
+
+    private static double Median(IEnumerable<double> values) => values.Order().ElementAt(values.Count() / 2);
+
+    /// <summary>What was measured of an option.</summary>
+    private sealed class Row
+    {
+        public List<double> Rates { get; } = [];
+
+        public List<double> Medians { get; } = [];
+
+        public List<double> Tails { get; } = [];
+
+        public List<double> BurstTails { get; } = [];
+
+        public long Errors { get; set; }
+
+        public double? SteadyRate { get; set; }
+
+        public double? SteadyTail { get; set; }
+
+        public long? SteadyErrors { get; set; }
+
+        public long? SteadyOk { get; set; }
+
+        public long? SteadyRecords { get; set; }
+
+        public long? KillOk { get; set; }
+
+        public long? KillRecords { get; set; }
+    }
+}

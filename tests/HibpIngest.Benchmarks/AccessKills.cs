@@ -1,0 +1,189 @@
+using System.Globalization;
+using System.Net;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Web;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// The API with its access log on the emulator, killed again and again under load, and with the emulator stopped for a while. What
+/// was answered beside what is in the log then, as a script of its own counts it (access-records.mjs).
+/// </summary>
+internal sealed class AccessKills(string folder, Action<string> say)
+{
+    private const int Connections = 50;
+    private const int HeldRate = 2_000;
+    private static readonly int Buffer = new WebOptions().AccessLogBuffer;
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan Behind = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(5);
+
+    private readonly List<string> _faults = [];
+
+    /// <summary>Prints what was found; false where anything is not as it is stated.</summary>
+    /// <param name="kills">How often the process is killed.</param>
+    /// <param name="outage">How long the emulator is stopped.</param>
+    /// <param name="seed">Of the moments.</param>
+    public async Task<bool> RunAsync(int kills, TimeSpan outage, int seed)
+    {
+        say($"seed {seed}");
+        var random = new Random(seed);
+        var emulator = await StartAsync(new AzuriteOptions { DataFolder = Path.Combine(folder, "emulator") });
+        try
+        {
+            say("| kill | durable: answered | logged | behind: answered | logged | missing |");
+            say("| ---: | ---: | ---: | ---: | ---: | ---: |");
+            for (var kill = 1; kill <= kills; kill++)
+                await KillAsync(emulator.ConnectionString, kill, TimeSpan.FromMilliseconds(random.Next(200, 3_000)));
+            await using var server = await AccessServer.StartAsync("ours", emulator.ConnectionString);
+            emulator = await StopAWhileAsync(emulator, server, outage);
+        }
+        finally
+        {
+            await emulator.DisposeAsync();
+        }
+        return Ended();
+    }
+
+    /// <summary>Some 2,000 requests a second for a while: each is answered, and in the log.</summary>
+    public async Task<bool> HoldAsync(TimeSpan held)
+    {
+        await using var emulator = await StartAsync(new AzuriteOptions { DataFolder = Path.Combine(folder, "emulator") });
+        AccessLoad load;
+        await using (var server = await AccessServer.StartAsync("ours", emulator.ConnectionString))
+        {
+            load = new AccessLoad(
+                server.Address, AccessServer.DurableRoute, Connections, TimeSpan.FromSeconds(1) * Connections / HeldRate);
+            using var end = new CancellationTokenSource(held);
+            await load.RunAsync(end.Token);
+        }
+        var records = await ReadAsync(emulator.ConnectionString);
+        say($"{load.Ok} answered, {records.Of(load.Route, 200)} logged, {load.Others + load.Failed + load.Unavailable} errors");
+        Demand(load.Ok > 0 && load.Others + load.Failed + load.Unavailable == 0, "there were errors");
+        Demand(records.Of(load.Route, 200) == load.Ok, "the log has not what was answered");
+        return Ended();
+    }
+
+    private static Task<AzuriteEmulator> StartAsync(AzuriteOptions options) =>
+        AzuriteEmulator.StartAsync(options, CancellationToken.None);
+
+    private async Task KillAsync(string connection, int kill, TimeSpan after)
+    {
+        await using var server = await AccessServer.StartAsync("ours", connection);
+        var (durable, behind) = Loads(server.Address);
+        var loads = Task.WhenAll(durable.RunAsync(CancellationToken.None), behind.RunAsync(CancellationToken.None));
+        await Task.Delay(after);
+        await server.KillAsync();
+        await loads;
+        var records = await ReadAsync(connection);
+        var (logged, loggedBehind) = (records.Of(durable.Route, 200), records.Of(behind.Route, 200));
+        say($"| {kill} | {durable.Ok} | {logged} | {behind.Ok} | {loggedBehind} | {Math.Max(behind.Ok - loggedBehind, 0)} |");
+        Demand(logged >= durable.Ok, $"kill {kill}: {durable.Ok - logged} answered requests of a durable route are not logged");
+        Demand(logged <= durable.Ok + Connections, $"kill {kill}: {logged - durable.Ok} more are logged than were answered");
+        Demand(behind.Ok - loggedBehind <= Buffer, $"kill {kill}: {behind.Ok - loggedBehind} of those behind are not logged");
+        Demand(durable.Others + behind.Others + durable.Unavailable + behind.Unavailable == 0, $"kill {kill}: there were errors before it");
+    }
+
+    /// <summary>Returns the emulator that goes on with the data of the one that was stopped.</summary>
+    private async Task<AzuriteEmulator> StopAWhileAsync(AzuriteEmulator emulator, AccessServer server, TimeSpan outage)
+    {
+        var connection = emulator.ConnectionString;
+        var (before, beforeBehind) = Loads(server.Address);
+        await AskAsync(before, beforeBehind, Behind);
+
+        // What is in hand when it stops may wait; from the first that is refused on, all are.
+        var (going, goingBehind) = Loads(server.Address, TimeSpan.FromMilliseconds(20));
+        using (var end = new CancellationTokenSource())
+        {
+            var loads = Task.WhenAll(going.RunAsync(end.Token), goingBehind.RunAsync(end.Token));
+            await emulator.DisposeAsync();
+            await UntilAsync(() => Task.FromResult(going.Unavailable > 0));
+            await end.CancelAsync();
+            await loads;
+        }
+        var (down, downBehind) = Loads(server.Address, TimeSpan.FromMilliseconds(20));
+        await AskAsync(down, downBehind, outage);
+        emulator = await StartAsync(new AzuriteOptions
+        {
+            DataFolder = Path.Combine(folder, "emulator"),
+            BlobPort = PortOf(connection, "BlobEndpoint="),
+            QueuePort = PortOf(connection, "QueueEndpoint="),
+            TablePort = PortOf(connection, "TableEndpoint="),
+        });
+        // One that is durable: whatever came before it is too.
+        await UntilAsync(() => AccessLoad.IsAnsweredAsync(server.Address, AccessServer.DurableRoute, HttpStatusCode.OK));
+        var first = await AccessRecords.ReadAsync(connection, Path.Combine(folder, "blobs"), areRemoved: false);
+        var (after, afterBehind) = Loads(server.Address);
+        await AskAsync(after, afterBehind, Behind);
+        await server.DisposeAsync();
+        var last = await ReadAsync(connection);
+
+        say($"before: {Told(before)}; {Told(beforeBehind)}");
+        say($"while the emulator stops: {Told(going)}; {Told(goingBehind)}");
+        say($"for {outage.TotalSeconds} s without it: {Told(down)}; {Told(downBehind)}");
+        say($"after: {Told(after)}; {Told(afterBehind)}");
+        say("logged until it was back: "
+            + string.Join(", ", first.Counts.Select(one => $"{one.Key}: {one.Value}")));
+        say("logged behind that: "
+            + string.Join(", ", last.Counts.Select(one => $"{one.Key}: {one.Value - first.Counts.GetValueOrDefault(one.Key)}")));
+        Demand(IsOk(before) && IsOk(beforeBehind) && IsOk(after) && IsOk(afterBehind), "there were errors with the emulator there");
+        Demand(down.Unavailable > 0 && down.Ok + down.Others + down.Failed == 0, "a durable route answered other than 503 without a log");
+        Demand(IsOk(goingBehind) && IsOk(downBehind), "a route that is logged behind did not go on answering");
+        Demand(going.Others + going.Failed == 0, "something else than 200 and 503 was answered");
+        Demand(first.Of(before.Route, 200) > before.Ok + going.Ok - 1, "requests of a durable route that were answered are not logged");
+        var missing = beforeBehind.Ok + goingBehind.Ok + downBehind.Ok - first.Of(downBehind.Route, 200);
+        say($"not logged of those behind: {missing}");
+        Demand(
+            first.Of(downBehind.Route, 200) >= Math.Min(beforeBehind.Ok + goingBehind.Ok + downBehind.Ok, beforeBehind.Ok + Buffer / 4),
+            "what there was room for is not logged");
+        foreach (var load in (AccessLoad[])[after, afterBehind])
+        {
+            var logged = last.Of(load.Route, 200) - first.Of(load.Route, 200);
+            Demand(logged == load.Ok, $"{load.Route}, the emulator being back: {load.Ok} answered, {logged} logged");
+        }
+        return emulator;
+    }
+
+    private static (AccessLoad Durable, AccessLoad Behind) Loads(string server, TimeSpan pause = default) => (
+        new AccessLoad(server, AccessServer.DurableRoute, Connections, pause),
+        new AccessLoad(server, AccessServer.BehindRoute, Connections / 2, pause));
+
+    private static async Task AskAsync(AccessLoad durable, AccessLoad behind, TimeSpan held)
+    {
+        using var end = new CancellationTokenSource(held);
+        await Task.WhenAll(durable.RunAsync(end.Token), behind.RunAsync(end.Token));
+    }
+
+    private static bool IsOk(AccessLoad load) => load.Ok > 0 && load.Unavailable + load.Others + load.Failed == 0;
+
+    private static string Told(AccessLoad load) =>
+        $"{load.Route} {load.Ok} of 200, {load.Unavailable} of 503, {load.Others} others, {load.Failed} failed";
+
+    private static int PortOf(string connection, string endpoint) => new Uri(
+        connection.Split(';').First(part => part.StartsWith(endpoint, StringComparison.Ordinal))[endpoint.Length..]).Port;
+
+    private static async Task UntilAsync(Func<Task<bool>> isSo)
+    {
+        using var timeout = new CancellationTokenSource(TestTimeout);
+        while (!await isSo())
+            await Task.Delay(LookEvery, timeout.Token);
+    }
+
+    private Task<AccessRecords> ReadAsync(string connection) =>
+        AccessRecords.ReadAsync(connection, Path.Combine(folder, "blobs"), areRemoved: true);
+
+    private void Demand(bool isSo, string otherwise)
+    {
+        if (!isSo)
+            _faults.Add(otherwise);
+    }
+
+    private bool Ended()
+    {
+        foreach (var fault in _faults)
+            say($"missed: {fault}");
+        say(string.Create(CultureInfo.InvariantCulture, $"{_faults.Count} missed"));
+        return _faults.Count == 0;
+    }
+}

@@ -1,0 +1,121 @@
+using System.Diagnostics;
+using System.Globalization;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Web;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// A server of the small document in a process of its own (this program again), with one way of logging each access. It ends in order
+/// when it is disposed of, or is killed.
+/// </summary>
+internal sealed class AccessServer : IAsyncDisposable
+{
+    /// <summary>The document, which <c>/latestbreach</c> is, under every option.</summary>
+    public const string DurableRoute = "/api/v3/latestbreach";
+
+    /// <summary>A route whose requests are logged behind the answer.</summary>
+    public const string BehindRoute = "/api/v3/dataclasses";
+
+    // A document of 1.9 KB.
+    private const int Sentences = 30;
+
+    // What ends in order does so within the half minute that a host gives.
+    private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(30);
+
+    private readonly Process _process;
+    private bool _isDisposed;
+
+    private AccessServer(Process process, string address) => (_process, Address) = (process, address);
+
+    /// <summary>Where it listens.</summary>
+    public string Address { get; }
+
+    /// <summary>What it has in memory now.</summary>
+    public double MemoryMiB => double.Parse(
+        File.ReadLines($"/proc/{_process.Id}/status").First(line => line.StartsWith("VmRSS", StringComparison.Ordinal))
+            .Split(' ', StringSplitOptions.RemoveEmptyEntries)[1],
+        CultureInfo.InvariantCulture) / 1024;
+
+    /// <summary>Starts one, and returns when it answers.</summary>
+    /// <param name="option">How it logs: one of <see cref="PlainAccessLog"/>'s, ours, or off.</param>
+    /// <param name="store">A storage account's connection, or a database's.</param>
+    public static async Task<AccessServer> StartAsync(string option, string store)
+    {
+        var process = Process.Start(new ProcessStartInfo("dotnet", [typeof(AccessServer).Assembly.Location, "access-child", option, store])
+        {
+            UseShellExecute = false,
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+        })!;
+        var address = await process.StandardOutput.ReadLineAsync()
+            ?? throw new InvalidOperationException($"the server of '{option}' did not start");
+        return new AccessServer(process, address);
+    }
+
+    /// <summary>The process itself: it ends with its standard input.</summary>
+    public static async Task ChildAsync(string option, string store)
+    {
+        if (option is "ours" or "off")
+        {
+            using var account = StorageAccount.Open(store, NullLoggerFactory.Instance, WebFactory.Storage);
+            var stores = WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with
+            {
+                Catalogue = new ReadyCatalogue(1, Sentences),
+            };
+            await using var server = await WebServer.StartAsync(
+                stores,
+                new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = option == "ours" } },
+                TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+            await TellAsync(server.Addresses[0]);
+            return;
+        }
+        var document = Document();
+        await using var log = await PlainAccessLog.OpenAsync(option, store);
+        await using var load = new WebLoad(0, 0);
+        await TellAsync(await load.StartAsync(async context =>
+        {
+            await log.AppendAsync(new PlainRecord(
+                Guid.NewGuid(), Stopwatch.GetTimestamp(), context.Request.Path.Value!, StatusCodes.Status200OK));
+            context.Response.ContentType = "application/json; charset=utf-8";
+            context.Response.ContentLength = document.Length;
+            await context.Response.Body.WriteAsync(document);
+        }));
+    }
+
+    /// <summary>The document's bytes.</summary>
+    public static byte[] Document() => new ReadyCatalogue(1, Sentences).Json(CatalogueDocuments.Latest);
+
+    /// <summary>SIGKILL: nothing that it had in hand is written.</summary>
+    public async Task KillAsync()
+    {
+        _process.Kill();
+        await _process.WaitForExitAsync();
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (_isDisposed)
+            return;
+        _isDisposed = true;
+        if (!_process.HasExited)
+        {
+            _process.StandardInput.Close();
+            using var timeout = new CancellationTokenSource(StopTimeout);
+            await _process.WaitForExitAsync(timeout.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            if (!_process.HasExited)
+                await KillAsync();
+        }
+        _process.Dispose();
+    }
+
+    private static async Task TellAsync(string address)
+    {
+        Console.WriteLine(address);
+        await Console.In.ReadToEndAsync();
+    }
+}

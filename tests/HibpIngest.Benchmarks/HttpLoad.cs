@@ -1,0 +1,102 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>What h2load (Debian: nghttp2-client) has seen.</summary>
+/// <param name="Ok">Answers of 2xx.</param>
+/// <param name="Errors">Other answers, and requests without one.</param>
+/// <param name="Seconds">It was told to take.</param>
+/// <param name="Median">Of the times until an answer was whole, in milliseconds.</param>
+/// <param name="Tail">The 99th percentile of them.</param>
+internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, double Median, double Tail)
+{
+    /// <summary>Answers a second.</summary>
+    public double Rate => Ok / Seconds;
+
+    /// <summary>Whether it is installed; says how it is, where it is not.</summary>
+    public static bool IsInstalled()
+    {
+        try
+        {
+            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"])
+            {
+                UseShellExecute = false,
+                RedirectStandardOutput = true,
+            })!;
+            process.StandardOutput.ReadToEnd();
+            process.WaitForExit();
+            return true;
+        }
+        catch (Win32Exception)
+        {
+            Console.Error.WriteLine("h2load is not installed: apt-get install nghttp2-client");
+            return false;
+        }
+    }
+
+    /// <summary>Asks over HTTP/1.1 without a pause, or at a rate.</summary>
+    /// <param name="address">What for.</param>
+    /// <param name="connections">As many at once.</param>
+    /// <param name="seconds">How long.</param>
+    /// <param name="perConnection">Requests a second of each; null: as many as are answered.</param>
+    /// <param name="left">Seconds at the beginning whose times don't count, as connections are made in them.</param>
+    public static async Task<HttpLoad> RunAsync(string address, int connections, int seconds, int? perConnection = null, int left = 0)
+    {
+        var log = Path.GetTempFileName();
+        File.Delete(log); // it appends to one of its own
+        try
+        {
+            string[] rate = perConnection is null ? [] : ["--rps", $"{perConnection}"];
+            using var process = Process.Start(new ProcessStartInfo(
+                "h2load",
+                ["--h1", "-c", $"{connections}", "-t", "1", "-D", $"{seconds}", "--log-file", log, .. rate, address])
+            {
+                UseShellExecute = false,
+                RedirectStandardOutput = true,
+                RedirectStandardError = true,
+            })!;
+            var error = process.StandardError.ReadToEndAsync();
+            var output = await process.StandardOutput.ReadToEndAsync();
+            await process.WaitForExitAsync();
+            await error;
+            // A server that is killed ends it early: what it had counted until then counts.
+            if (Counts().Match(output) is not { Success: true } counts || Statuses().Match(output) is not { Success: true } statuses)
+                throw new InvalidOperationException($"h2load ended with {process.ExitCode} and without its figures: {output}");
+            var times = await TimesAsync(log, left);
+            var errors = Math.Max(Number(counts, "failed"), Number(statuses, "client") + Number(statuses, "server"));
+            return new HttpLoad(
+                Number(statuses, "ok"), errors, seconds, At(times, 50), At(times, 99));
+        }
+        finally
+        {
+            File.Delete(log);
+        }
+    }
+
+    private static async Task<double[]> TimesAsync(string log, int left)
+    {
+        var rows = new List<(long Began, double Milliseconds)>();
+        await foreach (var line in File.ReadLinesAsync(log))
+        {
+            var fields = line.Split('\t');
+            rows.Add((long.Parse(fields[0], CultureInfo.InvariantCulture), long.Parse(fields[2], CultureInfo.InvariantCulture) / 1000.0));
+        }
+        var first = rows.Count == 0 ? 0 : rows.Min(row => row.Began) + (left * 1_000_000L);
+        return [.. rows.Where(row => row.Began >= first).Select(row => row.Milliseconds).Order()];
+    }
+
+    private static double At(double[] times, int percent) => times.Length == 0 ? double.NaN : times[times.Length * percent / 100];
+
+    private static long Number(Match match, string group) => long.Parse(match.Groups[group].Value, CultureInfo.InvariantCulture);
+
+    [GeneratedRegex(@"^requests: .* (?<failed>\d+) failed, ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Counts();
+
+    [GeneratedRegex(
+        @"^status codes: (?<ok>\d+) 2xx, \d+ 3xx, (?<client>\d+) 4xx, (?<server>\d+) 5xx",
+        RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Statuses();
+}

@@ -1,0 +1,177 @@
+using System.Data.Common;
+using System.Globalization;
+using Azure.Storage.Queues;
+using Microsoft.Data.SqlClient;
+using Microsoft.Data.Sqlite;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>What the published options log of a request.</summary>
+internal readonly record struct PlainRecord(Guid Id, long Time, string Route, int Status);
+
+/// <summary>The published ways of logging a request, each as plain as it is told: <see cref="OpenAsync"/> names them.</summary>
+internal abstract class PlainAccessLog : IAsyncDisposable
+{
+    private const string QueueName = "requests";
+
+    private const string Insert = "INSERT INTO requests (id, time, route, status) VALUES (@id, @time, @route, @status)";
+
+    /// <summary>The service's most in one call.</summary>
+    private const int MessagesAtOnce = 32;
+
+    /// <summary>Returns when the request may be answered.</summary>
+    public abstract Task AppendAsync(PlainRecord record);
+
+    public virtual ValueTask DisposeAsync() => ValueTask.CompletedTask;
+
+    /// <summary>Opens one, empty.</summary>
+    /// <param name="option">
+    /// none; sql and task: an insert for each request, awaited or in a task of the process's, by SQLite; sqlserver and sqlserver-task;
+    /// queue: a message for each request, awaited.
+    /// </param>
+    /// <param name="store">A file, or a connection.</param>
+    public static async Task<PlainAccessLog> OpenAsync(string option, string store)
+    {
+        switch (option)
+        {
+            case "none":
+                return new NoLog();
+            case "sql" or "task":
+                var sqlite = new SqliteConnection($"Data Source={store}");
+                await sqlite.OpenAsync();
+                await ExecuteAsync(sqlite, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+                await ExecuteAsync(sqlite, "CREATE TABLE IF NOT EXISTS requests (id BLOB, time INTEGER, route TEXT, status INTEGER)");
+                return option == "sql" ? new SqliteLog(sqlite) : new TaskLog(new SqliteLog(sqlite));
+            case "sqlserver" or "sqlserver-task":
+                await using (var server = new SqlConnection(store))
+                {
+                    await server.OpenAsync();
+                    await ExecuteAsync(
+                        server, "DROP TABLE IF EXISTS requests; "
+                            + "CREATE TABLE requests (id uniqueidentifier, time bigint, route nvarchar(100), status int)");
+                }
+                return option == "sqlserver" ? new SqlServerLog(store) : new TaskLog(new SqlServerLog(store));
+            case "queue":
+                var queue = new QueueClient(store, QueueName);
+                await queue.CreateIfNotExistsAsync();
+                return new QueueLog(queue);
+            default:
+                throw new ArgumentOutOfRangeException(nameof(option), option, "no such option");
+        }
+    }
+
+    /// <summary>How many records there are by distinct id; those of a queue are taken out of it.</summary>
+    public static async Task<long> CountAsync(string option, string store)
+    {
+        const string Count = "SELECT COUNT(DISTINCT id) FROM requests";
+        switch (option)
+        {
+            case "sql" or "task":
+                await using (var sqlite = new SqliteConnection($"Data Source={store}"))
+                    return await CountAsync(sqlite, Count);
+            case "sqlserver" or "sqlserver-task":
+                await using (var server = new SqlConnection(store))
+                    return await CountAsync(server, Count);
+            default:
+                return await CountMessagesAsync(new QueueClient(store, QueueName));
+        }
+    }
+
+    private static async Task<long> CountMessagesAsync(QueueClient queue)
+    {
+        var ids = new HashSet<string>();
+        while ((await queue.ReceiveMessagesAsync(MessagesAtOnce, TimeSpan.FromDays(1))).Value is { Length: > 0 } messages)
+            ids.UnionWith(messages.Select(message => message.MessageText.Split(' ')[0]));
+        await queue.ClearMessagesAsync();
+        return ids.Count;
+    }
+
+    private static async Task<long> CountAsync(DbConnection connection, string count)
+    {
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = count;
+        return Convert.ToInt64(await command.ExecuteScalarAsync(), CultureInfo.InvariantCulture);
+    }
+
+    private static async Task ExecuteAsync(DbConnection connection, string text)
+    {
+        await using var command = connection.CreateCommand();
+        command.CommandText = text;
+        await command.ExecuteNonQueryAsync();
+    }
+
+    /// <summary>The ceiling.</summary>
+    private sealed class NoLog : PlainAccessLog
+    {
+        public override Task AppendAsync(PlainRecord record) => Task.CompletedTask;
+    }
+
+    /// <summary>Option 1. One connection, as there is one writer of a file at a time.</summary>
+    private sealed class SqliteLog : PlainAccessLog
+    {
+        private readonly SqliteConnection _connection;
+        private readonly SqliteCommand _insert;
+        private readonly Lock _gate = new();
+
+        public SqliteLog(SqliteConnection connection)
+        {
+            _connection = connection;
+            _insert = connection.CreateCommand();
+            _insert.CommandText = Insert;
+            foreach (var name in (string[])["@id", "@time", "@route", "@status"])
+                _insert.Parameters.Add(new SqliteParameter { ParameterName = name });
+        }
+
+        public override Task AppendAsync(PlainRecord record)
+        {
+            lock (_gate)
+            {
+                (_insert.Parameters[0].Value, _insert.Parameters[1].Value) = (record.Id.ToByteArray(), record.Time);
+                (_insert.Parameters[2].Value, _insert.Parameters[3].Value) = (record.Route, record.Status);
+                _insert.ExecuteNonQuery();
+            }
+            return Task.CompletedTask;
+        }
+
+        public override async ValueTask DisposeAsync()
+        {
+            await _insert.DisposeAsync();
+            await _connection.DisposeAsync();
+        }
+    }
+
+    /// <summary>Option 1 on a server: a pooled connection for each request.</summary>
+    private sealed class SqlServerLog(string store) : PlainAccessLog
+    {
+        public override async Task AppendAsync(PlainRecord record)
+        {
+            await using var connection = new SqlConnection(store);
+            await connection.OpenAsync();
+            await using var insert = connection.CreateCommand();
+            insert.CommandText = Insert;
+            insert.Parameters.AddWithValue("@id", record.Id);
+            insert.Parameters.AddWithValue("@time", record.Time);
+            insert.Parameters.AddWithValue("@route", record.Route);
+            insert.Parameters.AddWithValue("@status", record.Status);
+            await insert.ExecuteNonQueryAsync();
+        }
+    }
+
+    /// <summary>Option 2: nobody waits for it, and it ends with the process.</summary>
+    private sealed class TaskLog(PlainAccessLog inner) : PlainAccessLog
+    {
+        public override Task AppendAsync(PlainRecord record)
+        {
+            _ = Task.Run(() => inner.AppendAsync(record));
+            return Task.CompletedTask;
+        }
+    }
+
+    /// <summary>Option 3.</summary>
+    private sealed class QueueLog(QueueClient queue) : PlainAccessLog
+    {
+        public override Task AppendAsync(PlainRecord record) => queue.SendMessageAsync(
+            string.Create(CultureInfo.InvariantCulture, $"{record.Id:N} {record.Time} {record.Route} {record.Status}"));
+    }
+}
