@@ -3,7 +3,6 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
-using Microsoft.Data.Sqlite;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -230,7 +229,7 @@ public sealed class FillTests(ITestOutputHelper output)
         return context with
         {
             Database = PortProxy<IBreachDatabase>.Create(context.Database, what =>
-                what == nameof(INamedLocks.TryLockAsync) ? ExecuteAsync(rig, "DELETE FROM locks") : Task.CompletedTask),
+                what == nameof(INamedLocks.TryLockAsync) ? rig.ExecuteAsync("DELETE FROM locks") : Task.CompletedTask),
         };
     }
 
@@ -246,21 +245,12 @@ public sealed class FillTests(ITestOutputHelper output)
         var id = 1_000 + mark;
         await rig.Context.Database.StartLoadAsync(
             new NewLoad(id, $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options)), None);
-        await ExecuteAsync(rig, $"UPDATE loads SET mark = {mark} WHERE id = {id}");
+        await rig.ExecuteAsync($"UPDATE loads SET mark = {mark} WHERE id = {id}");
         foreach (var account in PipelineRig.Expected(first, count))
         {
             var (alias, domain) = (account.Split('@')[0], account.Split('@')[1]);
             await rig.Context.Table.UpsertAsync(domain, mark, alias);
         }
-    }
-
-    private static async Task ExecuteAsync(PipelineRig rig, string sql)
-    {
-        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = sql;
-        await command.ExecuteNonQueryAsync();
     }
 
     private static async Task AssertFilledAsync(PipelineRig rig, int accounts)

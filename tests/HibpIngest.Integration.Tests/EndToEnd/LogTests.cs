@@ -6,7 +6,6 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
-using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -119,7 +118,7 @@ public sealed class LogTests
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
         await rig.Context.NewLogLoad().RunAsync(entry, null, None);
         var before = await ListAsync(rig);
-        await ExecuteAsync(rig, "UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
+        await rig.ExecuteAsync("UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
         await rig.Context.NewLogLoad().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
         Assert.Equal(before, await ListAsync(rig));
         Assert.True((await rig.LoadAsync(1)).IsLogged);
@@ -297,17 +296,6 @@ public sealed class LogTests
         return blobs;
     }
 
-    private static async Task ExecuteAsync(PipelineRig rig, string sql) => await CommandAsync(rig, sql);
-
     private static async Task<long> CountAsync(PipelineRig rig, string table) =>
-        (long)(await CommandAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
-
-    private static async Task<object?> CommandAsync(PipelineRig rig, string sql)
-    {
-        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = sql;
-        return await command.ExecuteScalarAsync();
-    }
+        (long)(await rig.ExecuteAsync($"SELECT COUNT(*) FROM {table}"))!;
 }

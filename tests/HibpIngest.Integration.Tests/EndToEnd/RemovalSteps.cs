@@ -2,7 +2,6 @@ using HibpIngest.Breaches;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
-using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -50,14 +49,5 @@ internal static class RemovalSteps
         (await rig.FindAsync([.. PipelineRig.Expected(first, count)])).Count(found => found.Any(one => one.Name == breach));
 
     public static async Task<long> CountAsync(PipelineRig rig, string table) =>
-        (long)(await ExecuteAsync(rig, $"SELECT COUNT(*) FROM {table}"))!;
-
-    public static async Task<object?> ExecuteAsync(PipelineRig rig, string sql)
-    {
-        await using var connection = new SqliteConnection($"Data Source={rig.DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = sql;
-        return await command.ExecuteScalarAsync();
-    }
+        (long)(await rig.ExecuteAsync($"SELECT COUNT(*) FROM {table}"))!;
 }

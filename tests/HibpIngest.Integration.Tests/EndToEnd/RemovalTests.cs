@@ -239,13 +239,13 @@ public sealed class RemovalTests
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
         await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
-        await ExecuteAsync(rig, "UPDATE loads SET mark = 1 WHERE id = 2");
+        await rig.ExecuteAsync("UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();
     }
 
     /// <summary>Somebody is at work on the first slice of the first load, until then.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
-        ExecuteAsync(rig, $"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
+        rig.ExecuteAsync($"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
 
     private sealed class Reports : IProgress<RemovalProgress>
     {

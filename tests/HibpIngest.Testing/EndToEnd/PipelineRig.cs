@@ -179,6 +179,16 @@ internal sealed class PipelineRig : IAsyncDisposable
         return await command.ExecuteScalarAsync() as string ?? "";
     }
 
+    /// <summary>Runs a statement on the database's file, beside the product.</summary>
+    public async Task<object?> ExecuteAsync(string sql)
+    {
+        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = sql;
+        return await command.ExecuteScalarAsync();
+    }
+
     /// <summary>Messages in every queue, poison included.</summary>
     public async Task<Dictionary<string, int>> DepthsAsync()
     {
