@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Telemetry;
 using HibpIngest.Web;
 
 namespace HibpIngest.Benchmarks;
@@ -120,7 +121,7 @@ internal sealed class AccessKills(string folder, Action<string> say)
         var first = await AccessRecords.ReadAsync(connection, Path.Combine(folder, "blobs"), areRemoved: false);
         var (after, afterBehind) = Loads(server.Address);
         await AskAsync(after, afterBehind, Behind);
-        await server.DisposeAsync();
+        var said = await server.StopAsync();
         var last = await ReadAsync(connection);
 
         say($"before: {Told(before)}; {Told(beforeBehind)}");
@@ -138,6 +139,10 @@ internal sealed class AccessKills(string folder, Action<string> say)
         Demand(first.Of(before.Route, 200) > before.Ok + going.Ok - 1, "requests of a durable route that were answered are not logged");
         var missing = beforeBehind.Ok + goingBehind.Ok + downBehind.Ok - first.Of(downBehind.Route, 200);
         say($"not logged of those behind: {missing}");
+        Demand(said.Contains($"[{EventIds.AccessLogDown}]", StringComparison.Ordinal), "the server doesn't say that its log is down");
+        Demand(
+            said.Contains($"since this process began {missing} requests were not logged", StringComparison.Ordinal),
+            $"the server doesn't say that {missing} requests were not logged, but: {said}");
         Demand(
             first.Of(downBehind.Route, 200) >= Math.Min(beforeBehind.Ok + goingBehind.Ok + downBehind.Ok, beforeBehind.Ok + Buffer / 4),
             "what there was room for is not logged");
