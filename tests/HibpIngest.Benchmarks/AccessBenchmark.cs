@@ -10,6 +10,8 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class AccessBenchmark(string folder, string? sql)
 {
+    private const string FiguresFile = "access.json";
+
     private const int Many = 2_000;
     private const int Rate = 2_000;
     // Slow options answer a connection every few seconds.
@@ -58,6 +60,17 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         if (drawings is not null)
             await DrawAsync(drawings);
         return Ended();
+    }
+
+    /// <summary>Draws the plots again from the figures of runs before.</summary>
+    /// <param name="drawings">Where they are.</param>
+    public static async Task DrawAgainAsync(string drawings)
+    {
+        var benchmark = new AccessBenchmark("", null);
+        var figures = await File.ReadAllTextAsync(Path.Combine(drawings, FiguresFile));
+        foreach (var (option, row) in JsonSerializer.Deserialize<Dictionary<string, Row>>(figures, Indented)!)
+            benchmark._rows[option] = row;
+        await benchmark.DrawAsync(drawings);
     }
 
     /// <summary>The steady rate on ours alone; false where a demand is missed.</summary>
@@ -254,7 +267,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     private async Task DrawAsync(string drawings)
     {
         Directory.CreateDirectory(drawings);
-        await File.WriteAllTextAsync(Path.Combine(drawings, "access.json"), JsonSerializer.Serialize(_rows, Indented));
+        await File.WriteAllTextAsync(Path.Combine(drawings, FiguresFile), JsonSerializer.Serialize(_rows, Indented));
         await File.WriteAllTextAsync(Path.Combine(drawings, "access-requests.svg"), BarChart.Draw(
             $"Requests a second with {Many:N0} connections (pale: published, on ten instances)",
             [.. _rows.Select(one => (one.Key, Median(one.Value.Rates), false)),
@@ -274,13 +287,13 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     /// <summary>What was measured of an option.</summary>
     private sealed class Row
     {
-        public List<double> Rates { get; } = [];
+        public List<double> Rates { get; init; } = [];
 
-        public List<double> Medians { get; } = [];
+        public List<double> Medians { get; init; } = [];
 
-        public List<double> Tails { get; } = [];
+        public List<double> Tails { get; init; } = [];
 
-        public List<double> BurstTails { get; } = [];
+        public List<double> BurstTails { get; init; } = [];
 
         public long Errors { get; set; }
 

@@ -90,6 +90,8 @@ const string Usage = """
           (60), and killed in mid-run, all by h2load; figures and plots go to FOLDER; exit code 1 where ours has less
           than 15 times the requests of a message each, or 0.3 of the same server's without a log, a p99 above 1.5
           times that one's and 200 ms, an error, a record too few or too many, or growing memory
+      access-draw FOLDER
+          the plots of 'access' again, from the figures in FOLDER
       access-hold [SECONDS]
           ours alone at 2,000 requests a second for SECONDS (default 600), by h2load; exit code 1 as above
       access-kills [KILLS] [SECONDS]
@@ -222,6 +224,9 @@ try
         case ["access", ..]:
             var (sql, drawings) = (Take("--sql"), Take("--svg"));
             return await new AccessBenchmark(folder, sql).RunAsync((int)Number(1, 60), (int)Number(2, 5), drawings) ? 0 : 1;
+        case ["access-draw", var plots]:
+            await AccessBenchmark.DrawAgainAsync(plots);
+            return 0;
         case ["access-hold", ..]:
             return await new AccessBenchmark(folder, null).HoldAsync((int)Number(1, 600)) ? 0 : 1;
         case ["access-kills", ..]:

@@ -15,6 +15,7 @@ public sealed class GroupCommitLogTests
 {
     private const int Room = 1_000;
 
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
     private static readonly CancellationToken None = CancellationToken.None;
 
     private readonly TestClock _clock = TestClock.WithTimersByHand();
@@ -187,8 +188,8 @@ public sealed class GroupCommitLogTests
             await log.AppendAsync(Record(0));
             _clock.Advance(TimeSpan.FromHours(1));
             _blobs.Finding = finding.Task;
-            await log.AppendAsync(Record(1));
-            await log.AppendAsync(Record(2));
+            await log.AppendAsync(Record(1)).AsTask().WaitAsync(TestTimeout);
+            await log.AppendAsync(Record(2)).AsTask().WaitAsync(TestTimeout);
             finding.SetResult();
         }
         Assert.All(await _memory.ListAsync(None).ToListAsync(), blob => Assert.Equal(AccessBlobState.Sealed, blob.State));
