@@ -27,6 +27,9 @@ public sealed record ApiKey
     /// <summary>Domains whose owner has it, lower-case, in order.</summary>
     public IReadOnlyList<string> Domains { get; init; } = [];
 
+    /// <summary>Number of the client of callbacks that has it (<see cref="CallbackClient.Number"/>); null: it is nobody's.</summary>
+    public int? Client { get; init; }
+
     /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
 
