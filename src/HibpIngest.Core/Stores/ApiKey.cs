@@ -12,6 +12,12 @@ public sealed record ApiKey
     /// <summary>Requests a minute of a key that is made without saying how many: Have I Been Pwned's smallest plan.</summary>
     public const int DefaultRpm = 10;
 
+    /// <summary>Most requests a minute that one may have.</summary>
+    public const int MostRpm = 1_000_000;
+
+    /// <summary>Longest name.</summary>
+    public const int MostNameLength = 100;
+
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
     public required string Hash { get; init; }
 
@@ -32,6 +38,10 @@ public sealed record ApiKey
 
     /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>Whether it is a key's, or its owner's, name: some characters, and no email address.</summary>
+    public static bool IsName(string name) =>
+        name.Length is > 0 and <= MostNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
 
     /// <summary>Whether it is a key's form: 32 hex digits.</summary>
     public static bool IsWellFormed(ReadOnlySpan<char> key)

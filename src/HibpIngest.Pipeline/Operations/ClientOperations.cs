@@ -13,7 +13,6 @@ namespace HibpIngest.Pipeline;
 public sealed class ClientOperations(
     ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time)
 {
-    private const int MostNameLength = 100;
     private const int MostUrlLength = 2_000;
 
     // Numbers have as many digits that nobody takes one for another's, and are drawn at random, as none may come again.
@@ -38,6 +37,7 @@ public sealed class ClientOperations(
         CheckUrl(url);
         if (cap is < 1 or > CallbackClient.MostCap)
             throw new BadInputException($"--cap is expected to be from 1 to {CallbackClient.MostCap}, found {cap}");
+        CheckRpm(rpm);
         if (secretKeys is null)
             throw new BadInputException(NoKeys);
         await clients.CreateAsync(cancellationToken);
@@ -94,8 +94,10 @@ public sealed class ClientOperations(
 
     /// <summary>Gives it another key; the one that it had is refused within seconds.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
+    /// <exception cref="BadInputException">The number can't be meant.</exception>
     public async Task<NewClient> RotateKeyAsync(string name, int rpm, CancellationToken cancellationToken)
     {
+        CheckRpm(rpm);
         var key = NewKey();
         var before = "";
         var client = await ChangeAsync(name, client =>
@@ -175,8 +177,14 @@ public sealed class ClientOperations(
 
     private static void CheckName(string name)
     {
-        if (name.Length is 0 or > MostNameLength || name.Any(char.IsControl) || name.Contains('@', StringComparison.Ordinal))
-            throw new BadInputException($"a client's name is expected to be 1 to {MostNameLength} characters, and no email address");
+        if (!ApiKey.IsName(name))
+            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MostNameLength} characters, and no email address");
+    }
+
+    private static void CheckRpm(int rpm)
+    {
+        if (rpm is < 1 or > ApiKey.MostRpm)
+            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MostRpm}, found {rpm}");
     }
 
     private static void CheckUrl(string url)
