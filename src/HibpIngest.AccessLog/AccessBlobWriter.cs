@@ -23,6 +23,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private int _blocks;
     private int _number;
     private bool _isInDoubt;
+    private Task _ending = Task.CompletedTask;
 
     /// <summary>Returns when the frame is durable.</summary>
     /// <exception cref="HibpException">It is not known to be: the same frame is to be given again before another.</exception>
@@ -30,7 +31,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     {
         // A frame that may be there already belongs to the blob that it was begun for.
         if (_name is not null && !_isInDoubt && IsToBeRolled())
-            await EndAsync(cancellationToken);
+            Leave(cancellationToken);
         while (true)
         {
             if (_name is null)
@@ -50,21 +51,33 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         }
     }
 
-    /// <summary>Ends the blob that is being written: whatever fails, Sweep does it later.</summary>
+    /// <summary>Ends the blob that is being written, and waits for those that were left: whatever fails, Sweep does it later.</summary>
     public async Task EndAsync(CancellationToken cancellationToken)
     {
-        if (_name is not { } name)
-            return;
+        if (_name is not null)
+            Leave(cancellationToken);
+        await _ending;
+    }
+
+    /// <summary>Has the blob ended that is being written, beside what is appended to the next: nobody waits for that.</summary>
+    private void Leave(CancellationToken cancellationToken)
+    {
+        _ending = EndAsync(_ending, _name!, _position, cancellationToken);
         _name = null;
+    }
+
+    private async Task EndAsync(Task before, string name, long position, CancellationToken cancellationToken)
+    {
+        await before;
         try
         {
-            if (await blobs.AppendAsync(name, _position, AccessFrame.End(instance), cancellationToken) == BlockAppend.Appended
+            if (await blobs.AppendAsync(name, position, AccessFrame.End(instance), cancellationToken) == BlockAppend.Appended
                 && await blobs.FindAsync(name, cancellationToken) is { } blob)
                 await blobs.MarkAsync(blob, AccessBlobState.Sealed, null, cancellationToken);
         }
-        catch (Exception e) when (e is HibpException or OperationCanceledException)
+        catch (Exception)
         {
-            // Found without its end, by its age.
+            // Whatever it is: it is found without its end, by its age.
         }
     }
 

@@ -26,6 +26,7 @@ public static class AccessFrame
     /// <summary>What whoever waited for a record in vain was told.</summary>
     internal const ushort NotDurableStatus = 503;
 
+    internal const int BytesOffset = 12;
     internal const int StatusOffset = 26;
     internal const int FlagsOffset = 29;
 
@@ -84,7 +85,7 @@ public static class AccessFrame
         to = to[..RecordBytes];
         BinaryPrimitives.WriteInt64LittleEndian(to, record.Microseconds);
         BinaryPrimitives.WriteUInt32LittleEndian(to[8..], record.DurationMicroseconds);
-        BinaryPrimitives.WriteUInt32LittleEndian(to[12..], record.Bytes);
+        BinaryPrimitives.WriteUInt32LittleEndian(to[BytesOffset..], record.Bytes);
         BinaryPrimitives.WriteUInt64LittleEndian(to[16..], record.Key);
         BinaryPrimitives.WriteUInt16LittleEndian(to[24..], record.Route);
         BinaryPrimitives.WriteUInt16LittleEndian(to[StatusOffset..], record.Status);
@@ -96,7 +97,7 @@ public static class AccessFrame
     /// <summary>Reads one.</summary>
     internal static AccessRecord Read(ReadOnlySpan<byte> from) => new(
         BinaryPrimitives.ReadInt64LittleEndian(from), BinaryPrimitives.ReadUInt32LittleEndian(from[8..]),
-        BinaryPrimitives.ReadUInt32LittleEndian(from[12..]), BinaryPrimitives.ReadUInt64LittleEndian(from[16..]),
+        BinaryPrimitives.ReadUInt32LittleEndian(from[BytesOffset..]), BinaryPrimitives.ReadUInt64LittleEndian(from[16..]),
         BinaryPrimitives.ReadUInt16LittleEndian(from[24..]), BinaryPrimitives.ReadUInt16LittleEndian(from[StatusOffset..]),
         (ClientKind)from[28]);
 

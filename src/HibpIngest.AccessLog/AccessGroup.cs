@@ -42,6 +42,7 @@ internal sealed class AccessGroup
             if ((record[AccessFrame.FlagsOffset] & AccessFrame.Durable) == 0)
                 continue;
             BinaryPrimitives.WriteUInt16LittleEndian(record[AccessFrame.StatusOffset..], AccessFrame.NotDurableStatus);
+            BinaryPrimitives.WriteUInt32LittleEndian(record[AccessFrame.BytesOffset..], AccessRecord.UnknownBytes);
             record[AccessFrame.FlagsOffset] &= unchecked((byte)~AccessFrame.Durable);
         }
         if (Interlocked.Exchange(ref _ended, null) is not { } ended)

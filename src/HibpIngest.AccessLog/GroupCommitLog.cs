@@ -20,6 +20,9 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
 
     private static readonly TimeSpan TryEvery = TimeSpan.FromSeconds(1);
 
+    // A store that is slow for long is told of so often.
+    private static readonly TimeSpan SayEvery = TimeSpan.FromSeconds(10);
+
     // Well within the half minute that a host gives its programs to stop.
     private static readonly TimeSpan TryAtTheEnd = TimeSpan.FromSeconds(15);
 
@@ -36,6 +39,8 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private AccessGroup _inHand = new();
     private ulong _next;
     private long _notLogged;
+    private long _said; // of those; the writer's alone, as is when
+    private long? _saidAt;
     private string? _down;
     private bool _ending;
 
@@ -102,8 +107,10 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             _ending = true;
         }
         _begun.Release();
-        using var timer = _time.CreateTimer(_ => _giveUp.Cancel(), null, TryAtTheEnd, Timeout.InfiniteTimeSpan);
-        await _writing;
+        await using (_time.CreateTimer(_ => _giveUp.Cancel(), null, TryAtTheEnd, Timeout.InfiniteTimeSpan))
+            await _writing;
+        if (NotLogged > _said)
+            LogLost(NotLogged);
         _giveUp.Dispose();
         _begun.Dispose();
     }
@@ -128,7 +135,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private AccessLogDownException Refuse(in AccessRecord record)
     {
         if (HasRoom)
-            Take(record with { Status = AccessFrame.NotDurableStatus }, 0);
+            Take(record with { Status = AccessFrame.NotDurableStatus, Bytes = AccessRecord.UnknownBytes }, 0);
         else
             CountNotLogged(1);
         return new AccessLogDownException(_down ?? UnexpectedError.Stopped);
@@ -204,7 +211,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
             catch (OperationCanceledException)
             {
                 CountNotLogged(_inHand.Count);
-                LogLost(_inHand.Count);
                 lock (_gate)
                     _inHand.Clear();
                 return;
@@ -215,7 +221,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private void GoOn()
     {
         string? wasDown;
-        var written = _inHand.Count;
+        var (written, notLogged) = (_inHand.Count, NotLogged);
         lock (_gate)
         {
             (wasDown, _down) = (_down, null);
@@ -223,8 +229,13 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         }
         _inHand.Complete();
         HibpTelemetry.AccessLogged(written);
-        if (wasDown is not null)
-            LogUp(NotLogged);
+        if (wasDown is null && (notLogged == _said || (_saidAt is { } at && _time.GetElapsedTime(at) < SayEvery)))
+            return;
+        (_said, _saidAt) = (notLogged, _time.GetTimestamp());
+        if (wasDown is null)
+            LogFull(notLogged);
+        else
+            LogUp(notLogged);
     }
 
     private void Stop(Exception error)
@@ -260,6 +271,12 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
     private partial void LogUp(long count);
 
     [LoggerMessage(
-        EventIds.AccessLogLost, LogLevel.Error, "{Count} requests are not logged: the access log was down when this process ended")]
-    private partial void LogLost(int count);
+        EventIds.AccessLogFull, LogLevel.Warning,
+        "the access log is slower than the requests; since this process began {Count} were not logged, as there was no room")]
+    private partial void LogFull(long count);
+
+    [LoggerMessage(
+        EventIds.AccessLogLost, LogLevel.Error,
+        "this process ends, and {Count} of the requests that it has answered since it began are not known to be in the access log")]
+    private partial void LogLost(long count);
 }

@@ -44,6 +44,9 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     {
         if (!HttpLoad.IsInstalled())
             return false;
+        foreach (var option in (string[])
+            ["none", "off", "sql", "task", .. sql is null ? (string[])[] : ["sqlserver", "sqlserver-task"], "queue", "client", "ours"])
+            _rows[option] = new Row();
         // The queue's messages are not to slow down the log's blobs, nor a client's posts its gets: an emulator is one thread.
         await using var log = await StartAsync("log");
         await using var queue = await StartAsync("queue");
@@ -54,6 +57,24 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             await SqlServerBenchmark.WithDatabaseAsync(sql, connection => MeasureAsync(seconds, rounds, connection));
         if (drawings is not null)
             await DrawAsync(drawings);
+        return Ended();
+    }
+
+    /// <summary>The steady rate on ours alone; false where a demand is missed.</summary>
+    /// <param name="seconds">How long.</param>
+    public async Task<bool> HoldAsync(int seconds)
+    {
+        if (!HttpLoad.IsInstalled())
+            return false;
+        await using var log = await StartAsync("log");
+        _ours = log.ConnectionString;
+        _rows["ours"] = new Row();
+        await MeasureSteadyAsync(seconds, null);
+        return Ended();
+    }
+
+    private bool Ended()
+    {
         foreach (var miss in _misses)
             Console.Error.WriteLine($"missed: {miss}");
         return _misses.Count == 0;
@@ -61,37 +82,34 @@ internal sealed class AccessBenchmark(string folder, string? sql)
 
     private async Task MeasureAsync(int seconds, int rounds, string? server)
     {
-        string[] options =
-            ["none", "off", "sql", "task", .. server is null ? (string[])[] : ["sqlserver", "sqlserver-task"], "queue", "client", "ours"];
-        foreach (var option in options)
-            _rows[option] = new Row();
-        await MeasureThroughputAsync(options, rounds, server);
+        await MeasureThroughputAsync(rounds, server);
         await MeasureBurstsAsync(rounds);
-        await MeasureSteadyAsync(options, seconds, server);
-        await MeasureKillsAsync(options, server);
+        await MeasureSteadyAsync(seconds, server);
+        await MeasureKillsAsync(server);
     }
 
-    private async Task MeasureThroughputAsync(string[] options, int rounds, string? server)
+    private async Task MeasureThroughputAsync(int rounds, string? server)
     {
+        string[] options = [.. _rows.Keys];
         for (var round = 0; round < rounds; round++)
         {
             foreach (var option in round % 2 == 0 ? options : options.Reverse())
             {
                 var row = _rows[option];
                 HttpLoad load;
+                var store = StoreOf(option, server);
                 if (option == "client")
                 {
                     load = await ClientLog.RunAsync(_ours, _queue, Many, RoundSeconds);
                 }
                 else
                 {
-                    var store = StoreOf(option, server);
                     await using var one = await AccessServer.StartAsync(option, store);
                     await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, SteadyConnections, 1); // warms it
                     load = await HttpLoad.RunAsync(one.Address + AccessServer.DurableRoute, Many, RoundSeconds);
                 }
                 if (option is "queue" or "ours")
-                    await CountAsync(option, StoreOf(option, server)); // leaves nothing for the next
+                    await CountAsync(option, store); // leaves nothing for the next
                 row.Rates.Add(load.Rate);
                 row.Medians.Add(load.Median);
                 row.Tails.Add(load.Tail);
@@ -139,12 +157,12 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             _misses.Add($"bursts: a p99 of {ours:N0} ms, {most:N0} at most");
     }
 
-    private async Task MeasureSteadyAsync(string[] options, int seconds, string? server)
+    private async Task MeasureSteadyAsync(int seconds, string? server)
     {
         Console.WriteLine($"{Rate:N0} requests a second for {seconds} s:");
         Console.WriteLine("| option | requests/s | p50 in ms | p99 in ms | errors | answered | records | MiB at start, quarter, end |");
         Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |");
-        foreach (var option in options.Where(option => option != "client"))
+        foreach (var option in _rows.Keys.Where(option => option != "client"))
         {
             var store = StoreOf(option, server);
             HttpLoad load;
@@ -177,12 +195,12 @@ internal sealed class AccessBenchmark(string folder, string? sql)
         }
     }
 
-    private async Task MeasureKillsAsync(string[] options, string? server)
+    private async Task MeasureKillsAsync(string? server)
     {
         Console.WriteLine($"killed after {KillSeconds} s under {KillConnections} connections:");
         Console.WriteLine("| option | answered | records | lost |");
         Console.WriteLine("| --- | ---: | ---: | ---: |");
-        foreach (var option in options.Where(option => option is not ("none" or "off" or "client")))
+        foreach (var option in _rows.Keys.Where(option => option is not ("none" or "off" or "client")))
         {
             var store = StoreOf(option, server);
             HttpLoad load;
@@ -209,7 +227,8 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     {
         "sql" or "task" => Path.Combine(folder, $"requests-{++_files}.db"),
         "sqlserver" or "sqlserver-task" => server!,
-        "queue" or "client" => _queue,
+        "queue" => PlainAccessLog.QueueOf(_queue, $"requests-{++_files}"),
+        "client" => _queue,
         _ => _ours,
     };
 

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Telemetry;
 using HibpIngest.Web;
 
 namespace HibpIngest.Benchmarks;
@@ -116,11 +117,16 @@ internal sealed class AccessKills(string folder, Action<string> say)
             TablePort = PortOf(connection, "TableEndpoint="),
         });
         // One that is durable: whatever came before it is too.
-        await UntilAsync(() => AccessLoad.IsAnsweredAsync(server.Address, AccessServer.DurableRoute, HttpStatusCode.OK));
+        var asked = 0;
+        await UntilAsync(() =>
+        {
+            asked++;
+            return AccessLoad.IsAnsweredAsync(server.Address, AccessServer.DurableRoute, HttpStatusCode.OK);
+        });
         var first = await AccessRecords.ReadAsync(connection, Path.Combine(folder, "blobs"), areRemoved: false);
         var (after, afterBehind) = Loads(server.Address);
         await AskAsync(after, afterBehind, Behind);
-        await server.DisposeAsync();
+        var said = await server.StopAsync();
         var last = await ReadAsync(connection);
 
         say($"before: {Told(before)}; {Told(beforeBehind)}");
@@ -137,7 +143,14 @@ internal sealed class AccessKills(string folder, Action<string> say)
         Demand(going.Others + going.Failed == 0, "something else than 200 and 503 was answered");
         Demand(first.Of(before.Route, 200) > before.Ok + going.Ok - 1, "requests of a durable route that were answered are not logged");
         var missing = beforeBehind.Ok + goingBehind.Ok + downBehind.Ok - first.Of(downBehind.Route, 200);
-        say($"not logged of those behind: {missing}");
+        // Who was refused has a record too, where there was room.
+        var lost = asked + new[] { before, beforeBehind, going, goingBehind, down, downBehind }.Sum(load => load.Ok + load.Unavailable)
+            - first.Counts.Values.Sum();
+        say($"not logged of those behind: {missing}, of all: {lost}");
+        Demand(said.Contains($"[{EventIds.AccessLogDown}]", StringComparison.Ordinal), "the server doesn't say that its log is down");
+        Demand(
+            said.Contains($"since this process began {lost} requests were not logged", StringComparison.Ordinal),
+            $"the server doesn't say that {lost} requests were not logged, but: {said}");
         Demand(
             first.Of(downBehind.Route, 200) >= Math.Min(beforeBehind.Ok + goingBehind.Ok + downBehind.Ok, beforeBehind.Ok + Buffer / 4),
             "what there was room for is not logged");

@@ -5,6 +5,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -62,6 +63,7 @@ internal sealed class AccessServer : IAsyncDisposable
     {
         if (option is "ours" or "off")
         {
+            using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Warning).AddSimpleConsole());
             using var account = StorageAccount.Open(store, NullLoggerFactory.Instance, WebFactory.Storage);
             var stores = WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance) with
             {
@@ -70,7 +72,7 @@ internal sealed class AccessServer : IAsyncDisposable
             await using var server = await WebServer.StartAsync(
                 stores,
                 new WebServerOptions { Urls = ["http://127.0.0.1:0"], Web = new WebOptions { AccessLog = option == "ours" } },
-                TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+                TimeProvider.System, logs, CancellationToken.None);
             await TellAsync(server.Addresses[0]);
             return;
         }
@@ -95,6 +97,14 @@ internal sealed class AccessServer : IAsyncDisposable
     {
         _process.Kill();
         await _process.WaitForExitAsync();
+    }
+
+    /// <summary>Ends it in order: what it logged from warnings on.</summary>
+    public async Task<string> StopAsync()
+    {
+        var said = _process.StandardOutput.ReadToEndAsync();
+        await DisposeAsync();
+        return await said;
     }
 
     public async ValueTask DisposeAsync()

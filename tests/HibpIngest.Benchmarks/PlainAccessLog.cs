@@ -12,8 +12,6 @@ internal readonly record struct PlainRecord(Guid Id, long Time, string Route, in
 /// <summary>The published ways of logging a request, each as plain as it is told: <see cref="OpenAsync"/> names them.</summary>
 internal abstract class PlainAccessLog : IAsyncDisposable
 {
-    private const string QueueName = "requests";
-
     private const string Insert = "INSERT INTO requests (id, time, route, status) VALUES (@id, @time, @route, @status)";
 
     /// <summary>The service's most in one call.</summary>
@@ -29,7 +27,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
     /// none; sql and task: an insert for each request, awaited or in a task of the process's, by SQLite; sqlserver and sqlserver-task;
     /// queue: a message for each request, awaited.
     /// </param>
-    /// <param name="store">A file, or a connection.</param>
+    /// <param name="store">A file, a connection, or <see cref="QueueOf"/>.</param>
     public static async Task<PlainAccessLog> OpenAsync(string option, string store)
     {
         switch (option)
@@ -52,7 +50,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
                 }
                 return option == "sqlserver" ? new SqlServerLog(store) : new TaskLog(new SqlServerLog(store));
             case "queue":
-                var queue = new QueueClient(store, QueueName);
+                var queue = QueueAt(store);
                 await queue.CreateIfNotExistsAsync();
                 return new QueueLog(queue);
             default:
@@ -60,7 +58,10 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         }
     }
 
-    /// <summary>How many records there are by distinct id; those of a queue are taken out of it.</summary>
+    /// <summary>A queue by its account and name: each server has one of its own, as messages of the last may still come.</summary>
+    public static string QueueOf(string connection, string name) => $"{name}|{connection}";
+
+    /// <summary>How many records there are by distinct id; a queue is removed with them.</summary>
     public static async Task<long> CountAsync(string option, string store)
     {
         const string Count = "SELECT COUNT(DISTINCT id) FROM requests";
@@ -73,8 +74,14 @@ internal abstract class PlainAccessLog : IAsyncDisposable
                 await using (var server = new SqlConnection(store))
                     return await CountAsync(server, Count);
             default:
-                return await CountMessagesAsync(new QueueClient(store, QueueName));
+                return await CountMessagesAsync(QueueAt(store));
         }
+    }
+
+    private static QueueClient QueueAt(string store)
+    {
+        var parts = store.Split('|', 2);
+        return new QueueClient(parts[1], parts[0]);
     }
 
     private static async Task<long> CountMessagesAsync(QueueClient queue)
@@ -82,7 +89,7 @@ internal abstract class PlainAccessLog : IAsyncDisposable
         var ids = new HashSet<string>();
         while ((await queue.ReceiveMessagesAsync(MessagesAtOnce, TimeSpan.FromDays(1))).Value is { Length: > 0 } messages)
             ids.UnionWith(messages.Select(message => message.MessageText.Split(' ')[0]));
-        await queue.ClearMessagesAsync();
+        await queue.DeleteAsync();
         return ids.Count;
     }
 

@@ -90,6 +90,8 @@ const string Usage = """
           (60), and killed in mid-run, all by h2load; figures and plots go to FOLDER; exit code 1 where ours has less
           than 15 times the requests of a message each, or 0.3 of the same server's without a log, a p99 above 1.5
           times that one's and 200 ms, an error, a record too few or too many, or growing memory
+      access-hold [SECONDS]
+          ours alone at 2,000 requests a second for SECONDS (default 600), by h2load; exit code 1 as above
       access-kills [KILLS] [SECONDS]
           the API killed KILLS times (default 20) under load, and its emulator stopped for SECONDS (60); exit code 1
           where an answer is missing from the log that must not be, or where anything else is answered than is stated
@@ -220,6 +222,8 @@ try
         case ["access", ..]:
             var (sql, drawings) = (Take("--sql"), Take("--svg"));
             return await new AccessBenchmark(folder, sql).RunAsync((int)Number(1, 60), (int)Number(2, 5), drawings) ? 0 : 1;
+        case ["access-hold", ..]:
+            return await new AccessBenchmark(folder, null).HoldAsync((int)Number(1, 600)) ? 0 : 1;
         case ["access-kills", ..]:
             return await new AccessKills(folder, Console.WriteLine).RunAsync(
                 (int)Number(1, 20), TimeSpan.FromSeconds(Number(2, 60)), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;

@@ -37,28 +37,48 @@ public sealed partial class SweepAccess(
     /// <summary>Does it once.</summary>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
-        var late = 0;
+        var (late, refused, reason) = (0, 0, "");
         await foreach (var listed in blobs.ListAsync(cancellationToken))
         {
             // Something else's: left alone.
             if (AccessBlobName.HourOf(listed.Name) is not { } hour)
                 continue;
-            var (now, over) = (time.GetUtcNow(), hour.AddHours(1));
-            var isGone = listed.State == AccessBlobState.Open && now - over >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
-            var blob = isGone ? await EndAsync(listed, cancellationToken) : listed;
-            if (blob is { State: AccessBlobState.Counted } && now - blob.ModifiedAt >= keptFor)
-                await blobs.DeleteAsync(blob.Name, cancellationToken);
-            if (blob is not { State: AccessBlobState.Sealed })
-                continue;
-            late += now - over >= LateAfter ? 1 : 0;
-            if (blob.SentAt is { } sent && now - sent < PauseAfter(sent - over))
-                continue;
+            try
+            {
+                late += await IsLateAsync(listed, hour.AddHours(1), cancellationToken) ? 1 : 0;
+            }
+            catch (StoreRefusedException e)
+            {
+                // Leased, with a snapshot, no append blob any more: a matter of this blob's, and not of those behind it.
+                if (refused++ == 0)
+                    reason = e.Message;
+            }
+        }
+        if (late > 0)
+            LogLate(late);
+        if (refused > 0)
+            LogRefused(refused, reason);
+    }
+
+    /// <summary>Looks after a blob; whether it is not counted though it should have been long ago.</summary>
+    private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset over, CancellationToken cancellationToken)
+    {
+        var now = time.GetUtcNow();
+        var isGone = listed.State == AccessBlobState.Open && now - over >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
+        var blob = isGone ? await EndAsync(listed, cancellationToken) : listed;
+        if (blob is { State: AccessBlobState.Counted } && now - blob.ModifiedAt >= keptFor)
+            await blobs.DeleteAsync(blob.Name, cancellationToken);
+        if (blob is null or { State: AccessBlobState.Counted })
+            return false;
+        if (blob.State == AccessBlobState.Open)
+            return isGone && now - over >= LateAfter; // somebody else keeps it from being ended
+        if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - over))
+        {
             await queue.SendAsync(new AccessMessage(blob.Name).ToJson(), TimeSpan.Zero, cancellationToken);
             // Behind the message: one that says too much would keep the next run from sending it.
             await blobs.MarkAsync(blob, AccessBlobState.Sealed, now, cancellationToken);
         }
-        if (late > 0)
-            LogLate(late);
+        return now - over >= LateAfter;
     }
 
     /// <summary>Ends a blob for a process that is gone; it as it is then, and null where there is nothing to be done with it.</summary>
@@ -66,7 +86,7 @@ public sealed partial class SweepAccess(
     {
         // Exactly behind what was listed: a process that lives, and appends after this, is told so and begins another blob.
         if (await blobs.AppendAsync(blob.Name, blob.Bytes, End, cancellationToken) != BlockAppend.Appended)
-            return null; // it lives
+            return blob; // it lives
         if (blob.Bytes == 0)
         {
             await blobs.DeleteAsync(blob.Name, cancellationToken);
@@ -86,7 +106,12 @@ public sealed partial class SweepAccess(
     private partial void LogEnded(string blob);
 
     [LoggerMessage(
+        EventIds.SweepAccessRefused, LogLevel.Error,
+        "{Count} blobs of the access log are left as they are, as the store refuses what is to be done with them; the first: {Reason}")]
+    private partial void LogRefused(int count, string reason);
+
+    [LoggerMessage(
         EventIds.SweepAccessLate, LogLevel.Error,
-        "{Count} blobs of the access log were ended, and are not counted after a day: docs/operating.md says why that may be")]
+        "{Count} blobs of the access log are not counted after a day: docs/operating.md says why that may be")]
     private partial void LogLate(int count);
 }

@@ -16,6 +16,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
 {
     private const string StateName = "state";
     private const string SentName = "sent";
+    private const int PieceBytes = 4 << 20;
 
     public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the access log's container",
         async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
@@ -114,14 +115,13 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
         {
             try
             {
-                // Where the connection is lost half way, the library goes on behind what has come, under If-Match.
-                var answer = await container.GetBlobClient(name).DownloadStreamingAsync(
-                    new BlobDownloadOptions { Range = new HttpRange(offset) }, cancellationToken);
-                return new BlobBody(answer.Value.Content, reading);
-            }
-            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.InvalidRange || e.Status == 416)
-            {
-                return Stream.Null; // it ends there
+                // In pieces, as the emulator opens every block of what it is asked for before it says anything. Marks may be made
+                // meanwhile; what is there stays.
+                return new BlobBody(
+                    await container.GetBlobClient(name).OpenReadAsync(
+                        new BlobOpenReadOptions(allowModifications: true) { Position = offset, BufferSize = PieceBytes },
+                        cancellationToken),
+                    reading);
             }
             catch (RequestFailedException e) when (e.Status == 404)
             {

@@ -44,9 +44,9 @@ public abstract class Revalidated<T>(TimeSpan every, TimeSpan timeout, TimeProvi
                 {
                     await RefreshAsync(cancellationToken);
                 }
-                catch (HibpException)
+                catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
                 {
-                    // Logged; the next look may find it.
+                    // Whatever it is, the next look may find it. What is expected was logged; anything else is by who asks next.
                 }
             }
             while (await timer.WaitForNextTickAsync(cancellationToken));

@@ -146,6 +146,7 @@ public static class EventIds
     public const int AccessLogDown = 5300;
     public const int AccessLogUp = 5301;
     public const int AccessLogLost = 5302;
+    public const int AccessLogFull = 5303;
 
     // RollUpAccess
     public const int RollUpAccessCounted = 5310;
@@ -153,6 +154,7 @@ public static class EventIds
     // SweepAccess
     public const int SweepAccessEnded = 5320;
     public const int SweepAccessLate = 5321;
+    public const int SweepAccessRefused = 5322;
 
     // AccessWork
     public const int AccessWorkPutOff = 5330;

@@ -50,9 +50,16 @@ public sealed class ServedApi : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        await _refreshing;
-        await _api.DisposeAsync();
-        _nearest?.Dispose();
-        _stop.Dispose();
+        try
+        {
+            await _refreshing;
+        }
+        finally
+        {
+            // Whatever became of the others: what is to be logged is written.
+            await _api.DisposeAsync();
+            _nearest?.Dispose();
+            _stop.Dispose();
+        }
     }
 }

@@ -102,9 +102,15 @@ public sealed class WebServer : IAsyncDisposable
     /// <summary>Ends what is in hand, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
-        await _app.StopAsync();
-        await _app.DisposeAsync();
-        await _api.DisposeAsync();
+        try
+        {
+            await _app.StopAsync();
+            await _app.DisposeAsync();
+        }
+        finally
+        {
+            await _api.DisposeAsync();
+        }
     }
 
     private static (IPEndPoint End, bool IsHttps) EndOf(string url, WebServerOptions options)

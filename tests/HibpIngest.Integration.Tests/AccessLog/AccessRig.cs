@@ -38,6 +38,9 @@ internal sealed class AccessRig : IDisposable
     /// </summary>
     public TestClock Clock { get; } = new();
 
+    /// <summary>What Sweep says.</summary>
+    public CollectingLogger Said { get; } = new();
+
     public IMessageQueue Queue => Account.Queues.Get(AccessMessage.Queue);
 
     /// <param name="say">Is told the seed.</param>
@@ -92,7 +95,7 @@ internal sealed class AccessRig : IDisposable
 
     public SweepAccess NewSweep(
         TimeSpan? keptFor = null, IAccessBlobs? blobs = null, IMessageQueue? queue = null, TimeProvider? time = null) =>
-        new(blobs ?? Account.AccessLog, queue ?? Queue, keptFor, time ?? Clock, NullLogger<SweepAccess>.Instance);
+        new(blobs ?? Account.AccessLog, queue ?? Queue, keptFor, time ?? Clock, Said.For<SweepAccess>());
 
     public RollUpAccess NewRollUp(IAccessBlobs? blobs = null, IUsageTable? usage = null) =>
         new(blobs ?? Account.AccessLog, usage ?? Account.Usage, NullLogger<RollUpAccess>.Instance);

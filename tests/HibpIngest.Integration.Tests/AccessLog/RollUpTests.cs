@@ -1,6 +1,8 @@
+using Azure.Storage.Blobs;
 using HibpIngest.AccessLog;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
+using HibpIngest.Telemetry;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
@@ -50,6 +52,21 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.AssertCountedAsync();
         foreach (var body in (string[])["", "null", "{}", "{\"blob\":\"\"}", "[1]"])
             await Assert.ThrowsAsync<BadInputException>(() => rig.NewRollUp().RunAsync(body, None));
+    }
+
+    [Fact]
+    public async Task A_blob_that_the_store_refuses_keeps_no_other_from_being_counted()
+    {
+        using var rig = await AccessRig.StartAsync(output.WriteLine);
+        // Somebody has put one back as another kind of blob: nothing can be appended to it.
+        var container = new BlobContainerClient(rig.Connection, IAccessBlobs.Container);
+        await container.GetBlobClient("2020010100/restored-00001.log").UploadAsync(new BinaryData("x"));
+        await rig.LogAndEndAsync(100);
+        Assert.Single(await rig.SweepAndCountAsync());
+        await rig.AssertCountedAsync();
+        Assert.Contains(
+            rig.Said.Lines,
+            line => line.Event == EventIds.SweepAccessRefused && line.Text.Contains("2020010100/restored", StringComparison.Ordinal));
     }
 
     [Theory]

@@ -22,6 +22,9 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
     /// <summary>The next append's answer is lost: it was carried out, or was not; null: it is not lost.</summary>
     public bool? NextIsLost { get; set; }
 
+    /// <summary>No blob is found before it completes.</summary>
+    public Task Finding { get; set; } = Task.CompletedTask;
+
     /// <summary>Completes when an append waits.</summary>
     public Task Begun => _begun.Task;
 
@@ -68,6 +71,7 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
 
     public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken)
     {
+        await Finding.WaitAsync(cancellationToken);
         ThrowIfDown();
         return await blobs.FindAsync(name, cancellationToken);
     }

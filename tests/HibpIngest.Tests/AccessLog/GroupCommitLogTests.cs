@@ -1,6 +1,7 @@
 using HibpIngest.AccessLog;
 using HibpIngest.Stores;
-using Microsoft.Extensions.Logging.Abstractions;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.AccessLog;
 
@@ -19,6 +20,7 @@ public sealed class GroupCommitLogTests
     private readonly TestClock _clock = TestClock.WithTimersByHand();
     private readonly MemoryAccessBlobs _memory;
     private readonly WatchedAccessBlobs _blobs;
+    private readonly CollectingLogger _lines = new();
 
     public GroupCommitLogTests()
     {
@@ -86,8 +88,10 @@ public sealed class GroupCommitLogTests
         }
         var found = await AccessLogContents.ReadAsync(_memory);
         Assert.Equal(Enumerable.Range(0, Room + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
-        Assert.Equal(503, found[1].Record.Status);
-        Assert.Equal(503, found[2].Record.Status);
+        // Of an answer that was never sent nobody knows how long it was.
+        Assert.All(
+            found.Skip(1).Take(2), one => Assert.Equal((503, AccessRecord.UnknownBytes), (one.Record.Status, one.Record.Bytes)));
+        AssertSaid((EventIds.AccessLogDown, ""), (EventIds.AccessLogUp, "10 requests were not logged"));
         AssertNumbered(found);
     }
 
@@ -106,6 +110,7 @@ public sealed class GroupCommitLogTests
             await Task.WhenAll(waiting);
         }
         await AssertHoldsAsync((3 * Room) + 1);
+        AssertSaid((EventIds.AccessLogFull, "1 were not logged"));
     }
 
     [Fact]
@@ -159,7 +164,8 @@ public sealed class GroupCommitLogTests
         var log = NewLog();
         await log.AppendAsync(Record(0));
         _blobs.IsDown = true;
-        log.Add(Record(1));
+        for (var i = 1; i <= Room + 5; i++)
+            log.Add(Record(i));
         var ended = log.DisposeAsync().AsTask();
         while (!ended.IsCompleted)
         {
@@ -167,8 +173,26 @@ public sealed class GroupCommitLogTests
             await Task.Yield();
         }
         await ended;
-        Assert.Equal(1, log.NotLogged);
+        Assert.Equal(Room + 5, log.NotLogged);
         await AssertHoldsAsync(1);
+        AssertSaid((EventIds.AccessLogDown, ""), (EventIds.AccessLogLost, $"{Room + 5} of the requests"));
+    }
+
+    [Fact]
+    public async Task Nobody_waits_for_the_end_of_the_hours_blob()
+    {
+        var finding = new TaskCompletionSource();
+        await using (var log = NewLog())
+        {
+            await log.AppendAsync(Record(0));
+            _clock.Advance(TimeSpan.FromHours(1));
+            _blobs.Finding = finding.Task;
+            await log.AppendAsync(Record(1));
+            await log.AppendAsync(Record(2));
+            finding.SetResult();
+        }
+        Assert.All(await _memory.ListAsync(None).ToListAsync(), blob => Assert.Equal(AccessBlobState.Sealed, blob.State));
+        await AssertHoldsAsync(3);
     }
 
     [Fact]
@@ -184,7 +208,13 @@ public sealed class GroupCommitLogTests
         _blobs.Release();
     }
 
-    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Room, _clock, NullLogger<GroupCommitLog>.Instance);
+    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Room, _clock, _lines.For<GroupCommitLog>());
+
+    private void AssertSaid(params (int Event, string Text)[] expected)
+    {
+        Assert.Equal(expected.Select(one => one.Event), _lines.Lines.Select(line => line.Event));
+        Assert.All(expected.Zip(_lines.Lines), one => Assert.Contains(one.First.Text, one.Second.Text, StringComparison.Ordinal));
+    }
 
     private static AccessRecord Record(int i) => new(i, 1, 2, 3, 1, 200, ClientKind.Other);
 

@@ -1,7 +1,7 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
 
-namespace HibpIngest.Integration.Tests.Cli;
+namespace HibpIngest.Testing;
 
 /// <summary>Keeps what is logged.</summary>
 internal sealed class CollectingLogger : ILogger, ILoggerProvider
@@ -10,6 +10,9 @@ internal sealed class CollectingLogger : ILogger, ILoggerProvider
 
     /// <summary>Told of each event once it is kept.</summary>
     public Action<int>? OnEvent { get; init; }
+
+    /// <summary>As that of a class.</summary>
+    public ILogger<T> For<T>() => new LoggerFactory([this]).CreateLogger<T>();
 
     public ILogger CreateLogger(string categoryName) => this;
 
