@@ -5,7 +5,7 @@ namespace HibpIngest;
 
 /// <summary>
 /// Seals what is to be kept secret where others may read it: AES-256-GCM under HIBP_SECRET_KEY, which may be several keys, so that
-/// one can be changed: the first seals, and all open. Sealed are a nonce of 12 bytes, the tag of 16, and the text.
+/// one can be changed: the first seals, and all open. Sealed are a nonce of 12 bytes, the tag of 16, and the text. Thread-safe.
 /// </summary>
 public sealed class SecretKeys : IDisposable
 {
@@ -13,9 +13,9 @@ public sealed class SecretKeys : IDisposable
     private const int TagBytes = 16;
     private const int KeyBytes = 32;
 
-    private readonly AesGcm[] _keys;
+    private readonly byte[][] _keys;
 
-    private SecretKeys(AesGcm[] keys) => _keys = keys;
+    private SecretKeys(byte[][] keys) => _keys = keys;
 
     /// <summary>Reads keys as the environment gives them: each 32 bytes in base64, with commas between; null: there is none.</summary>
     /// <exception cref="BadInputException">It is something else.</exception>
@@ -34,7 +34,7 @@ public sealed class SecretKeys : IDisposable
             }
             keys.Add(key);
         }
-        return new SecretKeys([.. keys.Select(key => new AesGcm(key, TagBytes))]);
+        return new SecretKeys([.. keys]);
     }
 
     /// <summary>Seals a text.</summary>
@@ -44,7 +44,8 @@ public sealed class SecretKeys : IDisposable
     {
         var result = new byte[NonceBytes + TagBytes + text.Length];
         RandomNumberGenerator.Fill(result.AsSpan(0, NonceBytes));
-        _keys[0].Encrypt(
+        using var aes = new AesGcm(_keys[0], TagBytes); // one is for one call at a time
+        aes.Encrypt(
             result.AsSpan(0, NonceBytes), text, result.AsSpan(NonceBytes + TagBytes), result.AsSpan(NonceBytes, TagBytes), context);
         return result;
     }
@@ -57,9 +58,10 @@ public sealed class SecretKeys : IDisposable
         var text = new byte[content.Length - NonceBytes - TagBytes];
         foreach (var key in _keys)
         {
+            using var aes = new AesGcm(key, TagBytes);
             try
             {
-                key.Decrypt(content[..NonceBytes], content[(NonceBytes + TagBytes)..], content.Slice(NonceBytes, TagBytes), text, context);
+                aes.Decrypt(content[..NonceBytes], content[(NonceBytes + TagBytes)..], content.Slice(NonceBytes, TagBytes), text, context);
                 return text;
             }
             catch (AuthenticationTagMismatchException)
@@ -74,6 +76,6 @@ public sealed class SecretKeys : IDisposable
     public void Dispose()
     {
         foreach (var key in _keys)
-            key.Dispose();
+            CryptographicOperations.ZeroMemory(key);
     }
 }

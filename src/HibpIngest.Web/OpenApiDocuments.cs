@@ -59,6 +59,7 @@ internal static class OpenApiDocuments
             [400, 404]),
         ["POST /enterprise/range/subscribe"] = new("Subscribes the client to a prefix; 201 where it was not", null, [400, 413, 415])
         {
+            Made = "It was not subscribed before",
             Body = typeof(PrefixDocument),
         },
         ["DELETE /enterprise/range/{prefix}"] = new("Ends the client's subscription to a prefix", null, [400]) { Id = "unsubscribe" },
@@ -173,6 +174,8 @@ internal static class OpenApiDocuments
             };
         described.Responses["200"] = operation.Answer is null ? new OpenApiResponse { Description = "Done" } : Response(
             "The answer", operation.AnswerType, await SchemaAsync(document, context, operation.Answer, cancellationToken));
+        if (operation.Made is { } made)
+            described.Responses["201"] = new OpenApiResponse { Description = made };
         foreach (var status in Statuses(route, operation))
         {
             var isText = operation.ErrorType == Text
@@ -271,6 +274,9 @@ internal static class OpenApiDocuments
     {
         /// <summary>Where another one's path ends alike.</summary>
         public string? Id { get; init; }
+
+        /// <summary>What 201 says; null: it is not answered.</summary>
+        public string? Made { get; init; }
 
         public Type? Body { get; init; }
 

@@ -79,9 +79,9 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
     /// <summary>What routing says of an address that is asked in another way.</summary>
     private static string OtherMethods(HttpResponse response)
     {
-        var allowed = response.Headers.Allow.ToString().Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries);
-        return allowed.Length < 2 ? "This address is asked in another way"
-            : $"This address answers {string.Join(", ", allowed[..^1])} and {allowed[^1]}";
+        var allowed = response.Headers.Allow.ToString()
+            .Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries).Where(one => !HttpMethods.IsOptions(one));
+        return $"This address answers {string.Join(", ", allowed)} and {HttpMethods.Options}";
     }
 
     private async Task FailAsync(HttpContext context, Exception error)

@@ -17,9 +17,9 @@ public sealed class SecretKeysTests
         using var changed = SecretKeys.Parse(Second)!;
         var before = old.Seal("secret"u8, "client 1"u8);
         var after = both.Seal("secret"u8, "client 1"u8);
-        Assert.Equal("secret"u8, both.Open(before, "client 1"u8));
-        Assert.Equal("secret"u8, both.Open(after, "client 1"u8));
-        Assert.Equal("secret"u8, changed.Open(after, "client 1"u8));
+        Assert.Equal("secret"u8, both.Open(before, "client 1"u8)!);
+        Assert.Equal("secret"u8, both.Open(after, "client 1"u8)!);
+        Assert.Equal("secret"u8, changed.Open(after, "client 1"u8)!);
         Assert.Null(changed.Open(before, "client 1"u8));
         Assert.Null(old.Open(after, "client 1"u8));
     }
@@ -49,7 +49,7 @@ public sealed class SecretKeysTests
         var (text, tag) = (new byte[6], new byte[16]);
         aes.Encrypt(nonce, "secret"u8, text, tag, "A.zip\n\"1\""u8);
         using var keys = SecretKeys.Parse(First)!;
-        Assert.Equal("secret"u8, keys.Open([.. nonce, .. tag, .. text], "A.zip\n\"1\""u8));
+        Assert.Equal("secret"u8, keys.Open([.. nonce, .. tag, .. text], "A.zip\n\"1\""u8)!);
         Assert.NotEqual(keys.Seal("secret"u8, [])[..12], keys.Seal("secret"u8, [])[..12]);
     }
 

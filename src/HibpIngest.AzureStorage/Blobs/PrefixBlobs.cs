@@ -16,7 +16,17 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken)
     {
-        if (await BlobDownload.RunAsync(Blob(client), $"reading of client {client}'s prefixes", null, cancellationToken) is not { } blob)
+        var reading = $"reading of client {client}'s prefixes";
+        BlobDownload? blob;
+        try
+        {
+            blob = await BlobDownload.RunAsync(Blob(client), reading, knownETag: null, cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // nobody ever watched anything
+        }
+        if (blob is null)
             return null;
         if (blob.Content.Length != PrefixBitmap.Length)
             throw new StoreMismatchException($"client {client}'s prefixes can't be read: the blob was written by something else");

@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Spectre.Console;
@@ -20,10 +21,16 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        Check(session);
         using var keys = SecretKeys.Parse(session.Settings.SecretKey);
         using var account = await session.OpenAccountAsync(cancellationToken);
         await RunAsync(session, Operations(session, account, keys), cancellationToken);
         return 0;
+    }
+
+    /// <summary>What can be said before anything is opened.</summary>
+    protected virtual void Check(CommandSession session)
+    {
     }
 
     protected abstract Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken);
@@ -33,7 +40,8 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
-                new NewClientDocument(added.Client.Name, added.Client.Number, added.Key, added.Secret), Documents.Default.NewClientDocument);
+                new NewClientDocument(added.Client.Name, added.Client.Number, added.Key, added.Secret),
+                Documents.Default.NewClientDocument);
             return;
         }
         if (added.Key is not null)
@@ -67,7 +75,12 @@ internal sealed class ClientsAddCommand : ClientCommand
         HelpName = "N",
         DefaultValueFactory = _ => CallbackClient.DefaultCap,
     };
-    private readonly Option<int> _rpm = ClientsRotateCommand.NewRpm();
+    private readonly Option<int> _rpm = new("--rpm")
+    {
+        Description = "Requests a minute of its key, of each instance that answers.",
+        HelpName = "N",
+        DefaultValueFactory = _ => CallbackClient.DefaultRpm,
+    };
 
     public ClientsAddCommand()
         : base("add", "Add a client. Its key and the secret that it is called with are printed once, and kept as a hash and sealed.")
@@ -133,7 +146,11 @@ internal sealed class ClientsRotateCommand : ClientCommand
     {
         Description = "Another key of the API instead; the one that it has is refused within 10 seconds.",
     };
-    private readonly Option<int> _rpm = NewRpm();
+    private readonly Option<int?> _rpm = new("--rpm")
+    {
+        Description = "Requests a minute of its new key, of each instance that answers; as many as before unless it is given.",
+        HelpName = "N",
+    };
 
     public ClientsRotateCommand()
         : base("rotate", "Give a client another secret, which it is called with from the next call on.")
@@ -148,13 +165,11 @@ internal sealed class ClientsRotateCommand : ClientCommand
         ];
     }
 
-    /// <summary>How often its key may ask.</summary>
-    public static Option<int> NewRpm() => new("--rpm")
+    protected override void Check(CommandSession session)
     {
-        Description = "Requests a minute of its new key, of each instance that answers.",
-        HelpName = "N",
-        DefaultValueFactory = _ => CallbackClient.DefaultRpm,
-    };
+        if (session.Parsed.GetValue(_rpm) is not null && !session.Parsed.GetValue(_key))
+            throw new BadInputException("--rpm says something only with --key");
+    }
 
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken) =>
         ShowNew(session, session.Parsed.GetValue(_key)
@@ -208,18 +223,20 @@ internal sealed class ClientsRemoveCommand : ClientCommand
         Examples = [("hibp clients remove contoso", "asks, and takes it away")];
     }
 
+    protected override void Check(CommandSession session) => _confirmation.RequireAnswerable(session.Parsed, "clients remove");
+
     protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken)
     {
-        _confirmation.RequireAnswerable(session.Parsed, "clients remove");
         var client = await operations.GetAsync(NameOf(session), cancellationToken);
         var prefixes = await operations.CountAsync(client.Number, cancellationToken);
         await _confirmation.AskAsync(
             session, $"{client.Name} and the {TableFormat.Number(prefixes)} prefixes that it watches will be gone.", client.Name,
             cancellationToken);
+        session.Screen.Say($"Its key is gone; some {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until no server knows it any more.");
         await operations.RemoveAsync(client.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new ClientRemovedDocument(client.Name), Documents.Default.ClientRemovedDocument);
         else
-            session.Screen.Show($"{client.Name} is removed; servers that know its key refuse it within 10 seconds.");
+            session.Screen.Show($"{client.Name} is removed.");
     }
 }

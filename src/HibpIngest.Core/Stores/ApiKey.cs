@@ -15,6 +15,9 @@ public sealed record ApiKey
     /// <summary>Most requests a minute that one may have.</summary>
     public const int MostRpm = 1_000_000;
 
+    /// <summary>A server may know one for so long after it was taken away.</summary>
+    public static readonly TimeSpan KnownFor = TimeSpan.FromSeconds(10);
+
     /// <summary>Longest name.</summary>
     public const int MostNameLength = 100;
 

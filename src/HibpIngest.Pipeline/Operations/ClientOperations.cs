@@ -18,6 +18,9 @@ public sealed class ClientOperations(
     // Numbers have as many digits that nobody takes one for another's, and are drawn at random, as none may come again.
     private const int FirstNumber = 100_000;
 
+    /// <summary>How long a removal waits until no server knows the client's key any more, and none has a request of it in hand.</summary>
+    public static readonly TimeSpan RemovalPause = ApiKey.KnownFor + TimeSpan.FromSeconds(5);
+
     private const string NoKeys = "what a client is called with is kept under HIBP_SECRET_KEY, which is not set: make a key with 'openssl "
         + "rand -base64 32' and set it here and where 'hibp run' runs";
 
@@ -64,7 +67,7 @@ public sealed class ClientOperations(
                 CreatedAt = time.GetUtcNow(),
             };
         }
-        while (!await clients.AddAsync(client, cancellationToken));
+        while (!await clients.AddAsync(client, cancellationToken) && !await IsThereAsync(client, cancellationToken));
         // Behind the client: broken off here, it is one that has no key, and 'rotate --key' gives it one.
         await AddKeyAsync(client, rpm, cancellationToken);
         return new NewClient(client, key, secret);
@@ -95,19 +98,22 @@ public sealed class ClientOperations(
     /// <summary>Gives it another key; the one that it had is refused within seconds.</summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     /// <exception cref="BadInputException">The number can't be meant.</exception>
-    public async Task<NewClient> RotateKeyAsync(string name, int rpm, CancellationToken cancellationToken)
+    public async Task<NewClient> RotateKeyAsync(string name, int? rpm, CancellationToken cancellationToken)
     {
-        CheckRpm(rpm);
+        if (rpm is { } given)
+            CheckRpm(given);
+        var before = await GetAsync(name, cancellationToken);
+        rpm ??= (await keys.FindAsync(before.KeyHash, cancellationToken))?.Rpm ?? CallbackClient.DefaultRpm;
         var key = NewKey();
-        var before = "";
-        var client = await ChangeAsync(name, client =>
+        var client = await ChangeAsync(name, client => client with { KeyHash = ApiKey.HashOf(key) }, cancellationToken);
+        await AddKeyAsync(client, rpm.Value, cancellationToken);
+        // All but the one that counts now, whoever has put them there: one that was broken off before this leaves one behind.
+        var current = await GetAsync(name, cancellationToken);
+        foreach (var other in await KeysOfAsync(client, cancellationToken))
         {
-            before = client.KeyHash;
-            return client with { KeyHash = ApiKey.HashOf(key) };
-        }, cancellationToken);
-        await AddKeyAsync(client, rpm, cancellationToken);
-        if (before.Length > 0)
-            await keys.RemoveAsync(before, cancellationToken);
+            if (other.Hash != current.KeyHash)
+                await keys.RemoveAsync(other.Hash, cancellationToken);
+        }
         return new NewClient(client, key, null);
     }
 
@@ -116,13 +122,17 @@ public sealed class ClientOperations(
     public Task<CallbackClient> SetPausedAsync(string name, bool isPaused, CancellationToken cancellationToken) =>
         ChangeAsync(name, client => client with { IsPaused = isPaused }, cancellationToken);
 
-    /// <summary>Takes it away, with its key and what it watches. Broken off, it is to be called again.</summary>
+    /// <summary>
+    /// Takes it away, with its key and what it watches. Takes <see cref="RemovalPause"/>; broken off, it is to be called again.
+    /// </summary>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
     public async Task<CallbackClient> RemoveAsync(string name, CancellationToken cancellationToken)
     {
         var client = await GetAsync(name, cancellationToken);
-        foreach (var key in (await keys.ListAsync(cancellationToken)).Where(key => key.Client == client.Number))
+        foreach (var key in await KeysOfAsync(client, cancellationToken))
             await keys.RemoveAsync(key.Hash, cancellationToken);
+        // A server that knows the key yet could store a prefix behind the deletion.
+        await Task.Delay(RemovalPause, time, cancellationToken);
         await prefixes.DeleteAsync(client.Number, cancellationToken);
         await clients.RemoveAsync(client.Number, cancellationToken);
         return client;
@@ -152,6 +162,13 @@ public sealed class ClientOperations(
     private async Task<CallbackClient?> FindAsync(string name, CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).FirstOrDefault(client => IsNamed(client.Name, name));
 
+    /// <summary>Whether it is what its insert was refused for: an insert whose answer is lost is sent again.</summary>
+    private async Task<bool> IsThereAsync(CallbackClient client, CancellationToken cancellationToken) =>
+        (await clients.ListAsync(cancellationToken)).Any(one => one.Number == client.Number && one.KeyHash == client.KeyHash);
+
+    private async Task<IEnumerable<ApiKey>> KeysOfAsync(CallbackClient client, CancellationToken cancellationToken) =>
+        (await keys.ListAsync(cancellationToken)).Where(key => key.Client == client.Number);
+
     private async Task AddKeyAsync(CallbackClient client, int rpm, CancellationToken cancellationToken) => await keys.AddAsync(
         new ApiKey
         {
@@ -166,7 +183,8 @@ public sealed class ClientOperations(
     private byte[] Seal(int number, string secret) => secretKeys!.Seal(Encoding.ASCII.GetBytes(secret), ContextOf(number));
 
     /// <summary>What a secret is sealed with: it opens for its client only.</summary>
-    internal static byte[] ContextOf(int number) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"client {number}"));
+    internal static byte[] ContextOf(int number) =>
+        Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"client {number}"));
 
     private static bool IsNamed(string one, string other) => one.Equals(other, StringComparison.OrdinalIgnoreCase);
 

@@ -17,7 +17,8 @@ internal sealed class PrefixesDocument
     private static readonly ErrorAnswer Nothing = new(400, "No hashPrefix field was passed in the request body.");
     private static readonly ErrorAnswer Invalid = new(400, "Invalid hex prefix");
     private static readonly ErrorAnswer TooMany = new(
-        413, string.Create(CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
+        413, string.Create(
+            CultureInfo.InvariantCulture, $"At most {Most} prefixes are taken at once: send them in several parts, or all as a bitmap"));
 
     /// <summary>To be watched.</summary>
     public List<int> Subscribed { get; } = [];

@@ -1,3 +1,4 @@
+using System.Text;
 using HibpIngest.Clients;
 using Microsoft.Net.Http.Headers;
 
@@ -17,6 +18,9 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
     /// <summary>Bodies in memory at once: with what is made of them some 40 MB.</summary>
     private const int AtOnce = 4;
 
+    // Some 140 kbit/s.
+    private static readonly TimeSpan SendWithin = TimeSpan.FromMinutes(2);
+
     private static readonly ErrorAnswer BadPrefix = new(400, "Invalid hex prefix");
     private static readonly ErrorAnswer BadLength =
         new(400, $"A bitmap of {PrefixBitmap.Length} bytes is expected: one bit for each prefix of six hex digits");
@@ -24,7 +28,9 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
 
     private readonly BodyTurns _bodies = new(AtOnce, "subscribing to ranges", time);
 
-    /// <summary><c>POST /enterprise/range/subscribe</c>: 201 where it is new. By GET, which a known client sends by mistake, nothing.</summary>
+    /// <summary>
+    /// <c>POST /enterprise/range/subscribe</c>: 201 where it is new. By GET, which a known client sends by mistake, nothing.
+    /// </summary>
     public async Task SubscribeAsync(WebCall call)
     {
         if (!HttpMethods.IsPost(call.Context.Request.Method))
@@ -52,7 +58,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
     /// <summary><c>DELETE /enterprise/range/{prefix}</c>, whether it was watched or not.</summary>
     public async Task UnsubscribeAsync(WebCall call)
     {
-        if (!PrefixBitmap.TryParse(System.Text.Encoding.UTF8.GetBytes(call.Parameter), out var prefix))
+        if (!PrefixBitmap.TryParse(Encoding.UTF8.GetBytes(call.Parameter), out var prefix))
         {
             await BadPrefix.WriteAsync(call.Response);
             return;
@@ -81,7 +87,11 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         }
     }
 
-    public void Dispose() => _bodies.Dispose();
+    public void Dispose()
+    {
+        _bodies.Dispose();
+        subscriptions.Dispose();
+    }
 
     private static Task RefuseAsync(WebCall call, ErrorAnswer? refusal) =>
         refusal is null ? Task.CompletedTask : (refusal with { AsText = false }).WriteAsync(call.Response);
@@ -110,7 +120,8 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         if (body.Bytes.Length != PrefixBitmap.Length)
             return BadLength;
         var ifMatch = call.Context.Request.Headers.IfMatch.ToString();
-        if (ifMatch is not ("" or "*") && !EntityTagHeaderValue.TryParse(ifMatch, out _))
+        if (ifMatch is not ("" or "*")
+            && (!Ascii.IsValid(ifMatch) || !EntityTagHeaderValue.TryParse(ifMatch, out var tag) || tag.IsWeak))
             return OtherVersion;
         var prefixes = new PrefixBitmap(body.Bytes.ToArray());
         body.Dispose();
@@ -134,8 +145,19 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
         call.Response.ContentLength = PrefixBitmap.Length;
         if (there is not null)
             call.Response.Headers.ETag = there.Version;
-        if (!HttpMethods.IsHead(call.Context.Request.Method))
-            await call.Response.Body.WriteAsync((there?.Prefixes ?? new PrefixBitmap()).Bytes, call.Aborted);
+        if (HttpMethods.IsHead(call.Context.Request.Method))
+            return null;
+        // Who reads slowly has a turn that others wait for.
+        using var late = new CancellationTokenSource(SendWithin, time);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, call.Aborted);
+        try
+        {
+            await call.Response.Body.WriteAsync((there?.Prefixes ?? new PrefixBitmap()).Bytes, stop.Token);
+        }
+        catch (OperationCanceledException) when (late.IsCancellationRequested)
+        {
+            call.Context.Abort();
+        }
         return null;
     }
 

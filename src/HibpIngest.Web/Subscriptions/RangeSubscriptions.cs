@@ -7,12 +7,16 @@ namespace HibpIngest.Web;
 /// Changes which prefixes clients watch. A client's single changes are gathered: the first is written at once, those that come within
 /// a second of it together, and so on; a bulk is one write. Beside other processes, by ETag.
 /// </summary>
-internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time)
+internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) : IDisposable
 {
     /// <summary>Least time between two writes of a client's single changes.</summary>
     public static readonly TimeSpan GatherFor = TimeSpan.FromSeconds(1);
 
+    // Clients whose single changes are being written: each takes some 4 MB meanwhile.
+    private const int WritesAtOnce = 4;
+
     private readonly Lock _gate = new();
+    private readonly SemaphoreSlim _writes = new(WritesAtOnce);
     private readonly Dictionary<int, List<Change>> _gathered = [];
 
     /// <summary>What a client watches.</summary>
@@ -44,10 +48,11 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time)
         var (added, removed, count) = (0, 0, 0);
         await ChangeAsync(client, prefixes =>
         {
-            added = subscribed.Count(prefix => prefixes.Set(prefix, true));
-            removed = unsubscribed.Count(prefix => prefixes.Set(prefix, false));
-            count = prefixes.Count;
-            return added + removed > 0;
+            var isIn = subscribed.Count(prefix => prefixes.Set(prefix, true));
+            var isOut = unsubscribed.Count(prefix => prefixes.Set(prefix, false));
+            // Where an answer was lost, nothing is new at the next look.
+            (added, removed, count) = (Math.Max(added, isIn), Math.Max(removed, isOut), prefixes.Count);
+            return isIn + isOut > 0;
         }, cancellationToken);
         return (added, removed, count);
     }
@@ -69,6 +74,8 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time)
                 return written;
         }
     }
+
+    public void Dispose() => _writes.Dispose();
 
     /// <summary>Until nothing has come for a while. Nobody's request: who hangs up takes back nothing.</summary>
     private async Task WriteGatheredAsync(int client)
@@ -93,6 +100,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time)
 
     private async Task WriteAsync(int client, List<Change> changes)
     {
+        await _writes.WaitAsync();
         try
         {
             await ChangeAsync(client, prefixes =>
@@ -115,6 +123,10 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time)
             // Whatever it is: they wait for it.
             foreach (var change in changes)
                 change.Done.SetException(e);
+        }
+        finally
+        {
+            _writes.Release();
         }
     }
 

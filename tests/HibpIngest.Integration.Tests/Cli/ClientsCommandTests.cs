@@ -56,7 +56,9 @@ public sealed class ClientsCommandTests : IAsyncLifetime
         Assert.NotEqual(added.GetProperty("key").GetString(), rotated.GetProperty("key").GetString());
         Assert.Equal(JsonValueKind.Null, rotated.GetProperty("secret").ValueKind);
 
-        Assert.Contains("--yes", (await RunAsync("clients", "remove", "Contoso")).FailedWithOneLine(), StringComparison.Ordinal);
+        var unasked = await RunAsync("clients", "remove", "Contoso");
+        Assert.Equal(2, unasked.ExitCode);
+        Assert.Contains("--yes", unasked.Error, StringComparison.Ordinal);
         Assert.Equal("Contoso", (await RunAsync("clients", "remove", "Contoso", "--yes", "--json")).Succeeded().Json
             .GetProperty("removed").GetString());
         Assert.Equal(["Fabrikam"], (await ListAsync()).Select(client => client.GetProperty("name").GetString()));

@@ -22,8 +22,8 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         await using var api = new WebApi(
             Hosting.Web.WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance), new WebOptions(),
             new PasswordOptions(), false, false, false, TimeProvider.System, NullLoggerFactory.Instance);
-        var routes = api.Routes
-            .SelectMany(route => route.Verbs.Select(verb => $"{verb} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}")).Order();
+        var routes = api.Routes.SelectMany(
+            route => route.Verbs.Select(verb => $"{verb} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}")).Order();
         var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
         Assert.Equal(string.Join('\n', routes), string.Join('\n', sections));
     }

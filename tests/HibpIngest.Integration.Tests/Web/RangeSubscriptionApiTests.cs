@@ -6,6 +6,7 @@ using HibpIngest.Clients;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Web;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Web;
@@ -20,6 +21,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     private static readonly CancellationToken None = CancellationToken.None;
 
     private readonly SecretKeys _secretKeys = SecretKeys.Parse(Convert.ToBase64String(new byte[32]))!;
+    private readonly TestClock _clock = TestClock.WithTimersByHand();
     private string _connection = "";
     private StorageAccount _account = null!;
     private WebRig _web = null!;
@@ -158,7 +160,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     public async Task Other_methods_are_told_which_there_are()
     {
         var reply = await SendAsync("PATCH", All, "{}");
-        Assert.Equal((405, "GET, HEAD, OPTIONS, POST, PUT"), (reply.Status, string.Join(
+        Assert.Equal((405, "DELETE, GET, HEAD, OPTIONS, POST, PUT"), (reply.Status, string.Join(
             ", ", reply.Header("Allow").Split(',', StringSplitOptions.TrimEntries).Order(StringComparer.Ordinal))));
         AssertRefused(405, "PUT", (reply.Status, reply.Text));
         Assert.Equal("DELETE, OPTIONS", (await SendAsync("OPTIONS", "/enterprise/range/0A1B2C")).Header("Allow"));
@@ -203,8 +205,10 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         var changes = Enumerable.Range(1, 50).Select(prefix => subscriptions.SetAsync(number, prefix, true, None)).ToList();
         var removed = subscriptions.SetAsync(number, 2, false, None);
         Assert.All(changes, change => Assert.False(change.IsCompleted));
-        clock.Advance(RangeSubscriptions.GatherFor);
-        Assert.Equal([false, .. Enumerable.Repeat(true, 49)], await Task.WhenAll(changes));
+        var changing = Task.WhenAll(changes);
+        await clock.AdvanceUntilAsync(changing, RangeSubscriptions.GatherFor);
+        var changed = await changing;
+        Assert.Equal(Enumerable.Repeat(true, 49).Prepend(false), changed);
         Assert.True(await removed);
         Assert.Equal(2, writes);
         await AssertWatchedAsync(_client, [1, .. Enumerable.Range(3, 48)]);
@@ -238,13 +242,27 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         Assert.NotEqual(_client.Key, rotated.Key);
         Assert.Equal(401, (await SendAsync("GET", All, key: _client.Key)).Status);
         Assert.Equal(201, (await SendAsync("POST", One, """{"hashPrefix":"0A1B2C"}""", key: rotated.Key)).Status);
-        await operations.RemoveAsync("contoso", None);
+        await _clock.AdvanceUntilAsync(operations.RemoveAsync("contoso", None), ClientOperations.RemovalPause);
         Assert.Null(await _account.Prefixes.ReadAsync(_client.Client.Number, None));
         Assert.Empty(await _account.Keys.ListAsync(None));
         Assert.Empty(await _account.Clients.ListAsync(None));
         await using var fresh = await WebRig.StartAsync(_connection);
         Assert.Equal(401, (await SendAsync("GET", All, key: rotated.Key, web: fresh)).Status);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.RemoveAsync("contoso", None));
+    }
+
+    [Fact]
+    public async Task A_lost_answer_leaves_one_client_with_the_one_key_that_was_shown()
+    {
+        var losing = new LosingClients(_account.Clients);
+        var added = await Operations(losing).AddAsync("fabrikam", "https://fabrikam.example/", false, 4, 5_000, None);
+        Assert.Equal(["contoso", "fabrikam"], (await _account.Clients.ListAsync(None)).Select(client => client.Name));
+        var rotated = await Operations(new LosingClients(_account.Clients)).RotateKeyAsync("fabrikam", null, None);
+        Assert.Equal(added.Client.Number, rotated.Client.Number);
+        var key = Assert.Single(await _account.Keys.ListAsync(None), key => key.Client == rotated.Client.Number);
+        Assert.Equal((ApiKey.HashOf(rotated.Key), 5_000), (key.Hash, key.Rpm));
+        Assert.Equal(401, (await SendAsync("GET", All, key: added.Key)).Status);
+        Assert.Equal(200, (await SendAsync("GET", All, key: rotated.Key)).Status);
     }
 
     [Fact]
@@ -267,8 +285,8 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
 
     private const int PrefixesDocumentMost = 100_000;
 
-    private ClientOperations Operations() => new(
-        _account.Clients, _account.Keys, _account.Prefixes, _secretKeys, TimeProvider.System);
+    private ClientOperations Operations(ICallbackClients? clients = null) =>
+        new(clients ?? _account.Clients, _account.Keys, _account.Prefixes, _secretKeys, _clock);
 
     private Task<NewClient> AddAsync(string name) =>
         Operations().AddAsync(name, "https://contoso.example/breached", isSensitive: false, cap: 4, rpm: 60_000, None);
@@ -323,6 +341,25 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
             response.Headers.Concat(response.Content.Headers).ToDictionary(
                 header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
             await response.Content.ReadAsByteArrayAsync());
+    }
+
+    /// <summary>Carries out the first insert and the first change, and says that it was too late, as where the answer was lost.</summary>
+    private sealed class LosingClients(ICallbackClients clients) : ICallbackClients
+    {
+        private bool _isAdded;
+        private bool _isChanged;
+
+        public Task CreateAsync(CancellationToken cancellationToken) => clients.CreateAsync(cancellationToken);
+
+        public async Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken) =>
+            await clients.AddAsync(client, cancellationToken) && (_isAdded || !(_isAdded = true));
+
+        public Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken) => clients.ListAsync(cancellationToken);
+
+        public async Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken) =>
+            await clients.ChangeAsync(client, cancellationToken) && (_isChanged || !(_isChanged = true));
+
+        public Task<bool> RemoveAsync(int number, CancellationToken cancellationToken) => clients.RemoveAsync(number, cancellationToken);
     }
 
     /// <summary>Carries a write out and says that somebody else was first, as where the answer to its first try was lost.</summary>
