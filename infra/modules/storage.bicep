@@ -36,6 +36,9 @@ var appendsQueue = 'passwords-append'
 var accessLogContainer = 'access'
 var accessQueue = 'access-rollup'
 var usageTable = 'hibpusage'
+// What clients of callbacks watch, which the web app writes; who they are and where they are called, which it can't read.
+var clientsContainer = 'clients'
+var clientsTable = 'hibpclients'
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
@@ -115,6 +118,13 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource accessLog 'containers' = {
       name: accessLogContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource clients 'containers' = {
+      name: clientsContainer
       properties: {
         publicAccess: 'None'
       }
@@ -206,6 +216,10 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource usage 'tables' = {
       name: usageTable
+    }
+
+    resource clientTable 'tables' = {
+      name: clientsTable
     }
   }
 }
@@ -332,6 +346,16 @@ resource webAccessLogAccess 'Microsoft.Authorization/roleAssignments@2022-04-01'
   }
 }]
 
+resource webClientsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
+  name: guid(account::blobs::clients.id, principal, roles['Storage Blob Data Contributor'])
+  scope: account::blobs::clients
+  properties: {
+    principalId: principal
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+  }
+}]
+
 resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
   name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
   scope: account::queueService::appends
@@ -372,6 +396,7 @@ output passwordsContainer string = passwordsContainer
 output accountLogContainer string = accountLogContainer
 output passwordDropsContainer string = passwordDropsContainer
 output accessLogContainer string = accessLogContainer
+output clientsContainer string = clientsContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue

@@ -16,8 +16,8 @@ namespace HibpIngest.AzureStorage;
 
 /// <summary>
 /// One storage account: the container breaches are dropped into, the catalogue's, the queues, the tables of accounts and of
-/// their hashes, the keys, the store register, Pwned Passwords, the account log and the access log. Thread-safe; opening it asks the
-/// service nothing.
+/// their hashes, the keys, the store register, Pwned Passwords, the account log, the access log and the clients of callbacks.
+/// Thread-safe; opening it asks the service nothing.
 /// </summary>
 public sealed class StorageAccount : IDisposable
 {
@@ -98,6 +98,8 @@ public sealed class StorageAccount : IDisposable
         AccessLog = new AccessBlobs(
             blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
         Usage = new UsageTable(tables, _throttle, options.UsageTable);
+        Clients = new CallbackClientTable(tables, options.ClientsTable);
+        Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
         AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
@@ -135,6 +137,12 @@ public sealed class StorageAccount : IDisposable
     public IAccessBlobs AccessLog { get; }
 
     public IUsageTable Usage { get; }
+
+    /// <summary>The clients that are called back,</summary>
+    public ICallbackClients Clients { get; }
+
+    /// <summary>and the prefixes that they watch.</summary>
+    public IPrefixBlobs Prefixes { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

@@ -40,6 +40,12 @@ public sealed class StorageOptions
     /// <summary>Table of how often what was asked.</summary>
     public string UsageTable { get; init; } = IUsageTable.Name;
 
+    /// <summary>Table of the clients that are called back.</summary>
+    public string ClientsTable { get; init; } = ICallbackClients.Table;
+
+    /// <summary>Container of the prefixes that they watch.</summary>
+    public string ClientsContainer { get; init; } = IPrefixBlobs.Container;
+
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 

@@ -12,7 +12,7 @@ public sealed record OpenPipeline(StorageAccount Account, StorageAccount? LogAcc
     public async ValueTask DisposeAsync()
     {
         await Context.Sender.DisposeAsync();
-        Context.Passwords.Dispose();
+        Context.Keys?.Dispose();
         await Context.Database.DisposeAsync();
         LogAccount?.Dispose();
         Account.Dispose();

@@ -34,7 +34,10 @@ public sealed record PipelineContext
 
     public required PipelineOptions Options { get; init; }
 
-    /// <summary>Seals archive passwords; without a key it holds them for this process only.</summary>
+    /// <summary>Seal what is kept secret in the stores; null: there are none.</summary>
+    public SecretKeys? Keys { get; init; }
+
+    /// <summary>Of archives; without a key they are held for this process only.</summary>
     public required ArchivePasswords Passwords { get; init; }
 
     public TimeProvider Time { get; init; } = TimeProvider.System;

@@ -20,7 +20,7 @@ public static partial class PipelineFactory
         var database = DatabaseFactory.Open(settings.Database, time, logs);
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
         var sender = NotificationSenders.Create(settings.Mail, time);
-        var context = ContextOf(account, database, sender, settings.Options, logs, settings.SecretKey);
+        var context = ContextOf(account, database, sender, settings.Options, logs, SecretKeys.Parse(settings.SecretKey));
         context = context with { Time = time, OnPutOff = onPutOff, Log = (logAccount ?? account).AccountLog };
         return new OpenPipeline(account, logAccount, context);
     }
@@ -28,7 +28,7 @@ public static partial class PipelineFactory
     /// <summary>The stores of one storage account beside a database: the one place that names each of them.</summary>
     public static PipelineContext ContextOf(
         StorageAccount account, IBreachDatabase database, INotificationSender sender, PipelineOptions options, ILoggerFactory logs,
-        string? secretKey = null) => new()
+        SecretKeys? keys = null) => new()
         {
             Database = database,
             Tables = account.Tables,
@@ -40,7 +40,8 @@ public static partial class PipelineFactory
             Queues = account.Queues,
             Sender = sender,
             Options = options,
-            Passwords = new ArchivePasswords(database, database, secretKey),
+            Keys = keys,
+            Passwords = new ArchivePasswords(database, database, keys),
             Logs = logs,
         };
 

@@ -61,7 +61,7 @@ public sealed record PipelineSettings
     /// <summary>Where mails go.</summary>
     public string? Mail { get; init; }
 
-    /// <summary>Seals archive passwords; base64 of 32 bytes.</summary>
+    /// <summary>Seals archive passwords and what clients are called with, as <see cref="SecretKeys.Parse"/> reads it.</summary>
     public string? SecretKey { get; init; }
 
     public required PipelineOptions Options { get; init; }

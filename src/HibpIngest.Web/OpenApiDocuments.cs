@@ -16,11 +16,12 @@ internal static class OpenApiDocuments
     private const string Document = "v3";
     private const string Json = "application/json";
     private const string Text = "text/plain";
+    private const string Bytes = "application/octet-stream";
 
     /// <summary>What is said of each route.</summary>
     private static readonly Dictionary<string, Operation> Operations = new()
     {
-        ["/api/v3/breachedaccount/{account}"] = new(
+        ["GET /api/v3/breachedaccount/{account}"] = new(
             "All breaches an account is in, sensitive and retired ones left out", typeof(IReadOnlyList<PublicBreach>), [400, 404])
         {
             Queries =
@@ -30,15 +31,16 @@ internal static class OpenApiDocuments
                 ("includeUnverified", JsonSchemaType.Boolean, "Unverified breaches too; true unless false is said"),
             ],
         },
-        ["/api/v3/breachedaccount/range/{prefix}"] = new(
+        ["GET /api/v3/breachedaccount/range/{prefix}"] = new(
             "The accounts whose SHA-1 begins with six hex digits, each with its breaches", typeof(IReadOnlyList<RangeDocument>), [400, 404])
         {
+            Id = "breachedaccountrange",
             ErrorType = Text,
         },
-        ["/api/v3/breacheddomain/{domain}"] = new(
+        ["GET /api/v3/breacheddomain/{domain}"] = new(
             "All breached accounts of a verified domain", typeof(Dictionary<string, IReadOnlyList<string>>), [400, 404]),
-        ["/api/v3/subscribeddomains"] = new("The domains that the key is verified for", typeof(IReadOnlyList<SubscribedDomain>), []),
-        ["/api/v3/breaches"] = new("All breaches", typeof(IReadOnlyList<PublicBreach>), [])
+        ["GET /api/v3/subscribeddomains"] = new("The domains that the key is verified for", typeof(IReadOnlyList<SubscribedDomain>), []),
+        ["GET /api/v3/breaches"] = new("All breaches", typeof(IReadOnlyList<PublicBreach>), [])
         {
             Queries =
             [
@@ -46,23 +48,46 @@ internal static class OpenApiDocuments
                 ("isSpamList", JsonSchemaType.Boolean, "Only spam lists, or only others"),
             ],
         },
-        ["/api/v3/breach/{name}"] = new("One breach by its name", typeof(PublicBreach), [404]),
-        ["/api/v3/latestbreach"] = new("The breach that was added last", typeof(PublicBreach), [404]),
-        ["/api/v3/dataclasses"] = new("All data classes", typeof(IReadOnlyList<string>), []),
-        ["/api/v3/subscription/status"] = new("What the key is good for", typeof(SubscriptionStatus), [404]),
-        ["/api/v3/pasteaccount/{account}"] = new(
+        ["GET /api/v3/breach/{name}"] = new("One breach by its name", typeof(PublicBreach), [404]),
+        ["GET /api/v3/latestbreach"] = new("The breach that was added last", typeof(PublicBreach), [404]),
+        ["GET /api/v3/dataclasses"] = new("All data classes", typeof(IReadOnlyList<string>), []),
+        ["GET /api/v3/subscription/status"] = new("What the key is good for", typeof(SubscriptionStatus), [404]),
+        ["GET /api/v3/pasteaccount/{account}"] = new(
             "Pastes an account is in: none are kept here", typeof(IReadOnlyList<PasteDocument>), [400, 404]),
-        ["/enterprise/range/search/{prefix}"] = new(
+        ["GET /enterprise/range/search/{prefix}"] = new(
             "The accounts whose SHA-1 begins with six hex digits, for Enterprise clients", typeof(IReadOnlyList<RangeDocument>),
             [400, 404]),
-        ["/range/{prefix}"] = new(
+        ["POST /enterprise/range/subscribe"] = new("Subscribes the client to a prefix; 201 where it was not", null, [400, 413, 415])
+        {
+            Made = "It was not subscribed before",
+            Body = typeof(PrefixDocument),
+        },
+        ["DELETE /enterprise/range/{prefix}"] = new("Ends the client's subscription to a prefix", null, [400]) { Id = "unsubscribe" },
+        ["GET /enterprise/range/subscriptions"] = new("All prefixes that the client is subscribed to, as a bitmap", typeof(byte[]), [])
+        {
+            AnswerType = Bytes,
+        },
+        ["PUT /enterprise/range/subscriptions"] = new(
+            "Replaces all prefixes that the client is subscribed to", typeof(PrefixCount), [400, 412, 413, 415])
+        {
+            Id = "replacesubscriptions",
+            Body = typeof(byte[]),
+            BodyType = Bytes,
+        },
+        ["POST /enterprise/range/subscriptions"] = new(
+            "Changes up to 100,000 of the client's subscriptions at once", typeof(PrefixCounts), [400, 413, 415])
+        {
+            Id = "changesubscriptions",
+            Body = typeof(PrefixLists),
+        },
+        ["GET /range/{prefix}"] = new(
             "The passwords whose hash begins with five hex digits: rows SUFFIX:COUNT, CRLF between them", typeof(string), [400, 404])
         {
             Queries = [("mode", JsonSchemaType.String, "ntlm for NTLM hashes; else SHA-1")],
             AnswerType = Text,
             ErrorType = Text,
         },
-        ["/passwords/changes"] = new("The ranges of passwords that have changed since a time", typeof(PasswordChanges), [400, 404])
+        ["GET /passwords/changes"] = new("The ranges of passwords that have changed since a time", typeof(PasswordChanges), [400, 404])
         {
             Queries =
             [
@@ -71,13 +96,13 @@ internal static class OpenApiDocuments
             ],
             ErrorType = Text,
         },
-        ["/ingestion/append"] = new(
+        ["POST /ingestion/append"] = new(
             "Hands hashes in, to be added to the passwords once that is confirmed", typeof(TransactionDocument), [400, 413, 415])
         {
             Body = typeof(IReadOnlyList<AppendItem>),
             ErrorType = Text,
         },
-        ["/ingestion/append/confirm"] = new("Confirms what was handed in: it will be added", null, [400, 404, 409, 413, 415])
+        ["POST /ingestion/append/confirm"] = new("Confirms what was handed in: it will be added", null, [400, 404, 409, 413, 415])
         {
             Body = typeof(TransactionDocument),
             ErrorType = Text,
@@ -119,36 +144,47 @@ internal static class OpenApiDocuments
         foreach (var route in routes)
         {
             var path = route.Template.Replace("?}", "}", StringComparison.Ordinal);
-            if (!Operations.TryGetValue(path, out var operation))
-                continue;
-            var described = new OpenApiOperation
+            var described = new Dictionary<HttpMethod, OpenApiOperation>();
+            foreach (var verb in route.Verbs)
             {
-                OperationId = path.Split('/', StringSplitOptions.RemoveEmptyEntries).Last(part => !part.StartsWith('{')),
-                Summary = operation.Summary,
-                Parameters = [.. Parameters(route, path, operation)],
-                Responses = [],
-            };
-            if (operation.Body is { } body)
-                described.RequestBody = new OpenApiRequestBody
-                {
-                    Required = true,
-                    Content = Content(Json, await SchemaAsync(document, context, body, cancellationToken)),
-                };
-            described.Responses["200"] = operation.Answer is null ? new OpenApiResponse { Description = "Done" } : Response(
-                "The answer", operation.AnswerType, await SchemaAsync(document, context, operation.Answer, cancellationToken));
-            foreach (var status in Statuses(route, operation))
-            {
-                var isText = operation.ErrorType == Text
-                    && (status is 400 or 404 or 409 or 413 or 415 || status == (route.Access == RouteAccess.Append ? 503 : 403));
-                described.Responses[status.ToString(System.Globalization.CultureInfo.InvariantCulture)] = isText
-                    ? Response(Reason(status), Text, new OpenApiSchema { Type = JsonSchemaType.String })
-                    : Response(Reason(status), Json, await SchemaAsync(document, context, typeof(ErrorDocument), cancellationToken));
+                if (Operations.TryGetValue($"{verb} {path}", out var operation))
+                    described[HttpMethod.Parse(verb)] = await DescribeAsync(document, context, route, path, operation, cancellationToken);
             }
-            document.Paths[path] = new OpenApiPathItem
-            {
-                Operations = new Dictionary<HttpMethod, OpenApiOperation> { [HttpMethod.Parse(route.Method)] = described },
-            };
+            if (described.Count > 0)
+                document.Paths[path] = new OpenApiPathItem { Operations = described };
         }
+    }
+
+    private static async Task<OpenApiOperation> DescribeAsync(
+        OpenApiDocument document, OpenApiDocumentTransformerContext context, WebRoute route, string path, Operation operation,
+        CancellationToken cancellationToken)
+    {
+        var described = new OpenApiOperation
+        {
+            OperationId = operation.Id ?? path.Split('/', StringSplitOptions.RemoveEmptyEntries).Last(part => !part.StartsWith('{')),
+            Summary = operation.Summary,
+            Parameters = [.. Parameters(route, path, operation)],
+            Responses = [],
+        };
+        if (operation.Body is { } body)
+            described.RequestBody = new OpenApiRequestBody
+            {
+                Required = true,
+                Content = Content(operation.BodyType, await SchemaAsync(document, context, body, cancellationToken)),
+            };
+        described.Responses["200"] = operation.Answer is null ? new OpenApiResponse { Description = "Done" } : Response(
+            "The answer", operation.AnswerType, await SchemaAsync(document, context, operation.Answer, cancellationToken));
+        if (operation.Made is { } made)
+            described.Responses["201"] = new OpenApiResponse { Description = made };
+        foreach (var status in Statuses(route, operation))
+        {
+            var isText = operation.ErrorType == Text
+                && (status is 400 or 404 or 409 or 413 or 415 || status == (route.Access == RouteAccess.Append ? 503 : 403));
+            described.Responses[status.ToString(System.Globalization.CultureInfo.InvariantCulture)] = isText
+                ? Response(Reason(status), Text, new OpenApiSchema { Type = JsonSchemaType.String })
+                : Response(Reason(status), Json, await SchemaAsync(document, context, typeof(ErrorDocument), cancellationToken));
+        }
+        return described;
     }
 
     /// <summary>Models stand among the document's components, once each.</summary>
@@ -157,6 +193,8 @@ internal static class OpenApiDocuments
     {
         if (type == typeof(string))
             return new OpenApiSchema { Type = JsonSchemaType.String };
+        if (type == typeof(byte[]))
+            return new OpenApiSchema { Type = JsonSchemaType.String, Format = "binary" };
         if (type.IsGenericType)
         {
             var item = await SchemaAsync(document, context, type.GetGenericArguments()[^1], cancellationToken);
@@ -182,7 +220,7 @@ internal static class OpenApiDocuments
             yield return Parameter(
                 CallerCheck.SubscriptionKeyHeader, ParameterLocation.Header, JsonSchemaType.String,
                 $"32 hex digits; {CallerCheck.KeyHeader} is taken as well", required: true);
-        else if (route.Access == RouteAccess.Enterprise)
+        else if (route.Access is RouteAccess.Enterprise or RouteAccess.Client)
             yield return Parameter(
                 CallerCheck.EnterpriseKeyHeader, ParameterLocation.Header, JsonSchemaType.String, "32 hex digits", required: true);
         else if (route.Access == RouteAccess.Passwords)
@@ -202,7 +240,7 @@ internal static class OpenApiDocuments
         var statuses = new SortedSet<int>(operation.Refusals) { 503 };
         if (route.Access == RouteAccess.Passwords)
             return statuses;
-        if (route.Access != RouteAccess.Enterprise)
+        if (route.Access is not (RouteAccess.Enterprise or RouteAccess.Client))
             statuses.Add(403);
         if (route.Access != RouteAccess.Catalogue)
             statuses.UnionWith([401, 403, 429]);
@@ -226,6 +264,7 @@ internal static class OpenApiDocuments
         404 => "None",
         409 => "Somebody else is at it; try again",
         413 => "More than is taken at once",
+        412 => "There is another version by now",
         415 => "The body is compressed",
         429 => "Too many requests; Retry-After says when to come again",
         _ => "A store doesn't answer just now",
@@ -233,7 +272,15 @@ internal static class OpenApiDocuments
 
     private sealed record Operation(string Summary, Type? Answer, int[] Refusals)
     {
+        /// <summary>Where another one's path ends alike.</summary>
+        public string? Id { get; init; }
+
+        /// <summary>What 201 says; null: it is not answered.</summary>
+        public string? Made { get; init; }
+
         public Type? Body { get; init; }
+
+        public string BodyType { get; init; } = Json;
 
         public (string Name, JsonSchemaType Type, string Description)[] Queries { get; init; } = [];
 
@@ -268,6 +315,18 @@ internal static class OpenApiDocuments
         [property: JsonPropertyName("num")] int Num);
 
     private sealed record TransactionDocument([property: JsonPropertyName("transactionId")] Guid TransactionId);
+
+    private sealed record PrefixDocument([property: JsonPropertyName("hashPrefix")] string HashPrefix);
+
+    private sealed record PrefixLists(
+        [property: JsonPropertyName("subscribe")] IReadOnlyList<string>? Subscribe,
+        [property: JsonPropertyName("unsubscribe")] IReadOnlyList<string>? Unsubscribe);
+
+    private sealed record PrefixCounts(
+        [property: JsonPropertyName("subscribed")] int Subscribed, [property: JsonPropertyName("unsubscribed")] int Unsubscribed,
+        [property: JsonPropertyName("total")] int Total);
+
+    private sealed record PrefixCount([property: JsonPropertyName("total")] int Total);
 
     private sealed record PasteDocument(string Id, string Source, string? Title, DateTimeOffset? Date, int EmailCount);
 }

@@ -14,6 +14,7 @@ public sealed class WebApi : IAsyncDisposable
     private readonly WebGuard _guard;
     private readonly RouteRunner _runner;
     private readonly AppendEndpoints _append;
+    private readonly RangeSubscriptionEndpoints _subscriptions;
     private readonly GroupCommitLog? _access;
 
     /// <param name="stores">What it reads.</param>
@@ -50,6 +51,7 @@ public sealed class WebApi : IAsyncDisposable
         var health = new HealthEndpoints(Catalogue, stores.Accounts, time);
         _append = new AppendEndpoints(
             new SubmitAppends(stores.Appends, stores.AppendQueue, time, logs.CreateLogger<SubmitAppends>()), time);
+        _subscriptions = new RangeSubscriptionEndpoints(new RangeSubscriptions(stores.Prefixes, time), time);
         Routes =
         [
             new("/api/v3/breachedaccount/{account?}", RouteAccess.Key, account.BreachedAccountAsync)
@@ -77,6 +79,7 @@ public sealed class WebApi : IAsyncDisposable
             new("/api/v3/stealerlogsbywebsitedomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/api/v3/stealerlogsbyemaildomain/{domain?}", RouteAccess.Key, SubscriptionEndpoints.NotIncludedAsync),
             new("/enterprise/range/search/{prefix?}", RouteAccess.Enterprise, range.EnterpriseSearchAsync) { Scope = KeyScopes.Range },
+            .. SubscriptionRoutes(),
             new("/range/{prefix?}", RouteAccess.Passwords, password.RangeAsync),
             new("/passwords/changes", RouteAccess.Passwords, password.ChangesAsync),
             .. passwords.Passwords == PasswordPin.Off ? [] : AppendRoutes(),
@@ -133,6 +136,7 @@ public sealed class WebApi : IAsyncDisposable
         _keys.Dispose();
         _limits.Dispose();
         _append.Dispose();
+        _subscriptions.Dispose();
     }
 
     private IEnumerable<WebRoute> AppendRoutes()
@@ -144,6 +148,17 @@ public sealed class WebApi : IAsyncDisposable
         }
 
         static WebRoute Route(string template, Func<WebCall, Task> answer) =>
-            new(template, RouteAccess.Append, answer) { Method = HttpMethods.Post, Scope = KeyScopes.Append };
+            new(template, RouteAccess.Append, answer) { Verbs = [HttpMethods.Post], Scope = KeyScopes.Append };
+    }
+
+    private IEnumerable<WebRoute> SubscriptionRoutes()
+    {
+        yield return Route("/enterprise/range/subscribe", _subscriptions.SubscribeAsync, HttpMethods.Post, HttpMethods.Get);
+        yield return Route("/enterprise/range/{prefix}", _subscriptions.UnsubscribeAsync, HttpMethods.Delete);
+        yield return Route(
+            "/enterprise/range/subscriptions", _subscriptions.AllAsync, HttpMethods.Get, HttpMethods.Post, HttpMethods.Put);
+
+        static WebRoute Route(string template, Func<WebCall, Task> answer, params string[] verbs) =>
+            new(template, RouteAccess.Client, answer) { Verbs = verbs, Scope = KeyScopes.Range };
     }
 }

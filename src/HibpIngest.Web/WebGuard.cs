@@ -77,9 +77,12 @@ internal sealed partial class WebGuard(bool isOpen, RequestLog? requests, TimePr
     }
 
     /// <summary>What routing says of an address that is asked in another way.</summary>
-    private static string OtherMethods(HttpResponse response) =>
-        response.Headers.Allow.ToString().Contains(HttpMethods.Post, StringComparison.Ordinal)
-        ? "This address answers POST and OPTIONS" : "This address answers GET, HEAD and OPTIONS";
+    private static string OtherMethods(HttpResponse response)
+    {
+        var allowed = response.Headers.Allow.ToString()
+            .Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries).Where(one => !HttpMethods.IsOptions(one));
+        return $"This address answers {string.Join(", ", allowed)} and {HttpMethods.Options}";
+    }
 
     private async Task FailAsync(HttpContext context, Exception error)
     {

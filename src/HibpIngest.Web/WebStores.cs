@@ -26,6 +26,9 @@ public sealed record WebStores
     /// <summary>The queue <see cref="AppendMessage.Queue"/>: what was handed in and confirmed is sent there.</summary>
     public required IMessageQueue AppendQueue { get; init; }
 
+    /// <summary>The prefixes that clients of callbacks watch: written by it.</summary>
+    public required IPrefixBlobs Prefixes { get; init; }
+
     /// <summary>Where each request is logged: written by it.</summary>
     public required IAccessBlobs AccessLog { get; init; }
 

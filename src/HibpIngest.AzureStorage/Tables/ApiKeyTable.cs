@@ -34,6 +34,8 @@ internal sealed class ApiKeyTable(TableService tables, string table) : IApiKeys
             writer.WriteNumber(nameof(ApiKey.Rpm), key.Rpm);
             writer.WriteNumber(nameof(ApiKey.Scopes), (int)key.Scopes);
             writer.WriteString(nameof(ApiKey.Domains), string.Join(Separator, key.Domains));
+            if (key.Client is { } client)
+                writer.WriteNumber(nameof(ApiKey.Client), client);
             // Text that no service takes for a time: those come back in forms of their own.
             writer.WriteString(nameof(ApiKey.CreatedAt), key.CreatedAt.UtcDateTime.ToString("u", CultureInfo.InvariantCulture));
         }, "recording of an API key", cancellationToken);
@@ -73,6 +75,7 @@ internal sealed class ApiKeyTable(TableService tables, string table) : IApiKeys
                 Rpm = perMinute,
                 Scopes = (KeyScopes)flags,
                 Domains = domains.GetString()!.Split(Separator, StringSplitOptions.RemoveEmptyEntries),
+                Client = entity.TryGetProperty(nameof(ApiKey.Client), out var client) && client.TryGetInt32(out var number) ? number : null,
                 CreatedAt = createdAt,
             };
         }

@@ -19,6 +19,7 @@ internal static class CommandTree
             new RunCommand(),
             new ServeCommand(),
             new KeysCommands(),
+            new ClientsCommands(),
             new UsageCommand(),
             new DropCommand(),
             new StatusCommand(),

@@ -13,9 +13,6 @@ internal sealed class KeysCommands() : CommandGroup(
 
 internal sealed class KeysCreateCommand : HibpCommand
 {
-    private const int MostRpm = 1_000_000;
-    private const int MostNameLength = 100;
-
     private readonly Argument<string> _name = new("NAME") { Description = "Whose it is, as you want to know it; unique." };
     private readonly Option<int> _rpm = new("--rpm")
     {
@@ -75,11 +72,11 @@ internal sealed class KeysCreateCommand : HibpCommand
     private ApiKey Describe(CommandSession session, string hash)
     {
         var name = session.Parsed.GetRequiredValue(_name).Trim();
-        if (name.Length is 0 or > MostNameLength || name.Any(char.IsControl) || name.Contains('@', StringComparison.Ordinal))
-            throw new BadInputException($"a key's name is expected to be 1 to {MostNameLength} characters, and no email address");
+        if (!ApiKey.IsName(name))
+            throw new BadInputException($"a key's name is expected to be 1 to {ApiKey.MostNameLength} characters, and no email address");
         var rpm = session.Parsed.GetValue(_rpm);
-        if (rpm is < 1 or > MostRpm)
-            throw new BadInputException($"--rpm is expected to be from 1 to {MostRpm}, found {rpm}");
+        if (rpm is < 1 or > ApiKey.MostRpm)
+            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MostRpm}, found {rpm}");
         var scopes = ParseScopes(session.Parsed.GetRequiredValue(_scope));
         var domains = (session.Parsed.GetValue(_domains) ?? []).Select(ParseDomain).Distinct().Order(StringComparer.Ordinal).ToList();
         if (domains.Count > 0 != scopes.HasFlag(KeyScopes.Domains))

@@ -227,6 +227,22 @@ internal sealed record KeyListItem(
 /// <summary>hibp keys revoke.</summary>
 internal sealed record KeyRevokedDocument(string Revoked);
 
+/// <summary>hibp clients add and rotate: key and secret, where there are new ones, shown this once.</summary>
+internal sealed record NewClientDocument(string Client, int Number, string? Key, string? Secret);
+
+/// <summary>hibp clients list.</summary>
+internal sealed record ClientListDocument(IReadOnlyList<ClientListItem> Clients);
+
+/// <summary>A client, and how many prefixes it watches.</summary>
+internal sealed record ClientListItem(
+    string Name, int Number, string Url, bool Sensitive, int Cap, bool Paused, int Prefixes, DateTimeOffset CreatedAt);
+
+/// <summary>hibp clients pause and resume.</summary>
+internal sealed record ClientStateDocument(string Client, bool Paused);
+
+/// <summary>hibp clients remove.</summary>
+internal sealed record ClientRemovedDocument(string Removed);
+
 /// <summary>hibp passwords import.</summary>
 internal sealed record PasswordsImportedDocument(
     string Release, IReadOnlyList<PasswordsPartDocument> Parts, long Lines, long LeftOut, bool Served, double Seconds);
@@ -312,6 +328,10 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(BreachSetDocument))]
 [JsonSerializable(typeof(KeyDocument))]
 [JsonSerializable(typeof(KeyListDocument))]
+[JsonSerializable(typeof(NewClientDocument))]
+[JsonSerializable(typeof(ClientListDocument))]
+[JsonSerializable(typeof(ClientStateDocument))]
+[JsonSerializable(typeof(ClientRemovedDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
 [JsonSerializable(typeof(UsageReport))]
 [JsonSerializable(typeof(PasswordsImportedDocument))]

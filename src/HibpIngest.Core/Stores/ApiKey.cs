@@ -12,6 +12,15 @@ public sealed record ApiKey
     /// <summary>Requests a minute of a key that is made without saying how many: Have I Been Pwned's smallest plan.</summary>
     public const int DefaultRpm = 10;
 
+    /// <summary>Most requests a minute that one may have.</summary>
+    public const int MostRpm = 1_000_000;
+
+    /// <summary>A server may know one for so long after it was taken away.</summary>
+    public static readonly TimeSpan KnownFor = TimeSpan.FromSeconds(10);
+
+    /// <summary>Longest name.</summary>
+    public const int MostNameLength = 100;
+
     /// <summary>SHA-256 of the key's 32 lower-case hex digits as ASCII, in lower-case hex.</summary>
     public required string Hash { get; init; }
 
@@ -27,8 +36,15 @@ public sealed record ApiKey
     /// <summary>Domains whose owner has it, lower-case, in order.</summary>
     public IReadOnlyList<string> Domains { get; init; } = [];
 
+    /// <summary>Number of the client of callbacks that has it (<see cref="CallbackClient.Number"/>); null: it is nobody's.</summary>
+    public int? Client { get; init; }
+
     /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>Whether it is a key's, or its owner's, name: some characters, and no email address.</summary>
+    public static bool IsName(string name) =>
+        name.Length is > 0 and <= MostNameLength && !name.Any(char.IsControl) && !name.Contains('@', StringComparison.Ordinal);
 
     /// <summary>Whether it is a key's form: 32 hex digits.</summary>
     public static bool IsWellFormed(ReadOnlySpan<char> key)

@@ -10,5 +10,6 @@ internal static class WebFunction
     public const string Name = "Web";
 
     /// <summary>What the host lets through, and the API answers.</summary>
-    public static readonly IReadOnlyList<string> Methods = [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options, HttpMethods.Post];
+    public static readonly IReadOnlyList<string> Methods =
+        [HttpMethods.Get, HttpMethods.Head, HttpMethods.Options, HttpMethods.Post, HttpMethods.Put, HttpMethods.Delete];
 }

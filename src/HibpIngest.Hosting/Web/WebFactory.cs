@@ -36,6 +36,7 @@ public static class WebFactory
             Passwords = PasswordsOf(account),
             Appends = account.PasswordAppends,
             AppendQueue = account.Queues.Get(AppendMessage.Queue),
+            Prefixes = account.Prefixes,
             AccessLog = account.AccessLog,
         };
     }

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
@@ -8,54 +7,35 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Keeps the password of an encrypted archive for its ingest: sealed in SQL under HIBP_SECRET_KEY (AES-256-GCM,
+/// Keeps the password of an encrypted archive for its ingest: sealed in SQL under HIBP_SECRET_KEY (<see cref="SecretKeys"/>,
 /// bound to the version of the blob), or, without a key, in the memory of this process only. Deleted when the
 /// ingest has ended, however it did. A password that is put before its upload, whose ETag nobody knows yet, is
 /// kept under an empty one.
 /// </summary>
-public sealed class ArchivePasswords : IDisposable
+public sealed class ArchivePasswords
 {
-    private const int NonceBytes = 12;
-    private const int TagBytes = 16;
-    private const int KeyBytes = 32;
-
     private readonly IArchivePasswords _database;
     private readonly ILoads _loads;
-    private readonly AesGcm? _aes;
+    private readonly SecretKeys? _keys;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
 
     /// <param name="database">Where they are kept.</param>
     /// <param name="loads">Whose archives they open.</param>
-    /// <param name="secretKey">Base64 of 32 bytes, or null.</param>
-    /// <exception cref="BadInputException">The key isn't that.</exception>
-    public ArchivePasswords(IArchivePasswords database, ILoads loads, string? secretKey)
-    {
-        (_database, _loads) = (database, loads);
-        if (string.IsNullOrEmpty(secretKey))
-            return;
-        var key = new byte[KeyBytes];
-        if (!Convert.TryFromBase64String(secretKey, key, out var written) || written != KeyBytes)
-            throw new BadInputException("HIBP_SECRET_KEY is expected to be 32 bytes in base64; make one with: openssl rand -base64 32");
-        _aes = new AesGcm(key, TagBytes);
-    }
+    /// <param name="keys">They are sealed with; null: there are none.</param>
+    public ArchivePasswords(IArchivePasswords database, ILoads loads, SecretKeys? keys) =>
+        (_database, _loads, _keys) = (database, loads, keys);
 
     /// <summary>Whether passwords outlive this process.</summary>
-    public bool Durable => _aes is not null;
+    public bool Durable => _keys is not null;
 
     public async Task PutAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
-        if (_aes is null)
+        if (_keys is null)
         {
             _inMemory[blob] = password;
             return;
         }
-        var text = Encoding.UTF8.GetBytes(password);
-        var sealedPassword = new byte[NonceBytes + TagBytes + text.Length];
-        RandomNumberGenerator.Fill(sealedPassword.AsSpan(0, NonceBytes));
-        _aes.Encrypt(
-            sealedPassword.AsSpan(0, NonceBytes), text, sealedPassword.AsSpan(NonceBytes + TagBytes),
-            sealedPassword.AsSpan(NonceBytes, TagBytes), Context(blob));
-        await _database.PutPasswordAsync(blob, sealedPassword, cancellationToken);
+        await _database.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
     }
 
     /// <summary>Keeps the password of an archive for whichever process ingests it.</summary>
@@ -103,22 +83,13 @@ public sealed class ArchivePasswords : IDisposable
             return password;
         if (await _database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
             return null;
-        if (_aes is null)
+        if (_keys is null)
             throw new BadInputException(
                 $"the password of '{blob.Name}' is kept under HIBP_SECRET_KEY, which is not set here: set it and resume the load");
-        var text = new byte[sealedPassword.Length - NonceBytes - TagBytes];
-        try
-        {
-            _aes.Decrypt(
-                sealedPassword.AsSpan(0, NonceBytes), sealedPassword.AsSpan(NonceBytes + TagBytes),
-                sealedPassword.AsSpan(NonceBytes, TagBytes), text, Context(blob));
-        }
-        catch (CryptographicException e)
-        {
-            throw new BadInputException(
-                $"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password", e);
-        }
-        return Encoding.UTF8.GetString(text);
+        return _keys.Open(sealedPassword, Context(blob)) is { } text
+            ? Encoding.UTF8.GetString(text)
+            : throw new BadInputException(
+                $"the password of '{blob.Name}' was kept under another HIBP_SECRET_KEY: set that one, or resume with --password");
     }
 
     public async Task DeleteAsync(BlobVersion blob, CancellationToken cancellationToken)
@@ -128,6 +99,4 @@ public sealed class ArchivePasswords : IDisposable
     }
 
     private static byte[] Context(BlobVersion blob) => Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}");
-
-    public void Dispose() => _aes?.Dispose();
 }

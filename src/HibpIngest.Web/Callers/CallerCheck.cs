@@ -15,18 +15,17 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
     public bool IsOpen => isOpen;
 
     /// <summary>
-    /// Finds the caller of a route that needs a key with this scope. Not null: why it is refused. The scope is looked at
+    /// Finds the caller of a route that needs a key. Not null: why it is refused. The scope is looked at
     /// before the limit, so that what is refused anyway costs nothing of it.
     /// </summary>
-    /// <param name="context">Of the server.</param>
-    /// <param name="header">Where its key is.</param>
-    /// <param name="scope">What the key must be good for.</param>
-    /// <param name="otherHeader">Where it may be as well. Two keys that differ are none.</param>
-    public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(
-        HttpContext context, string header, KeyScopes scope, string? otherHeader = null)
+    public async ValueTask<(Caller Caller, ErrorAnswer? Refusal)> CheckAsync(HttpContext context, WebRoute route)
     {
-        var given = context.Request.Headers[header];
-        if (otherHeader is not null && context.Request.Headers[otherHeader] is { Count: > 0 } other && !string.IsNullOrEmpty(other[0]))
+        var isClient = route.Access == RouteAccess.Client;
+        var needsNone = isOpen && !isClient;
+        var given = context.Request.Headers[isClient || route.Access == RouteAccess.Enterprise ? EnterpriseKeyHeader : KeyHeader];
+        // Two keys that differ are none.
+        if (route.Access == RouteAccess.Append
+            && context.Request.Headers[SubscriptionKeyHeader] is { Count: > 0 } other && !string.IsNullOrEmpty(other[0]))
         {
             if (given.Count > 0 && !string.IsNullOrEmpty(given[0])
                 && !string.Equals(given.ToString(), other.ToString(), StringComparison.OrdinalIgnoreCase))
@@ -34,17 +33,17 @@ internal sealed class CallerCheck(KeyCache keys, RequestLimits limits, WebOption
             given = other;
         }
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
-            return isOpen ? (Caller.Anybody, null) : (Caller.Anybody, ErrorAnswer.NoKey);
+            return (Caller.Anybody, needsNone ? null : ErrorAnswer.NoKey);
         // A header sent twice comes joined through some proxies: neither of the two counts.
         if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
             return (Caller.Anybody, ErrorAnswer.MalformedKey);
-        if (isOpen)
+        if (needsNone)
             return (Caller.Anybody, null);
 
         var (key, refusal) = await FindAsync(context, ApiKey.HashOf(given[0]));
         if (key is null)
             return (Caller.Anybody, refusal);
-        if (!key.Scopes.HasFlag(scope))
+        if (!key.Scopes.HasFlag(route.Scope) || (isClient && key.Client is null))
             return (new Caller(key), ErrorAnswer.NotAllowed);
         return (new Caller(key), limits.Take(key) is { } wait ? ErrorAnswer.TooMany(wait) : null);
     }

@@ -9,9 +9,6 @@ namespace HibpIngest.Web;
 /// </summary>
 internal sealed class KeyCache(IApiKeys keys) : IDisposable
 {
-    /// <summary>A revoked key may still be used for so long.</summary>
-    public static readonly TimeSpan KeptFor = TimeSpan.FromSeconds(10);
-
     // Some 20 MB at the most.
     private const int Most = 100_000;
 
@@ -24,7 +21,7 @@ internal sealed class KeyCache(IApiKeys keys) : IDisposable
     public async Task<ApiKey?> ReadAsync(string hash, CancellationToken cancellationToken)
     {
         var key = await keys.FindAsync(hash, cancellationToken);
-        _cache.Set(hash, key, new MemoryCacheEntryOptions { AbsoluteExpirationRelativeToNow = KeptFor, Size = 1 });
+        _cache.Set(hash, key, new MemoryCacheEntryOptions { AbsoluteExpirationRelativeToNow = ApiKey.KnownFor, Size = 1 });
         return key;
     }
 

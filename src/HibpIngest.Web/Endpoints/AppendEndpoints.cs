@@ -1,6 +1,4 @@
-using System.Globalization;
 using HibpIngest.Passwords;
-using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Web;
 
@@ -18,40 +16,16 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     private const int MostConfirmBytes = 4_096;
 
-    /// <summary>How long one waits for the others.</summary>
-    public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
-
-    private static readonly ErrorAnswer NoJson = new(400, "Content-Type must be application/json") { AsText = true };
-    private static readonly ErrorAnswer Encoded =
-        new(415, "The body is expected as it is: no Content-Encoding is taken") { AsText = true };
     private static readonly ErrorAnswer NotFound = new(404, "TransactionId not found.") { AsText = true };
     private static readonly ErrorAnswer Busy = new(409, "TransactionId is already being confirmed.") { AsText = true };
-    private static readonly ErrorAnswer TooManyAtOnce =
-        new(503, "Others are handing passwords in just now; try again in a moment") { AsText = true, RetryAfterSeconds = 5 };
-
-    private readonly SemaphoreSlim _bodies = new(AtOnce);
+    private readonly BodyTurns _bodies = new(AtOnce, "handing passwords in", time);
 
     /// <summary><c>POST /ingestion/append</c> and <c>POST /append</c>.</summary>
     public async Task AppendAsync(WebCall call)
     {
-        if (Refuse(call, MostBytes) is { } refusal)
-        {
-            await refusal.WriteAsync(call.Response);
-            return;
-        }
-        if (!await _bodies.WaitAsync(WaitAtMost, call.Aborted))
-        {
-            await TooManyAtOnce.WriteAsync(call.Response);
-            return;
-        }
-        try
-        {
-            await SubmitAsync(call);
-        }
-        finally
-        {
-            _bodies.Release();
-        }
+        var refusal = Refuse(call, MostBytes) ?? await _bodies.RunAsync(call.Context, MostBytes, body => SubmitAsync(call, body));
+        if (refusal is not null)
+            await (refusal with { AsText = true }).WriteAsync(call.Response);
     }
 
     /// <summary><c>POST /ingestion/append/confirm</c> and <c>POST /append/confirm</c>.</summary>
@@ -62,7 +36,7 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
         if (refusal is null)
         {
             using var body = await RequestBody.ReadAsync(call.Context, MostConfirmBytes, time);
-            refusal = body is null ? TooLong(MostConfirmBytes) : ConfirmDocument.Read(body.Bytes, out transaction);
+            refusal = body is null ? BodyTurns.TooLong(MostConfirmBytes) : ConfirmDocument.Read(body.Bytes, out transaction);
         }
         refusal ??= !Guid.TryParseExact(transaction, "D", out var id) ? NotFound
             : await appends.ConfirmAsync(SubscriptionOf(call), id, call.Aborted) switch
@@ -72,50 +46,30 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
                 _ => null,
             };
         if (refusal is not null)
-            await refusal.WriteAsync(call.Response);
+            await (refusal with { AsText = true }).WriteAsync(call.Response);
         else
             call.Response.ContentLength = 0;
     }
 
     public void Dispose() => _bodies.Dispose();
 
-    private async Task SubmitAsync(WebCall call)
+    private async Task<ErrorAnswer?> SubmitAsync(WebCall call, RequestBody body)
     {
-        ErrorAnswer? refusal;
-        AppendDocument? document = null;
-        using (var body = await RequestBody.ReadAsync(call.Context, MostBytes, time))
-            refusal = body is null ? TooLong(MostBytes) : AppendDocument.Read(body.Bytes, out document);
+        var refusal = AppendDocument.Read(body.Bytes, out var document);
+        body.Dispose(); // its memory is not held while the stores are written
         if (refusal is not null)
-        {
-            await refusal.WriteAsync(call.Response);
-            return;
-        }
-        var id = await appends.SubmitAsync(SubscriptionOf(call), document!.Sha1, document.Ntlm, call.Aborted);
+            return refusal;
+        var id = await appends.SubmitAsync(SubscriptionOf(call), document.Sha1, document.Ntlm, call.Aborted);
         await JsonAnswer.WriteAsync(call.Response, writer =>
         {
             writer.WriteStartObject();
             writer.WriteString("transactionId"u8, id);
             writer.WriteEndObject();
         });
+        return null;
     }
 
-    /// <summary>What can be said before anything of the body is read; null: nothing is wrong.</summary>
-    private static ErrorAnswer? Refuse(WebCall call, int most)
-    {
-        var request = call.Context.Request;
-        if (request.ContentType?.StartsWith("application/json", StringComparison.OrdinalIgnoreCase) != true)
-            return NoJson;
-        var encoding = request.Headers[HeaderNames.ContentEncoding].ToString();
-        if (encoding.Length > 0 && !encoding.Equals("identity", StringComparison.OrdinalIgnoreCase))
-            return Encoded;
-        return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
-    }
-
-    private static ErrorAnswer TooLong(int most) => new(
-        413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"))
-    {
-        AsText = true,
-    };
+    private static ErrorAnswer? Refuse(WebCall call, int most) => BodyTurns.Refuse(call.Context.Request, "application/json", most);
 
     private static string SubscriptionOf(WebCall call) => call.Caller.Key?.Hash ?? OpenSubscription;
 }

@@ -21,7 +21,7 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
             WritePreflight(response, route);
             return;
         }
-        if (route.TakesBody)
+        if (HttpMethods.IsPost(request.Method) || HttpMethods.IsPut(request.Method))
             RequestBody.Allow(context);
         if (route.Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText && UserAgent.Of(request).IsEmpty)
         {
@@ -33,9 +33,7 @@ internal sealed class RouteRunner(CallerCheck callers, TestAccounts? tests, bool
         var isTest = route.TakesTestAccounts && tests?.IsAsked(context, parameter) == true;
         if (route.TakesKey && !isTest)
         {
-            var header = route.Access == RouteAccess.Enterprise ? CallerCheck.EnterpriseKeyHeader : CallerCheck.KeyHeader;
-            (caller, var refusal) = await callers.CheckAsync(
-                context, header, route.Scope, route.Access == RouteAccess.Append ? CallerCheck.SubscriptionKeyHeader : null);
+            (caller, var refusal) = await callers.CheckAsync(context, route);
             if (caller.Key is { } key)
                 entry?.SetKey(key);
             if (refusal is not null)

@@ -8,21 +8,19 @@ namespace HibpIngest.Web;
 /// <param name="Answer">Answers.</param>
 internal sealed record WebRoute(string Template, RouteAccess Access, Func<WebCall, Task> Answer)
 {
-    /// <summary>How it is asked; where that is GET, HEAD is answered too.</summary>
-    public string Method { get; init; } = HttpMethods.Get;
-
-    /// <summary>It takes a body.</summary>
-    public bool TakesBody => Method == HttpMethods.Post;
+    /// <summary>How it is asked; where that is by GET, HEAD is answered too.</summary>
+    public IReadOnlyList<string> Verbs { get; init; } = [HttpMethods.Get];
 
     /// <summary>All methods that it answers.</summary>
     public IReadOnlyList<string> Methods =>
-        Method == HttpMethods.Get ? [Method, HttpMethods.Head, HttpMethods.Options] : [Method, HttpMethods.Options];
+        [.. Verbs, .. Verbs.Contains(HttpMethods.Get) ? (string[])[HttpMethods.Head] : [], HttpMethods.Options];
 
     /// <summary>What its key must be good for.</summary>
     public KeyScopes Scope { get; init; }
 
     /// <summary>Whether it needs a key in a deployment.</summary>
-    public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Append;
+    public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Client
+        or RouteAccess.Append;
 
     /// <summary>A request is in the access log before it is answered: it is billed by its key, or counted exactly.</summary>
     public bool IsLoggedFirst => TakesKey || IsCounted;
@@ -54,6 +52,9 @@ internal enum RouteAccess
 
     /// <summary>Who has a key, in the header of the Enterprise API; every answer is JSON.</summary>
     Enterprise,
+
+    /// <summary>As <see cref="Enterprise"/>, and the key must be that of a client of callbacks, even where nobody else needs one.</summary>
+    Client,
 
     /// <summary>Anybody, browsers of other sites too; what is wrong with the request is said in plain text.</summary>
     Passwords,

@@ -66,7 +66,7 @@ public sealed partial class NameTests
             new[]
             {
                 first.AccountsTable, first.RangesTable, options.KeysTable, options.RegisterTable, options.PasswordAppends,
-                options.UsageTable,
+                options.UsageTable, options.ClientsTable,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
@@ -76,13 +76,13 @@ public sealed partial class NameTests
             outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
             outputs.GetProperty("passwordsContainer").GetString()!, outputs.GetProperty("passwordDropsContainer").GetString()!,
             outputs.GetProperty("accountLogContainer").GetString()!, outputs.GetProperty("accessLogContainer").GetString()!,
-            outputs.GetProperty("undeliveredContainer").GetString()!,
+            outputs.GetProperty("clientsContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!,
             options.PasswordAppends,
         ];
         Assert.Equal(
             [options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.AccountLogContainer, options.AccessLogContainer],
-            known[..6]);
+                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer],
+            known[..7]);
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // A replica holds a copy of the one container.
         Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "infra/modules/replica.bicep"));

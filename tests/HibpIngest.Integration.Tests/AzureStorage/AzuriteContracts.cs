@@ -95,3 +95,13 @@ public sealed class AzureAccessBlobsTests : AccessBlobsContract
         return blobs;
     }
 }
+
+public sealed class AzurePrefixBlobsTests : PrefixBlobsContract
+{
+    protected override async Task<IPrefixBlobs> NewStoreAsync() => (await AzuriteStorage.OpenAsync()).Prefixes;
+}
+
+public sealed class AzureCallbackClientsTests : CallbackClientsContract
+{
+    protected override async Task<ICallbackClients> NewTableAsync() => (await AzuriteStorage.OpenAsync()).Clients;
+}

@@ -4,6 +4,7 @@ using System.Text;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
 using HibpIngest.Web;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -21,7 +22,8 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         await using var api = new WebApi(
             Hosting.Web.WebFactory.StoresOf(account, TimeProvider.System, NullLoggerFactory.Instance), new WebOptions(),
             new PasswordOptions(), false, false, false, TimeProvider.System, NullLoggerFactory.Instance);
-        var routes = api.Routes.Select(route => $"{route.Method} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}").Order();
+        var routes = api.Routes.SelectMany(
+            route => route.Verbs.Select(verb => $"{verb} {route.Template.Replace("?}", "}", StringComparison.Ordinal)}")).Order();
         var sections = Section().Matches(Text).Select(section => section.Groups["route"].Value).Order();
         Assert.Equal(string.Join('\n', routes), string.Join('\n', sections));
     }
@@ -30,6 +32,10 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
     public async Task Every_example_gives_what_it_shows()
     {
         await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, configure: options => options.TestAccounts = true);
+        using var account = HibpIngest.AzureStorage.StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
+        using var secretKeys = SecretKeys.Parse(Convert.ToBase64String(new byte[32]))!;
+        var client = await new ClientOperations(account.Clients, account.Keys, account.Prefixes, secretKeys, TimeProvider.System)
+            .AddAsync("client", "https://client.example/", isSensitive: false, cap: 1, rpm: 60_000, CancellationToken.None);
         var sha = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(WebFixture.InAll)));
         var examples = Example().Matches(Text);
         Assert.True(examples.Count >= 17, $"{examples.Count} examples");
@@ -43,6 +49,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
             start.ArgumentList.Add("-c");
             start.ArgumentList.Add(command);
             start.Environment["KEY"] = fixture.AllScopes;
+            start.Environment["CLIENT_KEY"] = client.Key;
             using var bash = Process.Start(start)!;
             var errors = bash.StandardError.ReadToEndAsync();
             var output = await bash.StandardOutput.ReadToEndAsync();
@@ -115,7 +122,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         }
     }
 
-    [GeneratedRegex("^### (?<route>(GET|POST) .*)$", RegexOptions.Multiline | RegexOptions.ExplicitCapture,
+    [GeneratedRegex("^### (?<route>(GET|POST|PUT|DELETE) .*)$", RegexOptions.Multiline | RegexOptions.ExplicitCapture,
         matchTimeoutMilliseconds: 10_000)]
     private static partial Regex Section();
 

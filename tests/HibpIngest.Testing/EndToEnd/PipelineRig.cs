@@ -82,7 +82,8 @@ internal sealed class PipelineRig : IAsyncDisposable
         var database = SqliteBreachDatabase.Open(DatabaseFile, Time);
         _databases.Add(database);
         var context = PipelineFactory.ContextOf(
-            account, database, NotificationSenders.Create($"pickup:{MailFolder}"), Options, NullLoggerFactory.Instance, secretKey);
+            account, database, NotificationSenders.Create($"pickup:{MailFolder}"), Options, NullLoggerFactory.Instance,
+            SecretKeys.Parse(secretKey));
         return context with
         {
             Time = Time,

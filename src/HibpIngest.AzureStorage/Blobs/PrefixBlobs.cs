@@ -1,0 +1,70 @@
+using System.Globalization;
+using Azure;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using HibpIngest.Clients;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>A blob a client, by its number.</summary>
+internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the clients' container",
+        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+
+    public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken)
+    {
+        var reading = $"reading of client {client}'s prefixes";
+        BlobDownload? blob;
+        try
+        {
+            blob = await BlobDownload.RunAsync(Blob(client), reading, knownETag: null, cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // nobody ever watched anything
+        }
+        if (blob is null)
+            return null;
+        if (blob.Content.Length != PrefixBitmap.Length)
+            throw new StoreMismatchException($"client {client}'s prefixes can't be read: the blob was written by something else");
+        return new PrefixBlob(Quoted(blob.Details!.ETag), new PrefixBitmap(blob.Content));
+    }
+
+    public Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken) =>
+        BreachBlobs.Call<string?>($"writing of client {client}'s prefixes", async () =>
+        {
+            var conditions = version is null
+                ? new BlobRequestConditions { IfNoneMatch = ETag.All } : new BlobRequestConditions { IfMatch = new ETag(version) };
+            try
+            {
+                BlobContentInfo written = await Blob(client).UploadAsync(
+                    new BinaryData(prefixes.Bytes), new BlobUploadOptions { Conditions = conditions }, cancellationToken);
+                return Quoted(written.ETag);
+            }
+            catch (RequestFailedException e) when (e.Status == 412 || e.ErrorCode == BlobErrorCode.BlobAlreadyExists
+                || BreachBlobs.IsMissingBlob(e))
+            {
+                return null;
+            }
+        }, cancellationToken);
+
+    public Task DeleteAsync(int client, CancellationToken cancellationToken) => BreachBlobs.Call($"deletion of client {client}'s prefixes",
+        async () =>
+        {
+            try
+            {
+                return await Blob(client).DeleteIfExistsAsync(cancellationToken: cancellationToken);
+            }
+            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.ContainerNotFound)
+            {
+                return null!; // nobody ever watched anything
+            }
+        }, cancellationToken);
+
+    private BlobClient Blob(int client) => container.GetBlobClient(client.ToString(CultureInfo.InvariantCulture));
+
+    private static string Quoted(ETag etag) => etag.ToString("H");
+}

@@ -1,0 +1,81 @@
+using System.Security.Cryptography;
+using HibpIngest.Errors;
+
+namespace HibpIngest;
+
+/// <summary>
+/// Seals what is to be kept secret where others may read it: AES-256-GCM under HIBP_SECRET_KEY, which may be several keys, so that
+/// one can be changed: the first seals, and all open. Sealed are a nonce of 12 bytes, the tag of 16, and the text. Thread-safe.
+/// </summary>
+public sealed class SecretKeys : IDisposable
+{
+    private const int NonceBytes = 12;
+    private const int TagBytes = 16;
+    private const int KeyBytes = 32;
+
+    private readonly byte[][] _keys;
+
+    private SecretKeys(byte[][] keys) => _keys = keys;
+
+    /// <summary>Reads keys as the environment gives them: each 32 bytes in base64, with commas between; null: there is none.</summary>
+    /// <exception cref="BadInputException">It is something else.</exception>
+    public static SecretKeys? Parse(string? text)
+    {
+        if (string.IsNullOrEmpty(text))
+            return null;
+        var keys = new List<byte[]>();
+        foreach (var one in text.Split(',', StringSplitOptions.TrimEntries))
+        {
+            var key = new byte[KeyBytes];
+            if (!Convert.TryFromBase64String(one, key, out var written) || written != KeyBytes)
+            {
+                throw new BadInputException("HIBP_SECRET_KEY is expected to be 32 bytes in base64, or several such with commas between; "
+                    + "make one with: openssl rand -base64 32");
+            }
+            keys.Add(key);
+        }
+        return new SecretKeys([.. keys]);
+    }
+
+    /// <summary>Seals a text.</summary>
+    /// <param name="text">What is secret.</param>
+    /// <param name="context">What it belongs to: it opens with the same only.</param>
+    public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)
+    {
+        var result = new byte[NonceBytes + TagBytes + text.Length];
+        RandomNumberGenerator.Fill(result.AsSpan(0, NonceBytes));
+        using var aes = new AesGcm(_keys[0], TagBytes); // one is for one call at a time
+        aes.Encrypt(
+            result.AsSpan(0, NonceBytes), text, result.AsSpan(NonceBytes + TagBytes), result.AsSpan(NonceBytes, TagBytes), context);
+        return result;
+    }
+
+    /// <summary>Opens what was sealed; null: it was sealed under none of these keys, or belongs to something else.</summary>
+    public byte[]? Open(ReadOnlySpan<byte> content, ReadOnlySpan<byte> context)
+    {
+        if (content.Length < NonceBytes + TagBytes)
+            return null;
+        var text = new byte[content.Length - NonceBytes - TagBytes];
+        foreach (var key in _keys)
+        {
+            using var aes = new AesGcm(key, TagBytes);
+            try
+            {
+                aes.Decrypt(content[..NonceBytes], content[(NonceBytes + TagBytes)..], content.Slice(NonceBytes, TagBytes), text, context);
+                return text;
+            }
+            catch (AuthenticationTagMismatchException)
+            {
+                // Another one's.
+            }
+        }
+        return null;
+    }
+
+    /// <summary>Forgets the keys.</summary>
+    public void Dispose()
+    {
+        foreach (var key in _keys)
+            CryptographicOperations.ZeroMemory(key);
+    }
+}

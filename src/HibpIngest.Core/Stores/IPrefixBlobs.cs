@@ -1,0 +1,35 @@
+using HibpIngest.Clients;
+
+namespace HibpIngest.Stores;
+
+/// <summary>
+/// The prefixes that clients watch: a blob of 2 MB each, <see cref="PrefixBitmap"/>'s bytes. Errors as for
+/// <see cref="IBreachDatabase"/>.
+/// </summary>
+public interface IPrefixBlobs
+{
+    /// <summary>Name of the container.</summary>
+    const string Container = "clients";
+
+    /// <summary>Creates the container where it is missing.</summary>
+    Task CreateAsync(CancellationToken cancellationToken);
+
+    /// <summary>What a client watches; null where it has never watched anything.</summary>
+    Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken);
+
+    /// <summary>Writes what a client watches, where it still is the version that was read.</summary>
+    /// <param name="client">Its number.</param>
+    /// <param name="prefixes">All of them.</param>
+    /// <param name="version">What was read; null: there was none.</param>
+    /// <param name="cancellationToken">Stops it; then it is not known whether it was written.</param>
+    /// <returns>The version it is then; null where somebody else has written.</returns>
+    Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken);
+
+    /// <summary>Forgets what a client watches.</summary>
+    Task DeleteAsync(int client, CancellationToken cancellationToken);
+}
+
+/// <summary>What a client watches, as it was read.</summary>
+/// <param name="Version">Its ETag, in quotes.</param>
+/// <param name="Prefixes">Them.</param>
+public sealed record PrefixBlob(string Version, PrefixBitmap Prefixes);

@@ -1,0 +1,60 @@
+using System.Globalization;
+using Microsoft.Net.Http.Headers;
+
+namespace HibpIngest.Web;
+
+/// <summary>Long bodies, of which few are in memory at once. One waits for the others for a while.</summary>
+/// <param name="atOnce">As many are.</param>
+/// <param name="what">What they are, for who has to come again: as in "Others are handing passwords in just now".</param>
+/// <param name="time">The clock.</param>
+internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
+{
+    /// <summary>How long one waits for the others.</summary>
+    public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
+
+    private static readonly ErrorAnswer Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
+
+    private readonly ErrorAnswer _tooManyAtOnce =
+        new(503, $"Others are {what} just now; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
+    private readonly SemaphoreSlim _turns = new(atOnce);
+
+    /// <summary>What can be said of a request before anything of its body is read; null: nothing is wrong.</summary>
+    public static ErrorAnswer? Refuse(HttpRequest request, string contentType, int most)
+    {
+        if (request.ContentType?.StartsWith(contentType, StringComparison.OrdinalIgnoreCase) != true)
+            return new ErrorAnswer(400, $"Content-Type must be {contentType}");
+        var encoding = request.Headers[HeaderNames.ContentEncoding].ToString();
+        if (encoding.Length > 0 && !encoding.Equals("identity", StringComparison.OrdinalIgnoreCase))
+            return Encoded;
+        return RequestBody.IsLonger(request, most) ? TooLong(most) : null;
+    }
+
+    /// <summary>The refusal of a body that is longer.</summary>
+    public static ErrorAnswer TooLong(int most) =>
+        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {most} bytes is taken: send it in several parts"));
+
+    /// <summary>Does something with a body in memory; not null: why not, or what that says.</summary>
+    public Task<ErrorAnswer?> RunAsync(HttpContext context, int most, Func<RequestBody, Task<ErrorAnswer?>> run) => RunAsync(
+        context, async () =>
+        {
+            using var body = await RequestBody.ReadAsync(context, most, time);
+            return body is null ? TooLong(most) : await run(body);
+        });
+
+    /// <summary>Does something that takes as much memory; not null: why not, or what that says.</summary>
+    public async Task<ErrorAnswer?> RunAsync(HttpContext context, Func<Task<ErrorAnswer?>> run)
+    {
+        if (!await _turns.WaitAsync(WaitAtMost, context.RequestAborted))
+            return _tooManyAtOnce;
+        try
+        {
+            return await run();
+        }
+        finally
+        {
+            _turns.Release();
+        }
+    }
+
+    public void Dispose() => _turns.Dispose();
+}

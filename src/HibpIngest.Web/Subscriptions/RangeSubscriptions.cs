@@ -1,0 +1,157 @@
+using HibpIngest.Clients;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Web;
+
+/// <summary>
+/// Changes which prefixes clients watch. A client's single changes are gathered: the first is written at once, those that come within
+/// a second of it together, and so on; a bulk is one write. Beside other processes, by ETag.
+/// </summary>
+internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) : IDisposable
+{
+    /// <summary>Least time between two writes of a client's single changes.</summary>
+    public static readonly TimeSpan GatherFor = TimeSpan.FromSeconds(1);
+
+    // Clients whose single changes are being written: each takes some 4 MB meanwhile.
+    private const int WritesAtOnce = 4;
+
+    private readonly Lock _gate = new();
+    private readonly SemaphoreSlim _writes = new(WritesAtOnce);
+    private readonly Dictionary<int, List<Change>> _gathered = [];
+
+    /// <summary>What a client watches.</summary>
+    public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) =>
+        await blobs.ReadAsync(client, cancellationToken);
+
+    /// <summary>Subscribes a client to a prefix, or ends that; returns, once it is stored, whether anything has changed.</summary>
+    public async Task<bool> SetAsync(int client, int prefix, bool isIn, CancellationToken cancellationToken)
+    {
+        var change = new Change(prefix, isIn);
+        bool isFirst;
+        lock (_gate)
+        {
+            isFirst = !_gathered.TryGetValue(client, out var changes);
+            if (isFirst)
+                _gathered.Add(client, changes = []);
+            changes!.Add(change);
+        }
+        if (isFirst)
+            _ = WriteGatheredAsync(client);
+        return await change.Done.Task.WaitAsync(cancellationToken);
+    }
+
+    /// <summary>Changes many at once.</summary>
+    /// <returns>As many as were not there before, were there before, and are there now.</returns>
+    public async Task<(int Subscribed, int Unsubscribed, int Count)> SetManyAsync(
+        int client, IReadOnlyList<int> subscribed, IReadOnlyList<int> unsubscribed, CancellationToken cancellationToken)
+    {
+        var (added, removed, count) = (0, 0, 0);
+        await ChangeAsync(client, prefixes =>
+        {
+            var isIn = subscribed.Count(prefix => prefixes.Set(prefix, true));
+            var isOut = unsubscribed.Count(prefix => prefixes.Set(prefix, false));
+            // Where an answer was lost, nothing is new at the next look.
+            (added, removed, count) = (Math.Max(added, isIn), Math.Max(removed, isOut), prefixes.Count);
+            return isIn + isOut > 0;
+        }, cancellationToken);
+        return (added, removed, count);
+    }
+
+    /// <summary>Replaces all.</summary>
+    /// <param name="client">Whose.</param>
+    /// <param name="prefixes">All that there are then.</param>
+    /// <param name="version">Only where this is what there is, as its ETag says; null: whatever there is.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <returns>The ETag it has then; null: there is another version than that.</returns>
+    public async Task<string?> ReplaceAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
+    {
+        if (version is not null)
+            return await blobs.WriteAsync(client, prefixes, version, cancellationToken);
+        while (true)
+        {
+            var there = await blobs.ReadAsync(client, cancellationToken);
+            if (await blobs.WriteAsync(client, prefixes, there?.Version, cancellationToken) is { } written)
+                return written;
+        }
+    }
+
+    public void Dispose() => _writes.Dispose();
+
+    /// <summary>Until nothing has come for a while. Nobody's request: who hangs up takes back nothing.</summary>
+    private async Task WriteGatheredAsync(int client)
+    {
+        while (true)
+        {
+            List<Change> changes;
+            lock (_gate)
+            {
+                changes = _gathered[client];
+                if (changes.Count == 0)
+                {
+                    _gathered.Remove(client);
+                    return;
+                }
+                _gathered[client] = [];
+            }
+            await WriteAsync(client, changes);
+            await Task.Delay(GatherFor, time);
+        }
+    }
+
+    private async Task WriteAsync(int client, List<Change> changes)
+    {
+        await _writes.WaitAsync();
+        try
+        {
+            await ChangeAsync(client, prefixes =>
+            {
+                var isAny = false;
+                foreach (var change in changes)
+                {
+                    // Where an answer was lost, it is there at the next look: it was new all the same.
+                    var isNew = prefixes.Set(change.Prefix, change.IsIn);
+                    change.IsNew |= isNew;
+                    isAny |= isNew;
+                }
+                return isAny;
+            }, CancellationToken.None);
+            foreach (var change in changes)
+                change.Done.SetResult(change.IsNew);
+        }
+        catch (Exception e)
+        {
+            // Whatever it is: they wait for it.
+            foreach (var change in changes)
+                change.Done.SetException(e);
+        }
+        finally
+        {
+            _writes.Release();
+        }
+    }
+
+    /// <param name="client">Whose.</param>
+    /// <param name="change">Called again where somebody else has written meanwhile; false: there is nothing to write.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    private async Task ChangeAsync(int client, Func<PrefixBitmap, bool> change, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            var there = await blobs.ReadAsync(client, cancellationToken);
+            var prefixes = there?.Prefixes ?? new PrefixBitmap();
+            if (!change(prefixes) || await blobs.WriteAsync(client, prefixes, there?.Version, cancellationToken) is not null)
+                return;
+        }
+    }
+
+    private sealed class Change(int prefix, bool isIn)
+    {
+        public int Prefix => prefix;
+
+        public bool IsIn => isIn;
+
+        public bool IsNew { get; set; }
+
+        public TaskCompletionSource<bool> Done { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    }
+}

@@ -1,0 +1,56 @@
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What every list of the clients that are called back has to do.</summary>
+public abstract class CallbackClientsContract
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private static readonly CallbackClient Contoso = new()
+    {
+        Number = 4_711,
+        Name = "Contoso's \"watch\"",
+        Url = "https://contoso.example/breached?of=ours",
+        IsSensitive = true,
+        Cap = 16,
+        SealedSecret = [0, 1, 254, 255],
+        KeyHash = "00ff",
+        CreatedAt = new DateTimeOffset(2026, 11, 23, 1, 2, 3, TimeSpan.Zero),
+    };
+
+    /// <summary>One that nobody has created.</summary>
+    protected abstract Task<ICallbackClients> NewTableAsync();
+
+    [Fact]
+    public async Task A_client_is_added_once_changed_by_who_knows_it_and_removed()
+    {
+        var clients = await NewTableAsync();
+        Assert.Empty(await clients.ListAsync(None));
+        await clients.CreateAsync(None);
+        await clients.CreateAsync(None);
+        Assert.True(await clients.AddAsync(Contoso, None));
+        Assert.False(await clients.AddAsync(Contoso with { Name = "another" }, None));
+        Assert.True(await clients.AddAsync(Contoso with { Number = int.MaxValue, Name = "Alpha", IsSensitive = false }, None));
+
+        var found = await clients.ListAsync(None);
+        Assert.Equal(["Alpha", Contoso.Name], found.Select(client => client.Name));
+        AssertSame(Contoso, found[1]);
+        Assert.True(await clients.ChangeAsync(found[1] with { IsPaused = true, SealedSecret = [9] }, None));
+        // Who has read it before.
+        Assert.False(await clients.ChangeAsync(found[1] with { Cap = 1 }, None));
+        var changed = (await clients.ListAsync(None))[1];
+        AssertSame(Contoso with { IsPaused = true, SealedSecret = [9] }, changed);
+
+        Assert.True(await clients.RemoveAsync(Contoso.Number, None));
+        Assert.False(await clients.RemoveAsync(Contoso.Number, None));
+        Assert.False(await clients.ChangeAsync(changed, None));
+        Assert.Equal([int.MaxValue], (await clients.ListAsync(None)).Select(client => client.Number));
+    }
+
+    private static void AssertSame(CallbackClient expected, CallbackClient found)
+    {
+        Assert.Equal(expected.SealedSecret, found.SealedSecret);
+        Assert.Equal(expected, found with { ETag = "", SealedSecret = expected.SealedSecret });
+    }
+}

@@ -1,0 +1,51 @@
+using HibpIngest.Clients;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>What every store of the prefixes that clients watch has to do.</summary>
+public abstract class PrefixBlobsContract
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    /// <summary>One that nobody has created.</summary>
+    protected abstract Task<IPrefixBlobs> NewStoreAsync();
+
+    [Fact]
+    public async Task Who_never_watched_anything_watches_nothing()
+    {
+        var blobs = await NewStoreAsync();
+        Assert.Null(await blobs.ReadAsync(7, None));
+        await blobs.DeleteAsync(7, None);
+        await blobs.CreateAsync(None);
+        await blobs.CreateAsync(None);
+        Assert.Null(await blobs.ReadAsync(7, None));
+        await blobs.DeleteAsync(7, None);
+    }
+
+    [Fact]
+    public async Task What_is_written_is_read_and_only_over_the_version_that_was_read()
+    {
+        var blobs = await NewStoreAsync();
+        await blobs.CreateAsync(None);
+        var prefixes = new PrefixBitmap();
+        prefixes.Set(0x0A1B2C, true);
+        var first = await blobs.WriteAsync(7, prefixes, null, None);
+        Assert.NotNull(first);
+        // A second one that believes there is none.
+        Assert.Null(await blobs.WriteAsync(7, new PrefixBitmap(), null, None));
+        var read = await blobs.ReadAsync(7, None);
+        Assert.Equal((first, true, 1), (read!.Version, read.Prefixes.Contains(0x0A1B2C), read.Prefixes.Count));
+        prefixes.Set(0xFFFFFF, true);
+        var second = await blobs.WriteAsync(7, prefixes, first, None);
+        Assert.NotNull(second);
+        Assert.NotEqual(first, second);
+        Assert.Null(await blobs.WriteAsync(7, new PrefixBitmap(), first, None));
+        Assert.Equal(prefixes.Bytes.ToArray(), (await blobs.ReadAsync(7, None))!.Prefixes.Bytes.ToArray());
+        // Another one's are its own.
+        Assert.Null(await blobs.ReadAsync(8, None));
+        await blobs.DeleteAsync(7, None);
+        Assert.Null(await blobs.ReadAsync(7, None));
+        Assert.Null(await blobs.WriteAsync(7, prefixes, second, None));
+    }
+}

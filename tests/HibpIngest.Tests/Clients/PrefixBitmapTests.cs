@@ -1,0 +1,53 @@
+using System.Globalization;
+using System.Text;
+using HibpIngest.Clients;
+
+namespace HibpIngest.Tests.Clients;
+
+/// <summary>A bit for each prefix, at the place that docs/callbacks.md gives.</summary>
+public sealed class PrefixBitmapTests
+{
+    [Theory]
+    [InlineData("000000", 0, 0x01)]
+    [InlineData("000007", 0, 0x80)]
+    [InlineData("000008", 1, 0x01)]
+    [InlineData("0A1B2C", 0x14365, 0x10)]
+    [InlineData("0a1b2c", 0x14365, 0x10)]
+    [InlineData("FFFFFF", 0x1FFFFF, 0x80)]
+    public void A_prefix_is_a_bit_at_its_place(string text, int at, byte bits)
+    {
+        Assert.True(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out var prefix));
+        Assert.Equal(int.Parse(text, NumberStyles.HexNumber, CultureInfo.InvariantCulture), prefix);
+        Assert.Equal(text.ToUpperInvariant(), PrefixBitmap.TextOf(prefix));
+        var bitmap = new PrefixBitmap();
+        Assert.False(bitmap.Contains(prefix));
+        Assert.True(bitmap.Set(prefix, true));
+        Assert.False(bitmap.Set(prefix, true));
+        Assert.True(bitmap.Contains(prefix));
+        Assert.Equal(1, bitmap.Count);
+        var bytes = bitmap.Bytes.ToArray();
+        Assert.Equal((bits, 1), (bytes[at], bytes.Count(one => one != 0)));
+        Assert.True(new PrefixBitmap(bytes).Contains(prefix));
+        Assert.True(bitmap.Set(prefix, false));
+        Assert.False(bitmap.Set(prefix, false));
+        Assert.Equal(0, bitmap.Count);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("00000")]
+    [InlineData("0000000")]
+    [InlineData("00000g")]
+    [InlineData("00 000")]
+    [InlineData("+00000")]
+    [InlineData("0x0000")]
+    public void What_is_no_prefix_is_none(string text) => Assert.False(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out _));
+
+    [Fact]
+    public void It_has_two_megabytes_and_no_other_length()
+    {
+        Assert.Equal(2 * 1024 * 1024, new PrefixBitmap().Bytes.Length);
+        Assert.Throws<ArgumentException>(() => new PrefixBitmap(new byte[1024]));
+        Assert.Equal(PrefixBitmap.Prefixes, new PrefixBitmap([.. Enumerable.Repeat((byte)0xFF, PrefixBitmap.Length)]).Count);
+    }
+}
