@@ -70,6 +70,9 @@ public sealed partial class AppendPasswords(
                 // Read after the transaction: whoever holds the release back first says so, then writes to those that are not begun.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
                     throw new StoreUnavailableException($"release {release} is being repacked, and is added to when that has ended");
+                // Whoever has repacked it serves the other one first, then holds this one back no more.
+                if (await ChooseAsync(transaction.Release, cancellationToken) != release)
+                    continue;
                 var begun = await appends.UpdateAsync(
                     transaction with { Release = release, PartsDone = NoneDone(parts.Count), SentAt = time.GetUtcNow() },
                     cancellationToken);

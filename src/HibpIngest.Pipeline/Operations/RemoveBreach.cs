@@ -118,9 +118,13 @@ public sealed partial class RemoveBreach(
         await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);
     }
 
-    /// <summary>A load of which there may be something in the account log: it is planned before anything is written.</summary>
+    /// <summary>
+    /// A load of which there may be something in the account log. While that is written, every load: one that was not logged yet
+    /// would come back with a database from before its removal.
+    /// </summary>
     private async Task<LoadLogEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
-        await log.GetLogEntryAsync(load, cancellationToken) is { Segments.Count: > 0 } entry ? entry : null;
+        await log.GetLogEntryAsync(load, cancellationToken) is { } entry
+        && (entry.Segments.Count > 0 || (options.Log == LogMode.On && entry.Mark > 0)) ? entry : null;
 
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 

@@ -44,6 +44,25 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
+    {
+        await using var rig = await StartAsync();
+        rig.Options.Log = LogMode.Off;
+        await LoadAsync(rig, "Adobe.zip", 0);
+        await LoadAsync(rig, "Bold.zip", 20);
+        rig.Options.Log = LogMode.On;
+        var backup = await rig.BackUpAsync("before");
+        await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+        await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext();
+        await restored.NewMoveOn().RunAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        await new RawCatalogue(restored.Catalogue).AssertShowsAsync("restored", "Bold");
+        Assert.Equal(["Bold"], (await rig.FindAsync([.. PipelineRig.Expected(0, Rows)])).SelectMany(found => found)
+            .Select(breach => breach.Name).Distinct());
+    }
+
+    [Fact]
     public async Task A_database_that_is_lost_comes_back_empty_of_rows_beside_the_tables()
     {
         await using var rig = await StartAsync();
