@@ -232,7 +232,8 @@ internal sealed class ClientsRemoveCommand : ClientCommand
         await _confirmation.AskAsync(
             session, $"{client.Name} and the {TableFormat.Number(prefixes)} prefixes that it watches will be gone.", client.Name,
             cancellationToken);
-        session.Screen.Say($"Its key is gone; some {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until no server knows it any more.");
+        session.Screen.Say(
+            $"Its key is gone; some {ClientOperations.RemovalPause.TotalSeconds:N0} seconds until no server knows it any more.");
         await operations.RemoveAsync(client.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new ClientRemovedDocument(client.Name), Documents.Default.ClientRemovedDocument);

@@ -141,8 +141,8 @@ internal sealed class DoctorCommand : HibpCommand
         await CheckAsync("mails", () => context.Sender.DisplayName, "check HIBP_MAIL", context.Sender.CheckAsync);
         checks.Add(context.Passwords.Durable
             ? new DoctorLine("secret key", Ok, "set", null)
-            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: openssl rand "
-                + "-base64 32 makes one"));
+            : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
+                + "openssl rand -base64 32 makes one"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
         checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have "
             + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "

@@ -14,7 +14,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_MAIL", "pickup:DIR (pickup:.hibp/mail) or smtp://user:password@host:port?tls=none|starttls|implicit"),
         ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
         ("HIBP_WEB_URL", "where the web is, for links (http://127.0.0.1:8080)"),
-        ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords and what clients are called with; make one with: openssl rand -base64 32"),
+        ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords and clients' secrets; make one with: openssl rand -base64 32"),
         ("HIBP_BATCHROWS", "rows copied into SQL in one transaction (20000)"),
         ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),
         ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
