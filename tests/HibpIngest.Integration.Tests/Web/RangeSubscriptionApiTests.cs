@@ -329,7 +329,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         if (body is not null)
         {
             request.Content = new ByteArrayContent(body as byte[] ?? Encoding.UTF8.GetBytes((string)body));
-            request.Content.Headers.ContentType = new MediaTypeHeaderValue(body is byte[] ? Bitmap : "application/json");
+            request.Content.Headers.ContentType = new MediaTypeHeaderValue(body is byte[]? Bitmap : "application/json");
         }
         if (version is not null)
             request.Headers.TryAddWithoutValidation("If-Match", version);
