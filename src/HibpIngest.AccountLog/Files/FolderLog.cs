@@ -101,12 +101,8 @@ public sealed class FolderLog(string folder) : IAccountLogBlobs
                     stream.Flush(flushToDisk: true);
                 }
                 Directory.CreateDirectory(Path.GetDirectoryName(path)!);
-                // Never in another's place: a link under the new name, which fails where there is one.
-                File.Move(file, path, overwrite: false);
-            }
-            catch (IOException) when (File.Exists(path))
-            {
-                return false;
+                if (!DiskFolder.TryName(file, path))
+                    return false;
             }
             finally
             {
