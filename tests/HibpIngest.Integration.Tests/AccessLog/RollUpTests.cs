@@ -61,6 +61,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         // Somebody has put one back as another kind of blob: nothing can be appended to it.
         var container = new BlobContainerClient(rig.Connection, IAccessBlobs.Container);
         await container.GetBlobClient("2020010100/restored-00001.log").UploadAsync(new BinaryData("x"));
+        rig.Clock.Advance(SweepAccess.GoneAfter);
         await rig.LogAndEndAsync(100);
         Assert.Single(await rig.SweepAndCountAsync());
         await rig.AssertCountedAsync();
