@@ -12,6 +12,9 @@ public sealed record CallbackClient
     /// <summary>Requests a minute of its key, of each instance that answers: as of Have I Been Pwned's plan Pro 1.</summary>
     public const int DefaultRpm = 1_000;
 
+    /// <summary>How long a call may take, from looking its address up to the end of the answer.</summary>
+    public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
+
     /// <summary>Its number, never given again: what its key, its bitmap, logs and measures know it by.</summary>
     public required int Number { get; init; }
 
