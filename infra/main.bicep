@@ -91,7 +91,7 @@ param mail string
 @description('HIBP_MAIL_FROM.')
 param mailFrom string = ''
 
-@description('HIBP_SECRET_KEY: 32 bytes in base64; without it no encrypted archive can be loaded.')
+@description('HIBP_SECRET_KEY: 32 bytes in base64, or several such with commas between; without it no encrypted archive can be loaded, and no client called.')
 @secure()
 param secretKey string = ''
 

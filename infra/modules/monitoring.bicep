@@ -116,6 +116,14 @@ var alerts = [
     query: loadTextContent('../alerts/failure-rate.kql')
   }
   {
+    name: 'oldest-call'
+    ofWeb: false
+    title: 'A call to a client has been waiting for an hour'
+    severity: 2
+    window: 'PT15M'
+    query: loadTextContent('../alerts/oldest-call.kql')
+  }
+  {
     name: 'web-failure-rate'
     ofWeb: true
     title: 'More than one in twenty requests of the API fails'

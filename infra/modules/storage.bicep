@@ -25,7 +25,7 @@ var accountLogContainer = 'account-log'
 var passwordsContainer = 'passwords'
 // Files of password hashes are dropped here, and deleted once they are imported.
 var passwordDropsContainer = 'passwords-import'
-var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail', 'breach-log', 'passwords-import']
+var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail', 'breach-log', 'breach-calls', 'breach-callbacks', 'passwords-import']
 var poisonSuffix = '-poison'
 var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
 // IPasswordAppends.Name and AppendMessage.Queue of the program: hashes that are handed in over HTTP. A table, a container, and the queue of what was
@@ -39,6 +39,8 @@ var usageTable = 'hibpusage'
 // What clients of callbacks watch, which the web app writes; who they are and where they are called, which it can't read.
 var clientsContainer = 'clients'
 var clientsTable = 'hibpclients'
+// What they are called of, sealed: the app writes and reads it.
+var callbacksContainer = 'callbacks'
 
 // Where the host puts blobs whose function failed five times (poisonBlobThreshold): beside the blobs.
 var blobPoisonQueue = 'webjobs-blobtrigger-poison'
@@ -125,6 +127,13 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
 
     resource clients 'containers' = {
       name: clientsContainer
+      properties: {
+        publicAccess: 'None'
+      }
+    }
+
+    resource callbacks 'containers' = {
+      name: callbacksContainer
       properties: {
         publicAccess: 'None'
       }
@@ -397,6 +406,7 @@ output accountLogContainer string = accountLogContainer
 output passwordDropsContainer string = passwordDropsContainer
 output accessLogContainer string = accessLogContainer
 output clientsContainer string = clientsContainer
+output callbacksContainer string = callbacksContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue

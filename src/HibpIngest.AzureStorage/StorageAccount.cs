@@ -100,6 +100,7 @@ public sealed class StorageAccount : IDisposable
         Usage = new UsageTable(tables, _throttle, options.UsageTable);
         Clients = new CallbackClientTable(tables, options.ClientsTable);
         Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
+        Callbacks = new CallbackBlobs(blobService.GetBlobContainerClient(options.CallbacksContainer));
         AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
     }
 
@@ -141,8 +142,11 @@ public sealed class StorageAccount : IDisposable
     /// <summary>The clients that are called back,</summary>
     public ICallbackClients Clients { get; }
 
-    /// <summary>and the prefixes that they watch.</summary>
+    /// <summary>the prefixes that they watch,</summary>
     public IPrefixBlobs Prefixes { get; }
+
+    /// <summary>and what they are called of.</summary>
+    public ICallbackBlobs Callbacks { get; }
 
     /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;

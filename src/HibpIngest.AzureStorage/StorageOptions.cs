@@ -46,6 +46,9 @@ public sealed class StorageOptions
     /// <summary>Container of the prefixes that they watch.</summary>
     public string ClientsContainer { get; init; } = IPrefixBlobs.Container;
 
+    /// <summary>Container of what they are called of.</summary>
+    public string CallbacksContainer { get; init; } = ICallbackBlobs.Container;
+
     /// <summary>Put before every queue's name.</summary>
     public string QueuePrefix { get; init; } = "";
 

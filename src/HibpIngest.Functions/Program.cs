@@ -50,6 +50,8 @@ internal static class Program
         app.MapFunction(UpsertSliceFunction.Name, pipeline, UpsertSliceFunction.RunAsync);
         app.MapFunction(MatchSubscribersFunction.Name, pipeline, MatchSubscribersFunction.RunAsync);
         app.MapFunction(LogLoadFunction.Name, pipeline, LogLoadFunction.RunAsync);
+        app.MapFunction(CallClientsFunction.Name, pipeline, CallClientsFunction.RunAsync);
+        app.MapFunction(DeliverCallbacksFunction.Name, pipeline, DeliverCallbacksFunction.RunAsync);
         app.MapFunction(SendNotificationsFunction.Name, pipeline, SendNotificationsFunction.RunAsync);
         app.MapFunction(PlanPasswordsFunction.Name, pipeline, PlanPasswordsFunction.RunAsync);
         app.MapFunction(ImportPasswordsFunction.Name, pipeline, ImportPasswordsFunction.RunAsync);

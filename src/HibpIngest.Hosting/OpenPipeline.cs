@@ -12,6 +12,7 @@ public sealed record OpenPipeline(StorageAccount Account, StorageAccount? LogAcc
     public async ValueTask DisposeAsync()
     {
         await Context.Sender.DisposeAsync();
+        await Context.Caller.DisposeAsync();
         Context.Keys?.Dispose();
         await Context.Database.DisposeAsync();
         LogAccount?.Dispose();

@@ -28,6 +28,21 @@ public sealed record PipelineContext
     /// <summary>The account log.</summary>
     public required IAccountLogBlobs Log { get; init; }
 
+    /// <summary>The same tables of accounts, to be read.</summary>
+    public required ITableReads Reads { get; init; }
+
+    /// <summary>The clients that are called back,</summary>
+    public required ICallbackClients Clients { get; init; }
+
+    /// <summary>the prefixes that they watch,</summary>
+    public required IPrefixBlobs Prefixes { get; init; }
+
+    /// <summary>and what they are called of.</summary>
+    public required ICallbackBlobs Callbacks { get; init; }
+
+    /// <summary>Calls them.</summary>
+    public required ICallbackSender Caller { get; init; }
+
     public required IMessageQueues Queues { get; init; }
 
     public required INotificationSender Sender { get; init; }
@@ -62,6 +77,10 @@ public sealed record PipelineContext
 
     private MailSchedule Mails => new(Database, Messages, Reports, Options);
 
+    private CallSchedule Calls => new(Database, Database, Clients, Messages);
+
+    private LoggedRows LoggedRows => new(Database, Database, Log);
+
     private BreachLoads BreachLoads => new(Database, Database);
 
     /// <summary>Takes messages to their stages: one a process, for one ingest runs in it at a time.</summary>
@@ -73,31 +92,45 @@ public sealed record PipelineContext
         var copy = new LoadCopy(Database, Database, Database, Register, Blobs, Passwords, leases, UpsertEnd, messages, Options, Time, log);
         var ingest = new IngestBreach(NewLoadStart(), leases, copy, Database, Register, reports, messages, Time, log);
         var match = new MatchSubscribers(
-            Database, Database, Blobs, NewPublishCatalogue(), leases, mails, LogSchedule, reports, Options, Time,
+            Database, Database, Blobs, NewPublishCatalogue(), leases, mails, LogSchedule, Calls, reports, Options, Time,
             Logs.CreateLogger<MatchSubscribers>());
         var send = new SendNotifications(
             Database, Database, Database, Register, Tables, Sender, mails, reports, messages, Options, Time,
             Logs.CreateLogger<SendNotifications>());
-        return new PipelineDispatcher(runner, ingest, NewUpsertSlice(), match, send, NewLogLoad(), NewLoadStart(), Blobs, setup);
+        return new PipelineDispatcher(
+            runner, ingest, NewUpsertSlice(), match, send, NewLogLoad(), NewCallClients(), NewDeliverCallbacks(), NewLoadStart(), Blobs,
+            setup);
     }
 
     public LogLoad NewLogLoad() => new(
         Database, Database, Database, Log, new SegmentCopy(Database, Log), LogSchedule, Options, Time, Logs.CreateLogger<LogLoad>());
 
     public UpsertSlice NewUpsertSlice() => new(
-        Database, new LoggedRows(Database, Database, Log), Tables, Register, UpsertEnd, Reports, Messages, Options, Time,
+        Database, LoggedRows, Tables, Register, UpsertEnd, Reports, Messages, Options, Time,
         Logs.CreateLogger<UpsertSlice>());
+
+    public CallClients NewCallClients() => new(
+        Database, LoggedRows, Clients, new WatchedPrefixes(Prefixes, Time), Callbacks, Keys, Register, Reads, Calls,
+        Logs.CreateLogger<CallClients>());
+
+    public PreviewCalls NewPreviewCalls() => new(
+        Database, Database, Database, LoggedRows, Database, Clients, new WatchedPrefixes(Prefixes, Time));
+
+    public CallbackOperations NewCallbackOperations() => new(Database, Clients, Callbacks, Register, Database, Calls);
+
+    public DeliverCallbacks NewDeliverCallbacks() => new(
+        Database, Clients, Callbacks, Keys, Caller, Calls, Options, Time, Logs.CreateLogger<DeliverCallbacks>());
 
     public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
 
     public StoreSetup NewStoreSetup() => new(
-        Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Queues, NewPublishCatalogue(), Options);
+        Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Callbacks, Queues, NewPublishCatalogue(), Options);
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 
     public Sweep NewSweep() => new(
         Register, Database, Database, Database, Queues, NewBlobScan(), NewStoreSetup(), UpsertEnd, NewPublishCatalogue(), Mails,
-        LogSchedule, Reports, Messages, Options, Time, Logs.CreateLogger<Sweep>());
+        LogSchedule, Calls, Reports, Messages, Options, Time, Logs.CreateLogger<Sweep>());
 
     public LoadOperations NewLoadOperations() => new(
         Database, Database, Database, BreachLoads, Register, Blobs, Passwords, NewPublishCatalogue(), UpsertEnd, Mails,
@@ -107,7 +140,7 @@ public sealed record PipelineContext
 
     public RepairLog NewRepairLog() => new(Database, Register, Log);
 
-    public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Reports);
+    public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Calls, Reports);
 
     public MoveOn NewMoveOn() => new(
         Database, Database, Database, Register, Blobs, Log, NewStoreSetup(), NewLoadStart(), NewRecoverLoads(), NewPublishCatalogue(),
@@ -120,8 +153,8 @@ public sealed record PipelineContext
 
     /// <param name="chunkRows">Rows worked on at once.</param>
     public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
-        Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Database, Log, Database, Tables, Options,
-        Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
+        Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Database, Log, Callbacks, Database, Tables,
+        Options, Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
 
     public PublishCatalogue NewPublishCatalogue() => new(
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());

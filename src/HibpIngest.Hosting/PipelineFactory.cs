@@ -21,7 +21,13 @@ public static partial class PipelineFactory
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
         var sender = NotificationSenders.Create(settings.Mail, time);
         var context = ContextOf(account, database, sender, settings.Options, logs, SecretKeys.Parse(settings.SecretKey));
-        context = context with { Time = time, OnPutOff = onPutOff, Log = (logAccount ?? account).AccountLog };
+        context = context with
+        {
+            Time = time,
+            OnPutOff = onPutOff,
+            Log = (logAccount ?? account).AccountLog,
+            Caller = new CallbackSender(time, settings.Options.CallLoopback),
+        };
         return new OpenPipeline(account, logAccount, context);
     }
 
@@ -37,8 +43,13 @@ public static partial class PipelineFactory
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
             Log = account.AccountLog,
+            Reads = account.TableReads,
+            Clients = account.Clients,
+            Prefixes = account.Prefixes,
+            Callbacks = account.Callbacks,
             Queues = account.Queues,
             Sender = sender,
+            Caller = new CallbackSender(TimeProvider.System, options.CallLoopback),
             Options = options,
             Keys = keys,
             Passwords = new ArchivePasswords(database, database, keys),

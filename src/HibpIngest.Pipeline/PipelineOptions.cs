@@ -113,6 +113,20 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:01", "7.00:00:00")]
     public TimeSpan MailClaim { get; set; } = TimeSpan.FromMinutes(10);
 
+    /// <summary>
+    /// How long a call to a client that failed waits for its next try, and a client that takes none for its next call; doubled each
+    /// time, up to an hour.
+    /// </summary>
+    [Range(typeof(TimeSpan), "00:00:00.1", "01:00:00")]
+    public TimeSpan CallPause { get; set; } = TimeSpan.FromSeconds(10);
+
+    /// <summary>How long calls to a client fail before they are given up, for an operator.</summary>
+    [Range(typeof(TimeSpan), "00:00:01", "20.00:00:00")]
+    public TimeSpan CallGiveUp { get; set; } = TimeSpan.FromDays(3);
+
+    /// <summary>For tests: clients may be called by http, and on this machine.</summary>
+    public bool CallLoopback { get; set; }
+
     /// <summary>Sender of the mails (HIBP_MAIL_FROM).</summary>
     public string MailFrom { get; set; } = "notifications@localhost";
 

@@ -104,8 +104,9 @@ internal static class RowReaders
     /// matched position, batches, ingest_complete, duplicates_possible, purged, error, started_at, ingested_at,
     /// upserted_at, finished_at, expiry of the lease where it is alive, published_at, replaced_by, superseded,
     /// removing, held_because, attempts, message_sent_at, mails_queued, expiry of the lease where it has run
-    /// out, log_version, logged_version, log_message_at, log_error; counts of slices (pending, queued, done,
-    /// failed), entities, counts of notifications (waiting, sent, failed).
+    /// out, log_version, logged_version, log_message_at, log_error, calls (null: none), call_error, call_messages_at, counts of
+    /// calls (all, answered, open, dead); counts of slices (pending, queued, done, failed), entities, counts of notifications
+    /// (waiting, sent, failed).
     /// </summary>
     public static Load Load(IRow row) => new()
     {
@@ -142,9 +143,11 @@ internal static class RowReaders
         LoggedVersion = row.NumberOrNull(31),
         LogMessageAt = row.TimeOrNull(32),
         LogError = row.TextOrNull(33),
-        Slices = new SliceCounts(row.Int32(34), row.Int32(35), row.Int32(36), row.Int32(37)),
-        Entities = row.Int64(38),
-        Notifications = new NotificationCounts(row.Int32(39), row.Int32(40), row.Int32(41)),
+        Calls = row.IsNull(34) ? null : new CallProgress(
+            row.Text(34) == "made", row.Int64(37), row.Int64(38), row.Int64(39), row.Int64(40), row.TextOrNull(35), row.TimeOrNull(36)),
+        Slices = new SliceCounts(row.Int32(41), row.Int32(42), row.Int32(43), row.Int32(44)),
+        Entities = row.Int64(45),
+        Notifications = new NotificationCounts(row.Int32(46), row.Int32(47), row.Int32(48)),
     };
 
     private static string? DomainOrNull(IRow row, int column) => row.Text(column) is { Length: > 0 } domain ? domain : null;

@@ -8,7 +8,7 @@ namespace HibpIngest.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    /// <summary>A row of a load with its counts, which are those of the slices and notifications of {0}.</summary>
+    /// <summary>A row of a load with its counts, which are those of the slices, notifications and callbacks of {0}.</summary>
     private const string LoadColumns =
         """
         SELECT l.id, b.name, COALESCE(l.mark, 0), l.blob, l.etag, l.state, l.settings, l.checkpoint_json, l.accounts,
@@ -18,7 +18,8 @@ public abstract partial class SqlBreachDatabase
             l.published_at, l.replaced_by, l.superseded, l.removing, l.held_because, l.attempts, l.message_sent_at, l.mails_queued,
             CASE WHEN l.lease_expires_at <= @now THEN l.lease_expires_at END,
             CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END, l.logged_version, l.log_message_at,
-            l.log_error,
+            l.log_error, l.calls, l.call_error, l.call_messages_at,
+            COALESCE(c.calls, 0), COALESCE(c.answered, 0), COALESCE(c.waiting, 0), COALESCE(c.dead, 0),
             COALESCE(s.pending, 0), COALESCE(s.queued, 0), COALESCE(s.done, 0), COALESCE(s.failed, 0), COALESCE(s.entities, 0),
             COALESCE(n.waiting, 0), COALESCE(n.sent, 0), COALESCE(n.failed, 0)
         FROM dbo.loads l
@@ -33,6 +34,11 @@ public abstract partial class SqlBreachDatabase
             SELECT load_id, SUM(CASE state WHEN 'open' THEN 1 ELSE 0 END) AS waiting,
                 SUM(CASE state WHEN 'sent' THEN 1 ELSE 0 END) AS sent, SUM(CASE state WHEN 'failed' THEN 1 ELSE 0 END) AS failed
             FROM dbo.notifications {0} GROUP BY load_id) n ON n.load_id = l.id
+        LEFT JOIN (
+            SELECT load_id, SUM(CAST(calls AS bigint)) AS calls, SUM(CAST(answered AS bigint)) AS answered,
+                SUM(CASE state WHEN 'open' THEN CAST(calls - answered AS bigint) ELSE 0 END) AS waiting,
+                SUM(CASE state WHEN 'dead' THEN CAST(calls - answered AS bigint) ELSE 0 END) AS dead
+            FROM dbo.callbacks {0} GROUP BY load_id) c ON c.load_id = l.id
         """;
 
     private static readonly string OneLoad = CountedOf("WHERE load_id = @load") + " WHERE l.id = @load";

@@ -138,6 +138,10 @@ public abstract partial class SqlBreachDatabase
             await MergeMetadataAsync(session, breach, merged, byOperator: false);
         if (newer is null)
             await PublishAsync(session, load);
+        // Of one that is matched again, clients were called, or will be, as it was first told of.
+        var calls = newer is null && end.CallsClients && !metadata.Flags.HasFlag(BreachFlags.Retired);
+        if (calls)
+            await session.ExecuteAsync("UPDATE dbo.loads SET calls = 'due' WHERE id = @load AND calls IS NULL", OfLoad(load));
         if (end.HeldBecause is { } because)
         {
             await session.ExecuteAsync(
@@ -145,7 +149,8 @@ public abstract partial class SqlBreachDatabase
                 OfLoad(load), Line("@because", because));
         }
         var isOpen = await session.AnyAsync("SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open'", OfLoad(load));
-        if (isOpen && await FindRecoveredAsync(session, load) is { } recovered)
+        var tells = isOpen || (calls && await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND calls = 'due'", OfLoad(load)));
+        if (tells && await FindRecoveredAsync(session, load) is { } recovered)
         {
             await session.ExecuteAsync(
                 "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load",
@@ -153,7 +158,7 @@ public abstract partial class SqlBreachDatabase
         }
         var isHeld = await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND held_because IS NOT NULL", OfLoad(load));
         var state = newer is not null ? LoadState.Done
-            : isHeld || (isOpen && end.Holds(metadata)) ? LoadState.Held
+            : isHeld || (tells && end.Holds(metadata)) ? LoadState.Held
             : isOpen ? LoadState.Notifying : LoadState.Done;
         await session.ExecuteAsync(
             """

@@ -48,6 +48,14 @@ public abstract partial class SqlBreachDatabase
             {
                 var key = Int("@breach", await BreachKeyAsync(session, breach));
                 await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
+                // The mails of these are out; clients are called yet.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
+                    WHERE breach = @breach AND state = 'done' AND removing = 0 AND ((calls = 'due' AND published_at IS NOT NULL)
+                        OR EXISTS (SELECT 1 FROM dbo.callbacks c WHERE c.load_id = loads.id AND c.state = 'open'))
+                    """,
+                    key, Line("@because", because));
                 return await session.ListAsync(
                     "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
                     row => row.Int64(0), key);

@@ -76,7 +76,7 @@ public abstract partial class SqlBreachDatabase
                     return 0;
                 var breach = Int("@breach", (await ReadFactsAsync(session, load))!.Breach);
                 await session.ExecuteAsync($"DELETE FROM dbo.rows WHERE {RowsOfLoad}", OfLoad(load));
-                foreach (var table in (string[])["notifications", "load_domains", "slices", "log_segments", "layout_loads"])
+                foreach (var table in (string[])["notifications", "load_domains", "slices", "log_segments", "layout_loads", "callbacks"])
                     await session.ExecuteAsync($"DELETE FROM dbo.{table} WHERE load_id = @load", OfLoad(load));
                 await session.ExecuteAsync("DELETE FROM dbo.loads WHERE id = @load", OfLoad(load));
                 // Held first: a load that is being added meanwhile is seen, or meets the foreign key and finds the

@@ -14,13 +14,13 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
     public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the clients' container",
         async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
 
-    public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken)
+    public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null)
     {
         var reading = $"reading of client {client}'s prefixes";
         BlobDownload? blob;
         try
         {
-            blob = await BlobDownload.RunAsync(Blob(client), reading, knownETag: null, cancellationToken);
+            blob = await BlobDownload.RunAsync(Blob(client), reading, known?.Version, cancellationToken);
         }
         catch (StoreMissingException)
         {
@@ -28,9 +28,11 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
         }
         if (blob is null)
             return null;
+        if (blob.Details is null)
+            return known;
         if (blob.Content.Length != PrefixBitmap.Length)
             throw new StoreMismatchException($"client {client}'s prefixes can't be read: the blob was written by something else");
-        return new PrefixBlob(Quoted(blob.Details!.ETag), new PrefixBitmap(blob.Content));
+        return new PrefixBlob(Quoted(blob.Details.ETag), new PrefixBitmap(blob.Content));
     }
 
     public Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken) =>

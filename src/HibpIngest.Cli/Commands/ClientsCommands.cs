@@ -54,7 +54,8 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
     }
 
     private static ClientOperations Operations(CommandSession session, StorageAccount account, SecretKeys? keys) =>
-        new(account.Clients, account.Keys, account.Prefixes, keys, session.Time);
+        new(
+        account.Clients, account.Keys, account.Prefixes, keys, session.Time, session.Settings.Options.CallLoopback);
 }
 
 internal sealed class ClientsAddCommand : ClientCommand

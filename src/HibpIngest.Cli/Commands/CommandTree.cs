@@ -20,6 +20,7 @@ internal static class CommandTree
             new ServeCommand(),
             new KeysCommands(),
             new ClientsCommands(),
+            new CallbacksCommands(),
             new UsageCommand(),
             new DropCommand(),
             new StatusCommand(),

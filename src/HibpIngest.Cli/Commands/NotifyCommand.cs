@@ -11,14 +11,14 @@ internal sealed class NotifyCommand : HibpCommand
     private readonly Option<bool> _dryRun = new("--dry-run") { Description = "Only show who would get what." };
 
     public NotifyCommand()
-        : base("notify", "Release the mails of a breach that are held (by --notify hold, HIBP_NOTIFY=hold or hibp hold). A mail can't be "
-            + "called back.")
+        : base("notify", "Release the mails and calls of a breach that are held (by --notify hold, HIBP_NOTIFY=hold or hibp hold). "
+            + "What is sent can't be taken back.")
     {
         Add(_breach);
         Add(_dryRun);
         Examples =
         [
-            ("hibp notify Adobe --dry-run", "who would get a mail, and about how many accounts"),
+            ("hibp notify Adobe --dry-run", "who would get a mail, and about how many accounts; and how many calls clients would get"),
             ("hibp notify Adobe", "send them"),
         ];
     }
@@ -33,10 +33,23 @@ internal sealed class NotifyCommand : HibpCommand
             var lines = new List<PreviewLine>();
             await foreach (var notification in operations.PreviewAsync(breach.Name, cancellationToken))
                 lines.Add(new PreviewLine(notification.Email, notification.Domain, notification.Accounts));
+            session.Screen.Say("looking through the accounts for what clients watch");
+            var calls = await pipeline.Context.NewPreviewCalls().RunAsync(breach.Name, cancellationToken);
             if (session.Screen.Json)
-                session.Screen.ShowJson(new PreviewDocument(breach.Name, lines), Documents.Default.PreviewDocument);
+            {
+                session.Screen.ShowJson(
+                    new PreviewDocument(breach.Name, lines)
+                    {
+                        Calls = [.. calls.Select(one => new PreviewCallsLine(
+                            one.Client.Name, one.Calls, one.IsExact, one.Client.Cap, one.Duration.TotalSeconds))],
+                    },
+                    Documents.Default.PreviewDocument);
+            }
             else
+            {
                 Show(session.Screen, lines);
+                Show(session.Screen, calls);
+            }
             return 0;
         }
         var released = await operations.NotifyAsync(breach.Name, cancellationToken);
@@ -45,6 +58,25 @@ internal sealed class NotifyCommand : HibpCommand
         else
             session.Screen.Show($"{TableFormat.Number(released)} notifications of {breach.Name} are on their way.");
         return 0;
+    }
+
+    private static void Show(Screen screen, IReadOnlyList<CallEstimate> calls)
+    {
+        if (calls.Count == 0)
+            return;
+        var table = TableFormat.Create("client", "calls", "at once", "a call", "takes");
+        foreach (var column in (int[])[1, 2, 3, 4])
+            table.Columns[column].RightAligned();
+        foreach (var one in calls)
+        {
+            table.AddRow(
+                new Text(one.Client.Name + (one.Client.IsPaused ? " (paused)" : "")),
+                new Text($"{(one.IsExact ? "" : "about ")}{TableFormat.Number(one.Calls)}"), new Text(TableFormat.Number(one.Client.Cap)),
+                new Text($"{one.CallTime.TotalMilliseconds:N0} ms"), new Text(TableFormat.Duration(one.Duration)));
+        }
+        screen.Show(table);
+        screen.Show($"{TableFormat.Number(calls.Sum(one => one.Calls))} calls would be made, {TableFormat.Number(calls.Count)} clients "
+            + "beside each other.");
     }
 
     private static void Show(Screen screen, List<PreviewLine> lines)

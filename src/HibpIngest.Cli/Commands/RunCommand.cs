@@ -14,8 +14,8 @@ internal sealed class RunCommand : HibpCommand
 {
     private readonly Option<HostRoles> _roles = new("--roles")
     {
-        Description = "What this process does, of ingest, upsert, notify, sweep, passwords, log, access and web, with commas between. "
-            + "Default: all but web, which is 'hibp serve'.",
+        Description = "What this process does, of ingest, upsert, notify, call, sweep, passwords, log, access and web, with commas "
+            + "between. Default: all but web, which is 'hibp serve'.",
         HelpName = "ROLES",
         CustomParser = ParseRoles,
         DefaultValueFactory = _ => HostRoles.All,

@@ -25,6 +25,9 @@ internal sealed record LoadDocument(
 
     /// <summary>Why it isn't yet.</summary>
     public string? LogError { get; init; }
+
+    /// <summary>The calls to clients; null: nobody is to be called of it.</summary>
+    public CallsDocument? Calls { get; init; }
 }
 
 /// <summary>Slices by state.</summary>
@@ -89,7 +92,14 @@ internal sealed record ResumeDocument(long Load, string Breach, string State);
 internal sealed record NotifyDocument(string Breach, int Notifications);
 
 /// <summary>hibp notify --dry-run.</summary>
-internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine> Notifications);
+internal sealed record PreviewDocument(string Breach, IReadOnlyList<PreviewLine> Notifications)
+{
+    /// <summary>What clients would be called of.</summary>
+    public IReadOnlyList<PreviewCallsLine> Calls { get; init; } = [];
+}
+
+/// <summary>A client that would be called: about how often, and for about how long with its cap.</summary>
+internal sealed record PreviewCallsLine(string Client, long Calls, bool Exact, int Cap, double Seconds);
 
 /// <summary>Who would get what: a null domain is the subscriber's own address.</summary>
 internal sealed record PreviewLine(string Email, string? Domain, long Accounts);
@@ -243,6 +253,20 @@ internal sealed record ClientStateDocument(string Client, bool Paused);
 /// <summary>hibp clients remove.</summary>
 internal sealed record ClientRemovedDocument(string Removed);
 
+/// <summary>hibp callbacks list.</summary>
+internal sealed record CallbackListDocument(IReadOnlyList<CallbackItem> Callbacks);
+
+/// <summary>The calls of a client because of a breach; without a name: it was removed.</summary>
+internal sealed record CallbackItem(
+    string? Client, int Number, string Breach, long Answered, long Open, long Dead, long Dropped, DateTimeOffset? OldestOpen,
+    string? Error);
+
+/// <summary>hibp callbacks retry and drop: how many calls.</summary>
+internal sealed record CallbackChangeDocument(long Calls);
+
+/// <summary>The calls of a load to clients.</summary>
+internal sealed record CallsDocument(bool Known, long Calls, long Answered, long Open, long Dead, string? Error);
+
 /// <summary>hibp passwords import.</summary>
 internal sealed record PasswordsImportedDocument(
     string Release, IReadOnlyList<PasswordsPartDocument> Parts, long Lines, long LeftOut, bool Served, double Seconds);
@@ -332,6 +356,8 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(ClientListDocument))]
 [JsonSerializable(typeof(ClientStateDocument))]
 [JsonSerializable(typeof(ClientRemovedDocument))]
+[JsonSerializable(typeof(CallbackListDocument))]
+[JsonSerializable(typeof(CallbackChangeDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
 [JsonSerializable(typeof(UsageReport))]
 [JsonSerializable(typeof(PasswordsImportedDocument))]
@@ -354,5 +380,7 @@ internal sealed partial class Documents : JsonSerializerContext
     {
         Logged = load.PublishedAt is null ? null : load.IsLogged,
         LogError = load.LogError,
+        Calls = load.Calls is { } calls
+            ? new CallsDocument(calls.IsLookedThrough, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error) : null,
     };
 }

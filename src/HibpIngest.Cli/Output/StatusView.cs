@@ -25,6 +25,7 @@ internal static class StatusView
             parts.Add(new Text($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}\n", new Style(Color.Yellow)));
         if (showsLog)
             parts.AddRange(Unlogged(loads));
+        parts.AddRange(Calls(loads));
         parts.Add(Queues(queues));
         return new Rows(parts);
     }
@@ -42,6 +43,25 @@ internal static class StatusView
         {
             foreach (var load in waiting)
                 yield return new Text($"load {load.Id} of {load.Breach} is not logged yet\n");
+        }
+    }
+
+    /// <summary>Of loads whose calls to clients are not all made.</summary>
+    private static IEnumerable<IRenderable> Calls(IReadOnlyList<Load> loads)
+    {
+        foreach (var load in loads)
+        {
+            if (load is { AwaitsCalls: true, Calls.Error: { } error })
+                yield return new Text($"load {load.Id} of {load.Breach}: clients can't be called: {error}\n", new Style(Color.Red));
+            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0))
+                continue;
+            var line = calls.IsLookedThrough
+                ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
+                : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
+            if (calls.Dead > 0)
+                line += $", {TableFormat.Number(calls.Dead)} given up (hibp callbacks list)";
+            yield return new Text(
+                $"load {load.Id} of {load.Breach}: {line}\n", new Style(calls.Dead > 0 ? Color.Red : Color.Default));
         }
     }
 

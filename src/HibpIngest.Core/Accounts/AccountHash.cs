@@ -18,22 +18,31 @@ public static class AccountHash
     /// <summary>64 of the alias, the @, and 255 of the domain.</summary>
     private const int LongestAddress = 320;
 
-    /// <summary>Writes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
+    /// <summary>Computes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
-    /// <param name="row">Receives the 38 digits behind the first two.</param>
-    /// <returns>The number that the first two digits make.</returns>
+    /// <param name="hash">Receives its 20 bytes.</param>
     [SuppressMessage(
         "Security", "CA5350:Do Not Use Weak Cryptographic Algorithms",
         Justification = "it is the name by which others ask for an account, and protects nothing")]
-    public static byte Write(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, Span<byte> row)
+    public static void Compute(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, Span<byte> hash)
     {
         Span<byte> address = stackalloc byte[LongestAddress];
         alias.CopyTo(address);
         address[alias.Length] = (byte)'@';
         domain.CopyTo(address[(alias.Length + 1)..]);
-        Span<byte> hash = stackalloc byte[SHA1.HashSizeInBytes];
         SHA1.HashData(address[..(alias.Length + 1 + domain.Length)], hash);
+    }
+
+    /// <summary>Writes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
+    /// <param name="alias">At most 64 bytes.</param>
+    /// <param name="domain">At most 255 bytes.</param>
+    /// <param name="row">Receives the 38 digits behind the first two.</param>
+    /// <returns>The number that the first two digits make.</returns>
+    public static byte Write(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, Span<byte> row)
+    {
+        Span<byte> hash = stackalloc byte[SHA1.HashSizeInBytes];
+        Compute(alias, domain, hash);
         Convert.TryToHexString(hash[1..], row, out _);
         return hash[0];
     }

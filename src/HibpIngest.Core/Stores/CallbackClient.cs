@@ -1,3 +1,5 @@
+using HibpIngest.Breaches;
+
 namespace HibpIngest.Stores;
 
 /// <summary>Who watches prefixes of hashes, and is called when a breach holds accounts under them.</summary>
@@ -41,6 +43,10 @@ public sealed record CallbackClient
 
     /// <summary>When it was made.</summary>
     public DateTimeOffset CreatedAt { get; init; }
+
+    /// <summary>Whether it is called of a breach with such flags: of a retired one nobody is.</summary>
+    public bool IsCalledOf(BreachFlags flags) =>
+        !flags.HasFlag(BreachFlags.Retired) && (IsSensitive || !flags.HasFlag(BreachFlags.Sensitive));
 
     /// <summary>Which version of it this is; empty of one that is not stored yet.</summary>
     public string ETag { get; init; } = "";

@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The SQL side: breaches, loads, rows, slices, subscribers, notifications. Every method is one transaction
+/// The SQL side: breaches, loads, rows, slices, subscribers, notifications, callbacks. Every method is one transaction
 /// unless it says otherwise, is safe beside itself in other processes, and tells time by the database's clock.
 /// Errors: <see cref="Errors.StoreUnavailableException"/> where trying again can help
 /// (<see cref="Errors.StoreFullException"/> when out of room), <see cref="Errors.StoreRefusedException"/> where
@@ -10,4 +10,4 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface IBreachDatabase :
     IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, IRows, IArchivePasswords, ISlices, ILayouts, IRebuilds,
-        ILoadLog, ILoadRecovery, IMatching, INotifications, IRemovals, IAsyncDisposable;
+        ILoadLog, ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;

@@ -28,8 +28,8 @@ public sealed record CallTarget(Uri Url, string Secret)
 /// <param name="Outcome">In a word.</param>
 /// <param name="Status">Of the answer; 0: there was none.</param>
 /// <param name="RetryAfter">As long the receiver asks not to be called (Retry-After of 429 and 503).</param>
-/// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to, of the secret or of the
-/// body; null where it is.</param>
+/// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to, of the secret or of
+/// the body; null where it is.</param>
 public readonly record struct CallAnswer(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
 /// <summary>What came of a call.</summary>

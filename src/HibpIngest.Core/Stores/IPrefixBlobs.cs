@@ -15,7 +15,10 @@ public interface IPrefixBlobs
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>What a client watches; null where it has never watched anything.</summary>
-    Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken);
+    /// <param name="client">Its number.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="known">Given back where it is still this.</param>
+    Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null);
 
     /// <summary>Writes what a client watches, where it still is the version that was read.</summary>
     /// <param name="client">Its number.</param>

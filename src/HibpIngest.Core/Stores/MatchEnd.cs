@@ -20,6 +20,9 @@ public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string?
     /// </summary>
     public long CountRows { get; init; } = 20_000_000;
 
+    /// <summary>Clients are to be called of the load.</summary>
+    public bool CallsClients { get; init; }
+
     /// <summary>The load's lease lasts so long from the end of a step on, where somebody holds it.</summary>
     public TimeSpan Lease { get; init; } = TimeSpan.FromSeconds(30);
 

@@ -42,6 +42,7 @@ public static class EventIds
     // Sweep
     public const int SweepResent = 1400;
     public const int SweepSlicesResent = 1401;
+    public const int SweepClientsResent = 1402;
 
     // StageRunner
     public const int StageRunnerPutOff = 1500;
@@ -86,6 +87,17 @@ public static class EventIds
     public const int RebuildRemoved = 2201;
     public const int RebuildDone = 2202;
     public const int RebuildPaused = 2203;
+
+    // CallClients: 2300-2309.
+    public const int CallClientsLookedThrough = 2300;
+    public const int CallClientsFailed = 2301;
+
+    // DeliverCallbacks: 2310-2319.
+    public const int DeliverCallbacksCalled = 2310;
+    public const int DeliverCallbacksGone = 2311;
+    public const int DeliverCallbacksLost = 2312;
+    public const int DeliverCallbacksFailed = 2313;
+    public const int DeliverCallbacksNoSecret = 2314;
 
     // AccountTable
     public const int AccountTablePartWalked = 4101;

@@ -48,6 +48,11 @@ public static class HibpTelemetry
 
     private static readonly Counter<long> Notifications = Counter(
         TelemetryNames.Instruments.Notifications, TelemetryNames.Units.Notifications, "Notifications by outcome");
+    private static readonly Counter<long> Callbacks = Counter(
+        TelemetryNames.Instruments.Callbacks, TelemetryNames.Units.Calls, "Calls to clients by outcome");
+    private static readonly Gauge<double> CallbackOldest = Meter.CreateGauge<double>(
+        TelemetryNames.Instruments.CallbackOldest, TelemetryNames.Units.Seconds, "Age of a client's oldest call that could be made");
+
     private static readonly Gauge<double> LoadProgress =
         Meter.CreateGauge<double>(TelemetryNames.Instruments.LoadProgress, TelemetryNames.Units.Percent, "Part of a load's archive whose "
             + "accounts can be looked up");
@@ -122,6 +127,15 @@ public static class HibpTelemetry
         Notifications.Add(sent, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "sent"));
         Notifications.Add(refused, new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, "refused"));
     }
+
+    /// <summary>Calls to a client were answered, or not.</summary>
+    public static void Called(int client, string outcome, long calls) => Callbacks.Add(
+        calls, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client),
+        new KeyValuePair<string, object?>(TelemetryNames.Tags.Outcome, outcome));
+
+    /// <summary>How long a client's oldest call waits; zero: none does.</summary>
+    public static void CallbackSeen(int client, TimeSpan oldest) => CallbackOldest.Record(
+        oldest.TotalSeconds, new KeyValuePair<string, object?>(TelemetryNames.Tags.Client, client));
 
     /// <summary>A request of the API was answered.</summary>
     /// <param name="route">Its route's template.</param>

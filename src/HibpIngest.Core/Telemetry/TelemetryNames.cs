@@ -51,6 +51,14 @@ public static class TelemetryNames
         /// <summary>One run of a load's writing into the account log; its parent is what sent its message. Consumer.
         /// Tags: load, breach, accounts.</summary>
         public const string Log = "log";
+
+        /// <summary>One look through a slice for what clients watch; its parent is what sent its message. Consumer. Tags: load,
+        /// breach, slice, accounts, clients.</summary>
+        public const string Call = "call";
+
+        /// <summary>One process' turn of calling a client; its parent is what sent its message. Consumer, of the first load that is
+        /// called of. Tags: load, breach, client, sent, refused.</summary>
+        public const string Deliver = "deliver";
     }
 
     /// <summary>Tags of spans and instruments.</summary>
@@ -99,6 +107,12 @@ public static class TelemetryNames
         /// <summary>In Application Insights, why a span failed, in one line (in OTLP the status description says it).</summary>
         public const string Error = "hibp.error";
 
+        /// <summary>Clients that a slice holds something for.</summary>
+        public const string Clients = "hibp.clients";
+
+        /// <summary>Number of a client that is called back.</summary>
+        public const string Client = "hibp.client";
+
         /// <summary>State of slices: pending, queued, done, failed.</summary>
         public const string State = "hibp.state";
 
@@ -107,7 +121,8 @@ public static class TelemetryNames
 
         public const string Queue = "hibp.queue";
 
-        /// <summary>What became of a notification: sent, refused; of a record of the access log: logged, not_logged.</summary>
+        /// <summary>What became of a notification: sent, refused; of a record of the access log: logged, not_logged; of a call to a client:
+        /// accepted, throttled, gone, refused, unreachable, forbidden.</summary>
         public const string Outcome = "hibp.outcome";
 
         /// <summary>Template of the API's route that was asked; never a path.</summary>
@@ -212,6 +227,12 @@ public static class TelemetryNames
 
         /// <summary>Counter: notifications. Tag: outcome.</summary>
         public const string Notifications = "hibp.notifications";
+
+        /// <summary>Counter: calls to clients. Tags: client, outcome.</summary>
+        public const string Callbacks = "hibp.callbacks";
+
+        /// <summary>Gauge, each minute while any are open: age of a client's oldest call that could be made. Tag: client.</summary>
+        public const string CallbackOldest = "hibp.callbacks.oldest";
 
         /// <summary>
         /// Gauge, each minute and when a load's state changes, of loads that are open: the part of the archive

@@ -29,6 +29,9 @@ public enum HostRoles
     /// <summary>Counts the access log.</summary>
     Access = 128,
 
+    /// <summary>Calls clients.</summary>
+    Call = 256,
+
     /// <summary>The whole pipeline.</summary>
-    All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access,
+    All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access | Call,
 }

@@ -46,6 +46,11 @@ public static partial class LocalHost
         }
         if (options.Roles.HasFlag(HostRoles.Log))
             loops.Add(ListenAsync(QueueNames.Log, one));
+        if (options.Roles.HasFlag(HostRoles.Call))
+        {
+            loops.Add(ListenAsync(QueueNames.Calls, options.Queues));
+            loops.Add(ListenAsync(QueueNames.Callbacks, options.Queues));
+        }
         if (options.Roles.HasFlag(HostRoles.Passwords) && options.Passwords is { } passwords)
         {
             loops.Add(RepeatAsync("passwords scan", options.BlobScanEvery, token => passwords.ScanAsync(TimeSpan.Zero, token)));

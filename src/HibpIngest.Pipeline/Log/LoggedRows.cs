@@ -1,5 +1,6 @@
 using HibpIngest.AccountLog;
 using HibpIngest.Accounts;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -11,10 +12,22 @@ public sealed class LoggedRows(IRows rows, ILoadLog log, IAccountLogBlobs blobs)
     /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice, from the log in another order.</summary>
     /// <exception cref="DamagedSegmentException">The log has another block there.</exception>
     /// <exception cref="NotPossibleException">The log has no segment of them.</exception>
-    public async Task ReadAsync(SliceWork work, AccountBatch into, CancellationToken cancellationToken)
+    /// <exception cref="RowsMissingException">There are more or fewer than were recorded.</exception>
+    /// <param name="slice">The slice.</param>
+    /// <param name="mark">Its load's.</param>
+    /// <param name="purged">Its load's rows are purged, or some of them.</param>
+    /// <param name="into">Has room for them.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
-        var slice = work.Slice;
-        if (!work.Purged)
+        await ReadRowsAsync(slice, mark, purged, into, cancellationToken);
+        if (into.Count != slice.Count)
+            throw new RowsMissingException(slice, into.Count);
+    }
+
+    private async Task ReadRowsAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
+    {
+        if (!purged)
         {
             await rows.ReadRowsAsync(slice.Load, slice.First, slice.Last, into, cancellationToken);
             return;
@@ -27,7 +40,7 @@ public sealed class LoggedRows(IRows rows, ILoadLog log, IAccountLogBlobs blobs)
         await using var reader = await SegmentReader.OpenAsync(
             blobs, LogNames.Segment(LogNames.Folder(load), segment.First), cancellationToken);
         await reader.ReadBlockAsync(slice.First, into, cancellationToken);
-        if (reader.Facts.Load != slice.Load || reader.Facts.Mark != work.Mark || into.FirstPosition != slice.First)
+        if (reader.Facts.Load != slice.Load || reader.Facts.Mark != mark || into.FirstPosition != slice.First)
         {
             throw new LogConflictException(
                 $"the account log has another load's rows in the place of load {slice.Load}'s: see hibp log verify");

@@ -15,7 +15,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class MatchSubscribers(
     ILoads loads, IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, LoadLeases leases, MailSchedule mails,
-    LogSchedule log, LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> logger)
+    LogSchedule log, CallSchedule calls, LoadReports reports, PipelineOptions options, TimeProvider time, ILogger<MatchSubscribers> logger)
     : IStage<MatchMessage, LoadLease>
 {
     // A notification is inserted, indexed three times and logged: some seconds of a small tier.
@@ -42,6 +42,7 @@ public sealed partial class MatchSubscribers(
             return;
         if (state == LoadState.Notifying)
             await mails.SendNextAsync(load.Id, cancellationToken);
+        await calls.LookThroughAsync(load.Id, cancellationToken);
         await log.SendAsync(load.Id, cancellationToken);
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
         // What its zip's metadata has changed is told of the breach's other loads too: LogLoad does so where this one counts.
@@ -101,6 +102,7 @@ public sealed partial class MatchSubscribers(
             StepRows = Math.Min(options.MatchRows, MostStepRows),
             CountRows = (long)options.MatchRows * CountRanges,
             Lease = options.LoadLease,
+            CallsClients = await calls.HasClientsAsync(work.Token),
         };
         while (true)
         {

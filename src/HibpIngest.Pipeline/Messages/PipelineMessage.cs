@@ -146,6 +146,44 @@ public sealed record LogMessage : PipelineMessage
     internal override bool MovesLoad => false;
 }
 
+/// <summary>
+/// A slice of a load to be looked through for what clients watch. Its range is taken from SQL; First and Last are for the operator's eye.
+/// </summary>
+public sealed record CallMessage : PipelineMessage
+{
+    public required long Load { get; init; }
+
+    internal override long LoadId => Load;
+
+    internal override string Span => TelemetryNames.Spans.Call;
+
+    internal override string Queue => QueueNames.Calls;
+
+    internal override bool MovesLoad => false;
+
+    public required int Slice { get; init; }
+
+    public long First { get; init; }
+
+    public long Last { get; init; }
+}
+
+/// <summary>A client to be called of whatever is due, by its number.</summary>
+public sealed record CallbackMessage : PipelineMessage
+{
+    public required int Client { get; init; }
+
+    /// <inheritdoc/>
+    /// <remarks>Of any number of them.</remarks>
+    internal override long LoadId => 0;
+
+    internal override string Span => TelemetryNames.Spans.Deliver;
+
+    internal override string Queue => QueueNames.Callbacks;
+
+    internal override bool MovesLoad => false;
+}
+
 /// <summary>A queue message that this program can't read; after its tries it is poison.</summary>
 public sealed class UnreadableMessageException(string message) : HibpException(message);
 
@@ -156,4 +194,6 @@ public sealed class UnreadableMessageException(string message) : HibpException(m
 [JsonSerializable(typeof(MatchMessage))]
 [JsonSerializable(typeof(MailMessage))]
 [JsonSerializable(typeof(LogMessage))]
+[JsonSerializable(typeof(CallMessage))]
+[JsonSerializable(typeof(CallbackMessage))]
 internal sealed partial class PipelineMessageJson : JsonSerializerContext;

@@ -18,6 +18,12 @@ public static class QueueNames
     /// <summary>Loads to be written into the account log.</summary>
     public const string Log = "breach-log";
 
+    /// <summary>Slices to be looked through for what clients watch.</summary>
+    public const string Calls = "breach-calls";
+
+    /// <summary>Clients to be called.</summary>
+    public const string Callbacks = "breach-callbacks";
+
     /// <summary>Parts of dropped files of Pwned Passwords to import.</summary>
     public const string PasswordsImport = "passwords-import";
 
@@ -31,7 +37,7 @@ public static class QueueNames
     public const string PoisonSuffix = "-poison";
 
     /// <summary>Those of loads, in the order of the flow.</summary>
-    public static readonly IReadOnlyList<string> Loads = [Ingest, Slices, Match, Mail, Log];
+    public static readonly IReadOnlyList<string> Loads = [Ingest, Slices, Match, Mail, Log, Calls, Callbacks];
 
     /// <summary>Those of Pwned Passwords, which know no database.</summary>
     public static readonly IReadOnlyList<string> Passwords = [PasswordsImport, PasswordsAppend];

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
+using HibpIngest.Clients;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -11,7 +12,8 @@ namespace HibpIngest.Pipeline;
 /// called with. Both are given back once, and kept as a hash and sealed.
 /// </summary>
 public sealed class ClientOperations(
-    ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time)
+    ICallbackClients clients, IApiKeys keys, IPrefixBlobs prefixes, SecretKeys? secretKeys, TimeProvider time,
+    bool allowsLoopback = false)
 {
     private const int MostUrlLength = 2_000;
 
@@ -26,7 +28,7 @@ public sealed class ClientOperations(
 
     /// <summary>Adds one.</summary>
     /// <param name="name">Whose it is; unique among clients and keys.</param>
-    /// <param name="url">Where it is called, by https.</param>
+    /// <param name="url">Where it is called, by https, at a public address.</param>
     /// <param name="isSensitive">Of sensitive breaches too.</param>
     /// <param name="cap">Most calls in flight.</param>
     /// <param name="rpm">Requests a minute of its key.</param>
@@ -205,14 +207,17 @@ public sealed class ClientOperations(
             throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MostRpm}, found {rpm}");
     }
 
-    private static void CheckUrl(string url)
+    private void CheckUrl(string url)
     {
-        if (url.Length > MostUrlLength || !Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttps
+        if (url.Length > MostUrlLength || !Uri.TryCreate(url, UriKind.Absolute, out var address)
+            || (address.Scheme != Uri.UriSchemeHttps && !(allowsLoopback && address.Scheme == Uri.UriSchemeHttp))
             || address.Host.Length == 0 || address.UserInfo.Length > 0 || address.Fragment.Length > 0)
         {
             throw new BadInputException(
                 "--url is expected to be an https address without user, password and fragment, as https://example.com/callback");
         }
+        if (!(allowsLoopback && address.IsLoopback) && PublicAddress.ReasonAgainst(address) is { } reason)
+            throw new BadInputException($"--url is expected to lead to a public address, and {reason}");
     }
 }
 

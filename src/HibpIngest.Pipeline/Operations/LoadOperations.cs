@@ -153,6 +153,11 @@ public sealed class LoadOperations(
             throw new NotPossibleException(
                 $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a load that is done, or failed, is purged");
         }
+        if (found is { AwaitsCalls: true, Calls.IsLookedThrough: false })
+        {
+            throw new NotPossibleException(
+                $"clients are yet to be called of load {load}, and its rows are looked through for that: see hibp status {found.Breach}");
+        }
         if (log.IsOn && found is { PublishedAt: not null, Purged: false })
             await verify.RunAsync(load, null, cancellationToken);
         var purged = 0L;

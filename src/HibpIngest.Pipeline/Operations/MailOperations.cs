@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can have done to the mails of a breach.</summary>
 public sealed class MailOperations(
-    INotifications notifications, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, LoadReports reports)
+    INotifications notifications, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls, LoadReports reports)
 {
     /// <summary>
     /// Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their
@@ -27,6 +27,7 @@ public sealed class MailOperations(
             await notifications.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
             await register.MarkOpenAsync(load.Id, cancellationToken);
             await mails.ContinueAsync(load.Id, TimeSpan.Zero, cancellationToken);
+            await calls.LookThroughAsync(load.Id, cancellationToken);
             sent += load.Notifications.Open;
         }
         return sent;

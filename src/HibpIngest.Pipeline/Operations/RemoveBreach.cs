@@ -15,8 +15,8 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class RemoveBreach(
     IRemovals removals, ICatalogue catalogue, PublishCatalogue publisher, ILoads loads, IRows rows, ILayouts layouts, IReceipts receipts,
-    ILoadLog log, IAccountLogBlobs logBlobs, IDatabaseSetup database, IStoreTables tables, PipelineOptions options, TimeProvider time,
-    ILogger<RemoveBreach> logger,
+    ILoadLog log, IAccountLogBlobs logBlobs, ICallbackBlobs callbacks, IDatabaseSetup database, IStoreTables tables,
+    PipelineOptions options, TimeProvider time, ILogger<RemoveBreach> logger,
     int chunkRows = RemoveBreach.ChunkRows)
 {
     /// <summary>
@@ -79,6 +79,7 @@ public sealed partial class RemoveBreach(
                     await receipts.AddRemovedAsync(head.Blob, cancellationToken);
                 if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
                     await LogLoad.DeleteAsync(logBlobs, LogNames.Folder(entry), cancellationToken);
+                await callbacks.DeleteAsync(load.Load, cancellationToken);
                 await removals.FinishRemovalAsync(load.Load, cancellationToken);
                 LogRemoved(name, load.Load);
             }

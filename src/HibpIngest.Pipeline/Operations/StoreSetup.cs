@@ -6,7 +6,8 @@ namespace HibpIngest.Pipeline;
 /// <summary>Makes sure that the stores are there and belong together, before anything else touches them.</summary>
 public sealed class StoreSetup(
     IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
-    IBreachBlobs blobs, IAccountLogBlobs log, IMessageQueues queues, PublishCatalogue catalogue, PipelineOptions options)
+    IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
+    PipelineOptions options)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -73,6 +74,7 @@ public sealed class StoreSetup(
         await blobs.CreateAsync(cancellationToken);
         if (options.Log == LogMode.On)
             await log.CreateAsync(cancellationToken);
+        await callbacks.CreateAsync(cancellationToken);
         foreach (var queue in QueueNames.All)
         {
             await queues.Get(queue).CreateAsync(cancellationToken);

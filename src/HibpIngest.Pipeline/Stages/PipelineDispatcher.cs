@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 /// <summary>Takes each message to its stage, and each zip that an event announces.</summary>
 public sealed class PipelineDispatcher(
     StageRunner runner, IngestBreach ingest, UpsertSlice upsert, MatchSubscribers match, SendNotifications send, LogLoad log,
-    LoadStart starts, IBreachBlobs blobs, StoreSetup? setup = null)
+    CallClients call, DeliverCallbacks deliver, LoadStart starts, IBreachBlobs blobs, StoreSetup? setup = null)
 {
     /// <summary>
     /// Returns when the message's work is durably done (or safely sent on); then, and only then, it may be
@@ -20,6 +20,8 @@ public sealed class PipelineDispatcher(
         QueueNames.Slices => runner.RunAsync(PipelineMessage.Parse<SliceMessage>(body), upsert, cancellationToken),
         QueueNames.Match => runner.RunAsync(PipelineMessage.Parse<MatchMessage>(body), match, cancellationToken),
         QueueNames.Mail => runner.RunAsync(PipelineMessage.Parse<MailMessage>(body), send, cancellationToken),
+        QueueNames.Calls => runner.RunAsync(PipelineMessage.Parse<CallMessage>(body), call, cancellationToken),
+        QueueNames.Callbacks => runner.RunAsync(PipelineMessage.Parse<CallbackMessage>(body), deliver, cancellationToken),
         QueueNames.Log => runner.RunAsync(PipelineMessage.Parse<LogMessage>(body), log, cancellationToken),
         _ => throw new ArgumentException(
             $"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.Loads)}", nameof(queue)),

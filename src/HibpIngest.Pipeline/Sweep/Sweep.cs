@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class Sweep(
     IOpenLoads open, INamedLocks locks, ILoads loads, ISlices slices, IMessageQueues queues, BlobScan blobs, StoreSetup setup,
-    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LogSchedule schedule, LoadReports reports,
+    UpsertCompletion upsert, PublishCatalogue catalogue, MailSchedule mails, LogSchedule schedule, CallSchedule calls, LoadReports reports,
     PipelineMessages messages, PipelineOptions options, TimeProvider time, ILogger<Sweep> log)
 {
     private const string LockName = "sweep";
@@ -33,6 +33,8 @@ public sealed partial class Sweep(
             try
             {
                 await SweepLoadsAsync(found, cancellationToken);
+                if (await calls.SweepAsync(cancellationToken) is > 0 and var clients)
+                    LogClientsResent(clients);
             }
             finally
             {
@@ -97,6 +99,11 @@ public sealed partial class Sweep(
             LogResent(load.Id, "log");
             await schedule.SendAsync(load.Id, cancellationToken);
         }
+        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.SweepStaleAge))
+        {
+            LogResent(load.Id, "call");
+            await calls.LookThroughAsync(load.Id, cancellationToken);
+        }
     }
 
     /// <summary>
@@ -125,7 +132,7 @@ public sealed partial class Sweep(
 
     /// <summary>Nothing of it waits for a message. Of a failed load, slices that are yet to be sent still are.</summary>
     private bool IsSettled(Load load) =>
-        load.Removing || (!AwaitsLog(load) && (
+        load.Removing || (!AwaitsLog(load) && !(load.AwaitsCalls && load.State != LoadState.Held) && (
             load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
             || (load.Purged && (load.LoggedVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
 

@@ -97,9 +97,7 @@ public sealed class SliceRun : IStageWork
         var rows = SliceBuffers.Rent(slice.Count);
         try
         {
-            await _rows.ReadAsync(Work, rows.Accounts, _halt.Token);
-            if (rows.Accounts.Count != slice.Count)
-                throw new RowsMissingException(slice, rows.Accounts.Count);
+            await _rows.ReadAsync(slice, Work.Mark, Work.Purged, rows.Accounts, _halt.Token);
             Work.Layouts.RequireKnown();
             var layouts = Work.Layouts.Written;
             await UpsertAsync(rows, rows.Group([.. layouts.Select(SliceLayout.Of)]), [.. layouts.Select(layout => layout.Facts)]);

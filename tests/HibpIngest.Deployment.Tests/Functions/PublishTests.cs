@@ -21,6 +21,8 @@ public sealed class PublishTests
         ["MatchSubscribers"] = QueueNames.Match,
         ["SendNotifications"] = QueueNames.Mail,
         ["LogLoad"] = QueueNames.Log,
+        ["CallClients"] = QueueNames.Calls,
+        ["DeliverCallbacks"] = QueueNames.Callbacks,
         ["ImportPasswords"] = QueueNames.PasswordsImport,
         ["AppendPasswords"] = QueueNames.PasswordsAppend,
         ["RollUpAccess"] = QueueNames.AccessRollUp,
@@ -32,9 +34,9 @@ public sealed class PublishTests
         var folder = await PublishedApp.FolderAsync();
         // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
         Assert.Equal(
-            ["AppendPasswords", "Health", "ImportPasswords", "IngestBreach", "LogLoad", "MatchSubscribers", "PlanPasswords",
-                "ResumeIngest", "RollUpAccess",
-                "SendNotifications", "Sweep", "UpsertSlice", "web/Web"],
+            ["AppendPasswords", "CallClients", "DeliverCallbacks", "Health", "ImportPasswords", "IngestBreach", "LogLoad",
+                "MatchSubscribers", "PlanPasswords", "ResumeIngest", "RollUpAccess", "SendNotifications", "Sweep",
+                "UpsertSlice", "web/Web"],
             Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
             .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
         Assert.True(File.Exists(await PublishedApp.ExecutableAsync()));

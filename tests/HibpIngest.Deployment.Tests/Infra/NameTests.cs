@@ -38,6 +38,8 @@ public sealed partial class NameTests
         [MatchSubscribersFunction.Name] = QueueNames.Match,
         [SendNotificationsFunction.Name] = QueueNames.Mail,
         [LogLoadFunction.Name] = QueueNames.Log,
+        [CallClientsFunction.Name] = QueueNames.Calls,
+        [DeliverCallbacksFunction.Name] = QueueNames.Callbacks,
         [AppendPasswordsFunction.Name] = QueueNames.PasswordsAppend,
         [RollUpAccessFunction.Name] = QueueNames.AccessRollUp,
         [ImportPasswordsFunction.Name] = QueueNames.PasswordsImport,
@@ -76,13 +78,14 @@ public sealed partial class NameTests
             outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
             outputs.GetProperty("passwordsContainer").GetString()!, outputs.GetProperty("passwordDropsContainer").GetString()!,
             outputs.GetProperty("accountLogContainer").GetString()!, outputs.GetProperty("accessLogContainer").GetString()!,
-            outputs.GetProperty("clientsContainer").GetString()!, outputs.GetProperty("undeliveredContainer").GetString()!,
+            outputs.GetProperty("clientsContainer").GetString()!, outputs.GetProperty("callbacksContainer").GetString()!,
+            outputs.GetProperty("undeliveredContainer").GetString()!,
             options.PasswordAppends,
         ];
         Assert.Equal(
             [options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer],
-            known[..7]);
+                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer],
+            known[..8]);
         Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // A replica holds a copy of the one container.
         Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "infra/modules/replica.bicep"));

@@ -12,8 +12,8 @@ public sealed class PackageTests
 {
     [Theory]
     [InlineData(
-        "ingest", "host.json", "AppendPasswords", "Health", "ImportPasswords", "IngestBreach", "LogLoad", "MatchSubscribers",
-        "PlanPasswords", "ResumeIngest", "RollUpAccess", "SendNotifications", "Sweep", "UpsertSlice")]
+        "ingest", "host.json", "AppendPasswords", "CallClients", "DeliverCallbacks", "Health", "ImportPasswords", "IngestBreach", "LogLoad",
+        "MatchSubscribers", "PlanPasswords", "ResumeIngest", "RollUpAccess", "SendNotifications", "Sweep", "UpsertSlice")]
     [InlineData("web", "src/HibpIngest.Functions/Web/host.json", "Web")]
     public async Task A_zip_has_its_apps_host_file_and_functions_at_its_root_and_a_handler_that_Linux_starts(
         string app, string host, params string[] functions)

@@ -105,7 +105,7 @@ public sealed partial class QueryTests
             .ToDictionary(
                 file => Path.GetFileName(file), file => string.Join(
                     '\n', File.ReadLines(file).Where(line => !line.StartsWith("//", StringComparison.Ordinal))));
-        Assert.Equal(5, queries.Count);
+        Assert.Equal(6, queries.Count);
         using var workbook = JsonDocument.Parse(File.ReadAllText(Path.Combine(infra, "workbook.json")));
         foreach (var item in
             workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))

@@ -216,8 +216,8 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(["loads", "queues"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(
-            ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "passwords-import", "passwords-append",
-                "access-rollup"],
+            ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "breach-calls",
+                "breach-callbacks", "passwords-import", "passwords-append", "access-rollup"],
             status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
         Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison"], Names(queue)));
 

@@ -367,7 +367,8 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     {
         public Task CreateAsync(CancellationToken cancellationToken) => blobs.CreateAsync(cancellationToken);
 
-        public Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) => blobs.ReadAsync(client, cancellationToken);
+        public Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null) =>
+            blobs.ReadAsync(client, cancellationToken, known);
 
         public async Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
         {

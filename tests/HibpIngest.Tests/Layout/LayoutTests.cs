@@ -138,7 +138,8 @@ public sealed partial class LayoutTests
         var stages = typeof(PipelineDispatcher).Assembly.GetTypes()
             .Where(type => type.GetInterfaces().Any(port => port.IsGenericType && port.GetGenericTypeDefinition() == typeof(IStage<,>)))
             .Select(type => type.Name).ToList();
-        Assert.Equal(["IngestBreach", "LogLoad", "MatchSubscribers", "SendNotifications", "UpsertSlice"], stages.Order());
+        Assert.Equal(["CallClients", "DeliverCallbacks", "IngestBreach", "LogLoad", "MatchSubscribers", "SendNotifications", "UpsertSlice"],
+            stages.Order());
         Assert.All(stages, stage =>
         {
             var text = File.ReadAllText(

@@ -1,0 +1,63 @@
+using System.Globalization;
+using Azure;
+using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.AzureStorage.Blobs;
+
+/// <summary>A blob a delivery: <c>load/slice/client</c>.</summary>
+internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
+{
+    public Task CreateAsync(CancellationToken cancellationToken) => BreachBlobs.Call("creation of the callbacks' container",
+        async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+
+    public Task<bool> WriteAsync(
+        CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken) =>
+        BreachBlobs.Call($"writing of what client {delivery.Client} is called of", async () =>
+        {
+            var conditions = replaces ? null : new BlobRequestConditions { IfNoneMatch = ETag.All };
+            try
+            {
+                await Blob(delivery).UploadAsync(
+                    new BinaryData(content), new BlobUploadOptions { Conditions = conditions }, cancellationToken);
+                return true;
+            }
+            catch (RequestFailedException e) when (e.ErrorCode == BlobErrorCode.BlobAlreadyExists || e.Status == 412)
+            {
+                return false;
+            }
+        }, cancellationToken);
+
+    public async Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken) => (await BlobDownload.RunAsync(
+        Blob(delivery), $"reading of what client {delivery.Client} is called of", knownETag: null, cancellationToken))?.Content;
+
+    public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) => BreachBlobs.Call(
+        $"deletion of what client {delivery.Client} was called of",
+        async () => await Blob(delivery).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
+
+    public async Task DeleteAsync(long load, CancellationToken cancellationToken)
+    {
+        var operation = $"deletion of what clients were called of because of load {load}";
+        var prefix = string.Create(CultureInfo.InvariantCulture, $"{load}/");
+        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, prefix, cancellationToken)
+            .GetAsyncEnumerator(cancellationToken);
+        try
+        {
+            while (await BreachBlobs.Call(operation, async () => await blobs.MoveNextAsync(), cancellationToken))
+            {
+                await BreachBlobs.Call(operation, async () =>
+                    await container.GetBlobClient(blobs.Current.Name).DeleteIfExistsAsync(cancellationToken: cancellationToken),
+                    cancellationToken);
+            }
+        }
+        catch (StoreMissingException)
+        {
+            // No client was ever called.
+        }
+    }
+
+    private BlobClient Blob(CallbackKey delivery) => container.GetBlobClient(
+        string.Create(CultureInfo.InvariantCulture, $"{delivery.Load}/{delivery.Slice}/{delivery.Client}"));
+}

@@ -1,0 +1,84 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace HibpIngest.Clients;
+
+/// <summary>
+/// Which addresses a client may be called at: those that anybody on the internet reaches, so that nobody has our host call what only it
+/// reaches. From IANA's registries of special purposes
+/// (https://www.iana.org/assignments/iana-ipv4-special-registry and https://www.iana.org/assignments/iana-ipv6-special-registry),
+/// whatever is special in them being refused, also the few that are reachable: they are services on the way (anycast), none of
+/// which is a client.
+/// </summary>
+public static class PublicAddress
+{
+    private static readonly IPNetwork[] NotPublic4 =
+    [
+        IPNetwork.Parse("0.0.0.0/8"),       // this network
+        IPNetwork.Parse("10.0.0.0/8"),      // private
+        IPNetwork.Parse("100.64.0.0/10"),   // shared, behind a carrier's NAT
+        IPNetwork.Parse("127.0.0.0/8"),     // loopback
+        IPNetwork.Parse("169.254.0.0/16"),  // link-local, with the clouds' metadata
+        IPNetwork.Parse("172.16.0.0/12"),   // private
+        IPNetwork.Parse("192.0.0.0/24"),    // protocol assignments
+        IPNetwork.Parse("192.0.2.0/24"),    // documentation
+        IPNetwork.Parse("192.31.196.0/24"), // AS112
+        IPNetwork.Parse("192.52.193.0/24"), // AMT
+        IPNetwork.Parse("192.88.99.0/24"),  // 6to4 relays
+        IPNetwork.Parse("192.168.0.0/16"),  // private
+        IPNetwork.Parse("192.175.48.0/24"), // AS112
+        IPNetwork.Parse("198.18.0.0/15"),   // benchmarks
+        IPNetwork.Parse("198.51.100.0/24"), // documentation
+        IPNetwork.Parse("203.0.113.0/24"),  // documentation
+        IPNetwork.Parse("224.0.0.0/4"),     // multicast
+        IPNetwork.Parse("240.0.0.0/4"),     // reserved, broadcast
+        // In no registry, but on Azure the host of every virtual machine, and its agent's server:
+        // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+        IPNetwork.Parse("168.63.129.16/32"),
+    ];
+
+    // All that is given out as unicast. Loopback, mapped, translated (64:ff9b::), unique local, link-local and multicast are outside.
+    private static readonly IPNetwork Unicast6 = IPNetwork.Parse("2000::/3");
+
+    private static readonly IPNetwork[] NotPublic6 =
+    [
+        IPNetwork.Parse("2001::/23"),         // protocol assignments, with Teredo, that holds an IPv4
+        IPNetwork.Parse("2001:db8::/32"),     // documentation
+        IPNetwork.Parse("2002::/16"),         // 6to4, that holds an IPv4
+        IPNetwork.Parse("2620:4f:8000::/48"), // AS112
+        IPNetwork.Parse("3fff::/20"),         // documentation
+    ];
+
+    /// <summary>Whether an address is one that anybody reaches. An IPv6 that an IPv4 is mapped into is what that one is.</summary>
+    public static bool IsPublic(IPAddress address)
+    {
+        // A scope is an interface of this machine.
+        if (address.AddressFamily == AddressFamily.InterNetworkV6 && address.ScopeId != 0)
+            return false;
+        if (address.IsIPv4MappedToIPv6)
+            address = address.MapToIPv4();
+        return address.AddressFamily switch
+        {
+            AddressFamily.InterNetwork => !Array.Exists(NotPublic4, network => network.Contains(address)),
+            AddressFamily.InterNetworkV6 => Unicast6.Contains(address) && !Array.Exists(NotPublic6, network => network.Contains(address)),
+            _ => false,
+        };
+    }
+
+    /// <summary>
+    /// What speaks against an address of the web before any name is looked up: its host is itself an address (in any form that is taken
+    /// for one, as 0x7f.1 is) that is not public, or localhost. Null: nothing. What a name leads to is only known when it is called.
+    /// </summary>
+    /// <param name="url">An absolute one.</param>
+    /// <returns>A clause: "127.0.0.1 is not a public address".</returns>
+    public static string? ReasonAgainst(Uri url)
+    {
+        // Not Host, which leaves digits of other scripts as they are; and a name may end in the root's dot.
+        var host = url.IdnHost.TrimEnd('.');
+        if (IPAddress.TryParse(host, out var address))
+            return IsPublic(address) ? null : $"{address} is not a public address";
+        return host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+            || host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase)
+            ? "localhost is not a public address" : null;
+    }
+}

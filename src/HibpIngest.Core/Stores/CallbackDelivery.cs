@@ -1,0 +1,92 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Stores;
+
+/// <summary>The calls of one client because of one slice: one for each prefix.</summary>
+public sealed record CallbackDelivery
+{
+    /// <summary>Whose.</summary>
+    public required CallbackKey Key { get; init; }
+
+    /// <summary>The load's breach, as it is called now.</summary>
+    public required string Breach { get; init; }
+
+    /// <summary>The breach's flags, as they are now.</summary>
+    public required BreachFlags Flags { get; init; }
+
+    /// <summary>How many calls it is.</summary>
+    public required int Calls { get; init; }
+
+    /// <summary>Which of them were accepted: a bit each in their order, counted from the least significant of byte 0; null: none.</summary>
+    public byte[]? Done { get; init; }
+
+    /// <summary>As many of them.</summary>
+    public int Answered { get; init; }
+
+    /// <summary>How often it was put off because some of its calls failed.</summary>
+    public int Deferrals { get; init; }
+}
+
+/// <summary>Names a delivery.</summary>
+/// <param name="Client">Number of the client.</param>
+/// <param name="Load">Id of the load.</param>
+/// <param name="Slice">Number of the slice within it.</param>
+public readonly record struct CallbackKey(int Client, long Load, int Slice);
+
+/// <summary>How far a delivery is.</summary>
+/// <param name="Key">Which.</param>
+/// <param name="Done">As <see cref="CallbackDelivery.Done"/>.</param>
+/// <param name="Answered">As many bits are set in it.</param>
+/// <param name="State">What becomes of it.</param>
+/// <param name="Error">One line: why calls of it failed; null: none has.</param>
+/// <param name="Pause">Where some failed: how long it is left alone.</param>
+public sealed record CallbackResult(
+    CallbackKey Key, byte[] Done, int Answered, CallbackState State, string? Error = null, TimeSpan? Pause = null);
+
+/// <summary>What becomes of a delivery.</summary>
+public enum CallbackState
+{
+    /// <summary>There are calls of it to be made.</summary>
+    Open,
+
+    /// <summary>All were accepted.</summary>
+    Done,
+
+    /// <summary>The rest was given up, for an operator.</summary>
+    Dead,
+
+    /// <summary>The rest is not to be made: an operator has dropped it, its client was removed, or its breach retired.</summary>
+    Dropped,
+}
+
+/// <summary>A client that this process alone calls, for a while.</summary>
+/// <param name="Failures">Pauses that it was given one behind the other, because nothing could be called.</param>
+/// <param name="FailingSince">Since when no call to it was accepted, though some were tried; null: the last one was.</param>
+public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince);
+
+/// <summary>How a turn has ended.</summary>
+/// <param name="Failures">As of <see cref="CallbackTurn"/>.</param>
+/// <param name="HasAnswered">A call was accepted.</param>
+/// <param name="HasFailed">A call was not.</param>
+/// <param name="Pause">How long the client is left alone; null: not at all.</param>
+/// <param name="CallTime">How long a call took, about; null: none was made.</param>
+public sealed record CallbackTurnEnd(int Failures, bool HasAnswered, bool HasFailed, TimeSpan? Pause, TimeSpan? CallTime);
+
+/// <summary>What there is of the calls to one client because of one breach.</summary>
+/// <param name="Client">Its number.</param>
+/// <param name="Breach">Name of the breach.</param>
+/// <param name="Open">Calls to be made yet.</param>
+/// <param name="Dead">Calls that were given up.</param>
+/// <param name="Answered">Calls that were accepted.</param>
+/// <param name="Dropped">Calls that will not be made.</param>
+/// <param name="OldestOpen">When the oldest delivery that is open was recorded; null: none is.</param>
+/// <param name="Error">One line: why calls failed; null: none has.</param>
+public sealed record CallbackSummary(
+    int Client, string Breach, long Open, long Dead, long Answered, long Dropped, DateTimeOffset? OldestOpen, string? Error);
+
+/// <summary>What is known of a client from calling it.</summary>
+/// <param name="Client">Its number.</param>
+/// <param name="OldestFor">How long ago the oldest delivery that may be made now was recorded; null: there is none.</param>
+/// <param name="CallTime">How long a call took lately, about; null: none was made yet.</param>
+/// <param name="IsDue">A delivery of it is due, nobody makes it, and no message for it can be on its way any more.</param>
+public sealed record CallbackHealth(int Client, TimeSpan? OldestFor, TimeSpan? CallTime, bool IsDue);

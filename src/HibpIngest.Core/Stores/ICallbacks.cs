@@ -1,0 +1,68 @@
+namespace HibpIngest.Stores;
+
+/// <summary>
+/// The calls of clients: what is to be made, and was. A delivery is made while its load sends, as <see cref="ICallSlices"/> says.
+/// </summary>
+/// <remarks>The rules of <see cref="IBreachDatabase"/> hold.</remarks>
+public interface ICallbacks
+{
+    /// <summary>
+    /// Has this owner alone call a client until the lease ends; null: somebody else does, or the client is to be left alone yet.
+    /// </summary>
+    Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken);
+
+    /// <summary>Deliveries to a client that are due, those first that were recorded first.</summary>
+    Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One with a pause is given up
+    /// where calls of it have failed for as long as <paramref name="giveUpAfter"/>.
+    /// </summary>
+    /// <param name="client">Number of the client.</param>
+    /// <param name="owner">Whose turn it is.</param>
+    /// <param name="lease">How long it is prolonged.</param>
+    /// <param name="results">How far deliveries are.</param>
+    /// <param name="others">Further ones that are being made.</param>
+    /// <param name="giveUpAfter">How long calls may fail.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <returns>Those among both that are not to be gone on with (done, dropped, or of a load that sends no more); null: the client is
+    /// somebody else's by now, and nothing was recorded.</returns>
+    Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
+        int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
+        TimeSpan giveUpAfter, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Ends the owner's turn. Where no call was accepted for as long as <paramref name="giveUpAfter"/>, all of the client's that could have
+    /// been made are given up.
+    /// </summary>
+    /// <returns>When the next delivery is due, and a message is to be sent for it; null: there is none within
+    /// <paramref name="ahead"/>.</returns>
+    Task<TimeSpan?> EndTurnAsync(
+        int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
+
+    /// <summary>Of each client that has open deliveries, how it is doing.</summary>
+    /// <param name="lostAfter">A message that could be seen for so long is lost.</param>
+    /// <param name="cancellationToken">Of the call.</param>
+    Task<IReadOnlyList<CallbackHealth>> ListCallbackHealthAsync(TimeSpan lostAfter, CancellationToken cancellationToken);
+
+    /// <summary>A message for the client is on its way.</summary>
+    Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken);
+
+    /// <summary>All deliveries, by client and breach.</summary>
+    Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken);
+
+    /// <summary>Deliveries that were given up are open again. Returns how many calls.</summary>
+    /// <param name="client">Of this client; null: of all.</param>
+    /// <param name="breach">Because of this breach; null: of all.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken);
+
+    /// <summary>Deliveries that were given up are not made any more. Returns them, and how many calls they had yet.</summary>
+    /// <param name="client">Of this client; null: of all.</param>
+    /// <param name="breach">Because of this breach; null: of all.</param>
+    /// <param name="withOpen">Open ones too.</param>
+    /// <param name="error">One line: why.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    Task<(IReadOnlyList<CallbackKey> Deliveries, long Calls)> DropDeliveriesAsync(
+        int? client, string? breach, bool withOpen, string error, CancellationToken cancellationToken);
+}

@@ -1,0 +1,288 @@
+using System.Buffers;
+using System.Net;
+using System.Net.Http.Headers;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using HibpIngest.Clients;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>
+/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is looked up once for a connection, all that
+/// it leads to is judged, and the connection goes to what was judged. Connections are kept from call to call, for a minute at most.
+/// No proxy, redirect, cookie or trace header. Safe for use by several threads at once.
+/// </summary>
+public sealed class CallbackSender : ICallbackSender
+{
+    private const string UserAgent = "HibpIngest";
+    private const string NotHttps = "its address is not one of https";
+    private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
+
+    // As much of an answer is read, and thrown away, so that the connection is good for another call.
+    private const int MostAnswerBytes = 64 * 1024;
+    private const int MostHeaderKilobytes = 64;
+    private const int ReadBytes = 8 * 1024;
+
+    // Less than a call's, so that it is known which of them took too long.
+    private static readonly TimeSpan ConnectTimeout = TimeSpan.FromSeconds(5);
+
+    // No receiver has itself forgotten by asking for more.
+    private static readonly TimeSpan MostRetryAfter = TimeSpan.FromDays(1);
+
+    private readonly HttpMessageInvoker _http;
+    private readonly TimeProvider _time;
+    private readonly bool _allowsLoopback;
+    private readonly Func<string, CancellationToken, Task<IPAddress[]>> _resolve;
+    private readonly Func<IPAddress[], int, CancellationToken, Task<Stream>> _connect;
+
+    /// <param name="time">For the time that a call takes, and for dates in answers.</param>
+    /// <param name="allowsLoopback">For tests: http and this machine's own addresses too.</param>
+    public CallbackSender(TimeProvider time, bool allowsLoopback)
+        : this(time, allowsLoopback, resolve: null)
+    {
+    }
+
+    /// <param name="resolve">What a name's addresses are; null: what the system says.</param>
+    /// <param name="connect">Connects to one of these addresses, at a port; null: over the network.</param>
+    /// <param name="trustedRoots">Roots to trust instead of the system's; null: the system's.</param>
+    internal CallbackSender(
+        TimeProvider time, bool allowsLoopback, Func<string, CancellationToken, Task<IPAddress[]>>? resolve,
+        Func<IPAddress[], int, CancellationToken, Task<Stream>>? connect = null, X509Certificate2Collection? trustedRoots = null)
+    {
+        (_time, _allowsLoopback) = (time, allowsLoopback);
+        _resolve = resolve ?? Dns.GetHostAddressesAsync;
+        _connect = connect ?? ConnectAsync;
+        Handler = CreateHandler(trustedRoots);
+        Handler.ConnectCallback = OpenAsync;
+        _http = new HttpMessageInvoker(Handler);
+    }
+
+    /// <summary>How connections are made.</summary>
+    internal SocketsHttpHandler Handler { get; }
+
+    /// <inheritdoc/>
+    public async Task<CallAnswer> CallAsync(
+        CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken)
+    {
+        if (!target.Url.IsAbsoluteUri
+            || target.Url.Scheme != Uri.UriSchemeHttps && !(_allowsLoopback && target.Url.Scheme == Uri.UriSchemeHttp))
+            return new CallAnswer(CallOutcome.Forbidden, 0, null, NotHttps);
+        using var request = NewRequest(target, body, idempotencyKey);
+        using var limit = new CancellationTokenSource(CallbackClient.CallTimeout, _time);
+        using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
+        try
+        {
+            using var response = await _http.SendAsync(request, both.Token);
+            var answer = AnswerOf(response);
+            await ReadToEndAsync(response, both.Token);
+            return answer;
+        }
+        catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+        {
+            throw new OperationCanceledException(cancellationToken);
+        }
+        catch (OperationCanceledException)
+        {
+            return Unreachable(
+                limit.IsCancellationRequested ? $"it gave no answer within {CallbackClient.CallTimeout.TotalSeconds:0} s"
+                : $"there was no connection to it within {ConnectTimeout.TotalSeconds:0} s");
+        }
+        catch (HttpRequestException e)
+        {
+            return Failed(e);
+        }
+    }
+
+    /// <summary>Closes the connections; call it when nobody is being called any more.</summary>
+    public ValueTask DisposeAsync()
+    {
+        _http.Dispose();
+        return ValueTask.CompletedTask;
+    }
+
+    private static SocketsHttpHandler CreateHandler(X509Certificate2Collection? trustedRoots)
+    {
+        var handler = new SocketsHttpHandler
+        {
+            // A proxy would look names up itself, and connect to what nobody has judged.
+            UseProxy = false,
+            AllowAutoRedirect = false,
+            UseCookies = false,
+            AutomaticDecompression = DecompressionMethods.None,
+            // No propagator: no activity either, so that no trace holds a client's address, and no client a trace's id.
+            ActivityHeadersPropagator = null,
+            MaxConnectionsPerServer = CallbackClient.MostCap,
+            // So that a change of a name's addresses is seen.
+            PooledConnectionLifetime = TimeSpan.FromMinutes(1),
+            // Apache and Node close theirs after 5 s: a call into one that is being closed is lost.
+            PooledConnectionIdleTimeout = TimeSpan.FromSeconds(4),
+            ConnectTimeout = ConnectTimeout,
+            MaxResponseHeadersLength = MostHeaderKilobytes,
+            // What is worth reading has been read when an answer is given up: the connection is closed at once.
+            MaxResponseDrainSize = 0,
+        };
+        if (trustedRoots is not null)
+        {
+            handler.SslOptions.CertificateChainPolicy =
+                new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
+            handler.SslOptions.CertificateChainPolicy.CustomTrustStore.AddRange(trustedRoots);
+        }
+        return handler;
+    }
+
+    private static HttpRequestMessage NewRequest(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey)
+    {
+        var request = new HttpRequestMessage(HttpMethod.Post, target.Url)
+        {
+            // One call at a time over a connection, so that a client's cap is its connections.
+            Version = HttpVersion.Version11,
+            VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            Content = new ReadOnlyMemoryContent(body),
+        };
+        Add(request.Content.Headers, "Content-Type", "application/json");
+        Add(request.Headers, "Authorization", "Bearer " + target.Secret);
+        Add(request.Headers, "Idempotency-Key", idempotencyKey);
+        Add(request.Headers, "User-Agent", UserAgent);
+        return request;
+    }
+
+    // Not by Add of the headers, whose message holds the value; and what isn't validated may hold a line end.
+    private static void Add(HttpHeaders headers, string name, string value)
+    {
+        if (value.AsSpan().ContainsAnyExceptInRange(' ', '~') || !headers.TryAddWithoutValidation(name, value))
+            throw new ArgumentException($"what is to be sent as {name} is no header's value", nameof(value));
+    }
+
+    /// <summary>A connection for the handler, to what was judged and to nothing else.</summary>
+    private async ValueTask<Stream> OpenAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
+    {
+        // Once: another look-up could give what has not been judged.
+        var host = context.DnsEndPoint.Host;
+        var addresses = IPAddress.TryParse(host, out var literal) ? [literal] : await _resolve(host, cancellationToken);
+        if (addresses.Length == 0)
+            throw new SocketException((int)SocketError.NoData);
+        foreach (var address in addresses)
+        {
+            if (!PublicAddress.IsPublic(address) && !(_allowsLoopback && IsLoopback(address)))
+                throw new ForbiddenAddressException(address);
+        }
+        return await _connect(addresses, context.DnsEndPoint.Port, cancellationToken);
+    }
+
+    // Of IPv4 ones that are mapped, the framework knows one only.
+    private static bool IsLoopback(IPAddress address) =>
+        IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address);
+
+    private static async Task<Stream> ConnectAsync(IPAddress[] addresses, int port, CancellationToken cancellationToken)
+    {
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        try
+        {
+            await socket.ConnectAsync(addresses, port, cancellationToken);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>Throws the rest of an answer away; what came of the call is known, whatever happens here.</summary>
+    private static async Task ReadToEndAsync(HttpResponseMessage response, CancellationToken cancellationToken)
+    {
+        if (response.Content.Headers.ContentLength is 0 or > MostAnswerBytes)
+            return;
+        var buffer = ArrayPool<byte>.Shared.Rent(ReadBytes);
+        try
+        {
+            var content = await response.Content.ReadAsStreamAsync(cancellationToken);
+            int read;
+            for (var total = 0; total <= MostAnswerBytes && (read = await content.ReadAsync(buffer, cancellationToken)) > 0; total += read)
+            {
+            }
+        }
+        catch (Exception e) when (e is OperationCanceledException or IOException or HttpRequestException)
+        {
+            // The connection isn't used again, and that is all.
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private CallAnswer AnswerOf(HttpResponseMessage response)
+    {
+        var status = (int)response.StatusCode;
+        var said = $"it answered {status}";
+        switch (status)
+        {
+            case >= 200 and < 300:
+                return new CallAnswer(CallOutcome.Accepted, status, null, null);
+            case 410:
+                return new CallAnswer(CallOutcome.Gone, status, null, $"{said}: it is not to be called again");
+            case >= 300 and < 400:
+                return new CallAnswer(
+                    CallOutcome.Refused, status, null, $"{said}, and redirects are not followed: its address has to be the last one");
+            case 429 or 503:
+                var isAsked = response.Headers.NonValidated.TryGetValues("Retry-After", out var values);
+                if (!isAsked && status == 503)
+                    break;
+                return new CallAnswer(
+                    CallOutcome.Throttled, status, isAsked ? RetryAfter(values.ToString()) : null, $"{said}: it is not to be called now");
+        }
+        return new CallAnswer(CallOutcome.Refused, status, null, said);
+    }
+
+    /// <summary>Seconds or a date (RFC 9110, 10.2.3), within what is meant by it; null where it is neither.</summary>
+    private TimeSpan? RetryAfter(string text)
+    {
+        text = text.Trim();
+        TimeSpan asked;
+        // More digits than a number has are a long time.
+        if (text.Length > 0 && !text.AsSpan().ContainsAnyExceptInRange('0', '9'))
+            asked = int.TryParse(text, out var seconds) ? TimeSpan.FromSeconds(seconds) : MostRetryAfter;
+        else if (RetryConditionHeaderValue.TryParse(text, out var parsed) && parsed.Date is { } date)
+            asked = date - _time.GetUtcNow();
+        else
+            return null;
+        return asked < TimeSpan.Zero ? TimeSpan.Zero : asked > MostRetryAfter ? MostRetryAfter : asked;
+    }
+
+    private static CallAnswer Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);
+
+    /// <summary>In words of our own: the exceptions' messages hold the host's name.</summary>
+    private static CallAnswer Failed(HttpRequestException failure)
+    {
+        for (Exception? e = failure; e is not null; e = e.InnerException)
+        {
+            switch (e)
+            {
+                case ForbiddenAddressException forbidden:
+                    return new CallAnswer(
+                        CallOutcome.Forbidden, 0, null, $"its address resolves to {forbidden.Address}, which is not a public address");
+                case AuthenticationException:
+                    return Unreachable(NoTls);
+                case SocketException socket:
+                    return Unreachable(socket.SocketErrorCode switch
+                    {
+                        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery =>
+                            $"its name does not resolve ({socket.SocketErrorCode})",
+                        var code => $"the connection to it failed ({code})",
+                    });
+            }
+        }
+        return Unreachable(failure.HttpRequestError switch
+        {
+            HttpRequestError.SecureConnectionError => NoTls,
+            HttpRequestError.ResponseEnded => "it closed the connection before it answered",
+            HttpRequestError.InvalidResponse => "it answered something that is no HTTP/1.1",
+            HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {MostHeaderKilobytes} KB of headers",
+            var error => $"the call to it failed ({error})",
+        });
+    }
+}

@@ -1,0 +1,16 @@
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+// Event ids 2300-2309; a contract.
+public sealed partial class CallClients
+{
+    [LoggerMessage(EventIds.CallClientsLookedThrough, LogLevel.Information,
+        "load {Load}, slice {Slice}: {Calls} calls to be made to {Clients} clients")]
+    private partial void LogLookedThrough(long load, int slice, int clients, long calls);
+
+    [LoggerMessage(EventIds.CallClientsFailed, LogLevel.Error,
+        "load {Load}, slice {Slice} could not be looked through for clients, and will be again: {Reason}")]
+    private partial void LogFailed(long load, int slice, string reason);
+}

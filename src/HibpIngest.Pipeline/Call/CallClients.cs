@@ -1,0 +1,156 @@
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Looks through a slice of a published load for what clients watch, and records for each of them what it is to be called of. Its key is
+/// (load, slice): what was found is written once, and the first to record it ends it; a second delivery finds that.
+/// </summary>
+public sealed partial class CallClients(
+    ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs, SecretKeys? keys,
+    IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
+    : IStage<CallMessage, CallRun>
+{
+    // Point reads of one slice at once, of those who were in a load that this one replaces.
+    private const int ReadsAtOnce = 32;
+
+    /// <inheritdoc/>
+    public async Task<CallRun?> TakeAsync(CallMessage message, CancellationToken cancellationToken) =>
+        await slices.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
+            ? new CallRun(slice) : null;
+
+    /// <summary>Until the slice is recorded.</summary>
+    public async Task RunAsync(CallRun work, CancellationToken cancellationToken)
+    {
+        var (slice, breach) = (work.Slice.Slice, work.Slice.Breach);
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Slice, slice.Number).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
+        var called = (await clients.ListAsync(cancellationToken)).Where(client => client.IsCalledOf(breach.Metadata.Flags)).ToList();
+        var calls = called.Count > 0 ? await FindAsync(work.Slice, called, cancellationToken) : [];
+        HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, calls.Count);
+        if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } toTell)
+        {
+            // Recorded by another delivery, which has the same blobs; or its load is gone, and nobody would delete these.
+            if (await slices.FindCallSliceAsync(slice.Load, slice.Number, cancellationToken) is null)
+            {
+                foreach (var client in calls.Keys)
+                    await blobs.DeleteAsync(new CallbackKey(client, slice.Load, slice.Number), cancellationToken);
+            }
+            return;
+        }
+        LogLookedThrough(slice.Load, slice.Number, calls.Count, calls.Values.Sum(count => (long)count));
+        foreach (var client in toTell)
+            await schedule.CallAsync(client, TimeSpan.Zero, cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public Task ReleaseAsync(CallRun work, Exception cause) => Task.CompletedTask;
+
+    /// <inheritdoc/>
+    /// <remarks>Sweep tries again; until then the load says why.</remarks>
+    public async Task<bool> FailAsync(CallRun work, Exception error)
+    {
+        var reason = UnexpectedError.Reason(error);
+        await slices.SetCallErrorAsync(work.LoadId, reason, CancellationToken.None);
+        LogFailed(work.LoadId, work.Slice.Slice.Number, error is HibpException ? reason : UnexpectedError.Describe(error));
+        return false;
+    }
+
+    /// <inheritdoc/>
+    public string UsedUp(CallRun work) => throw new NotSupportedException("its tries don't count");
+
+    private async Task<Dictionary<int, int>> FindAsync(
+        CallSlice work, IReadOnlyList<CallbackClient> called, CancellationToken cancellationToken)
+    {
+        var slice = work.Slice;
+        var calls = new Dictionary<int, int>();
+        var accounts = HashedAccounts.Rent(slice.Count);
+        try
+        {
+            await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
+            accounts.Hash();
+            var bitmaps = new List<(int Client, Clients.PrefixBitmap Watched)>();
+            foreach (var client in called)
+            {
+                if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
+                    bitmaps.Add((client.Number, bitmap));
+            }
+            var told = await FindToldAsync(work.Told, accounts, bitmaps, cancellationToken);
+            foreach (var (client, bitmap) in bitmaps)
+            {
+                var count = await KeepAsync(
+                    new CallbackKey(client, slice.Load, slice.Number), accounts, bitmap, told, cancellationToken);
+                if (count > 0)
+                    calls[client] = count;
+            }
+        }
+        finally
+        {
+            HashedAccounts.Return(accounts);
+        }
+        return calls;
+    }
+
+    /// <summary>
+    /// Writes what a client is called of. What an earlier try has written stays: calls of it may have been made. Returns how many calls
+    /// it is.
+    /// </summary>
+    private async Task<int> KeepAsync(
+        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, HashSet<int>? told, CancellationToken cancellationToken)
+    {
+        var (calls, content) = Seal(delivery, accounts, bitmap, told);
+        if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
+            return calls;
+        if (await blobs.ReadAsync(delivery, cancellationToken) is { } there && CallList.Open(keys!, delivery, there) is { } list)
+            return list.Count;
+        await blobs.WriteAsync(delivery, content, replaces: true, cancellationToken);
+        return calls;
+    }
+
+    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, HashSet<int>? told)
+    {
+        var found = accounts.Find(bitmap, told is null ? null : hash => !told.Contains(hash));
+        if (found.Length == 0)
+            return (0, []);
+        if (keys is null)
+        {
+            throw new NotPossibleException("what clients are called of is sealed under HIBP_SECRET_KEY, which is not set: set the one that "
+                + "they were added with (hibp clients add) for every host");
+        }
+        return (CallList.CountOf(found), CallList.Seal(keys, delivery, found));
+    }
+
+    /// <summary>
+    /// Which of the hashes that somebody watches are of accounts that clients were called of already, because of a load that this one
+    /// replaces: one point read each. Null: none can be.
+    /// </summary>
+    private async Task<HashSet<int>?> FindToldAsync(
+        IReadOnlyList<int> marks, HashedAccounts accounts, List<(int Client, Clients.PrefixBitmap Watched)> bitmaps,
+        CancellationToken cancellationToken)
+    {
+        if (marks.Count == 0)
+            return null;
+        var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
+        var placement = new LayoutPlacement(facts);
+        var found = new HashSet<int>();
+        var reading = new ParallelOptions { MaxDegreeOfParallelism = ReadsAtOnce, CancellationToken = cancellationToken };
+        var hits = Enumerable.Range(0, accounts.Count).Where(
+            hash => bitmaps.Exists(one => one.Watched.Contains(accounts.PrefixOf(hash))));
+        await Parallel.ForEachAsync(hits, reading, async (hash, token) =>
+        {
+            var account = accounts.AccountOf(hash);
+            var alias = Encoding.ASCII.GetString(accounts.Accounts.Alias(account));
+            var place = placement.Find(alias, Encoding.ASCII.GetString(accounts.Accounts.Domain(account)));
+            var has = await tables.Accounts(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
+                place.Partition, alias, marks.Max(), token);
+            if (!has.Intersect(marks).Any())
+                return;
+            lock (found)
+                found.Add(hash);
+        });
+        return found;
+    }
+}

@@ -1,0 +1,151 @@
+using System.Numerics;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>The calls of some deliveries to one client, and how far each delivery is. Safe for use by many at once.</summary>
+/// <param name="deliveries">Opened.</param>
+internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallList Calls)> deliveries)
+{
+    private readonly Lock _lock = new();
+    private readonly State[] _states = [.. deliveries.Select(one => new State(one.Delivery, one.Calls))];
+    private readonly Queue<(int Delivery, int Call)> _again = [];
+    private int _delivery;
+    private int _call;
+
+    /// <summary>Names them.</summary>
+    public IReadOnlyList<CallbackKey> Keys { get; } = [.. deliveries.Select(one => one.Delivery.Key)];
+
+    /// <summary>Takes the next call; false: there is none now. Those that are to be made again come behind the others.</summary>
+    public bool TryTake(out (int Delivery, int Call) next)
+    {
+        lock (_lock)
+        {
+            for (; _delivery < _states.Length; (_delivery, _call) = (_delivery + 1, 0))
+            {
+                var state = _states[_delivery];
+                while (!state.IsHalted && _call < state.Calls.Count)
+                {
+                    next = (_delivery, _call++);
+                    if (!state.IsDone(next.Call))
+                        return true;
+                }
+            }
+            while (_again.TryDequeue(out next))
+            {
+                if (!_states[next.Delivery].IsHalted)
+                    return true;
+            }
+            next = default;
+            return false;
+        }
+    }
+
+    /// <summary>What a call says, and its key.</summary>
+    public (byte[] Body, string IdempotencyKey) Make((int Delivery, int Call) call)
+    {
+        var state = _states[call.Delivery];
+        return state.Calls.Make(call.Call, state.Delivery.Key.Client, state.Delivery.Breach);
+    }
+
+    /// <summary>A call was answered, or not.</summary>
+    public void Settle((int Delivery, int Call) call, CallAnswer answer)
+    {
+        lock (_lock)
+        {
+            var state = _states[call.Delivery];
+            switch (answer.Outcome)
+            {
+                case CallOutcome.Accepted:
+                    state.SetDone(call.Call);
+                    break;
+                case CallOutcome.Throttled:
+                    _again.Enqueue(call);
+                    break;
+                case CallOutcome.Gone:
+                    break;
+                default:
+                    state.Error = answer.Error;
+                    break;
+            }
+        }
+    }
+
+    /// <summary>Nothing more of a delivery is to be begun.</summary>
+    public void Halt(CallbackKey delivery)
+    {
+        lock (_lock)
+        {
+            foreach (var state in _states.Where(one => one.Delivery.Key == delivery))
+                state.IsHalted = true;
+        }
+    }
+
+    /// <summary>How far deliveries are that have got on since this was last asked.</summary>
+    public IReadOnlyList<CallbackResult> TakeChanged()
+    {
+        lock (_lock)
+        {
+            var changed = new List<CallbackResult>();
+            foreach (var state in _states.Where(one => one.HasChanged))
+            {
+                state.HasChanged = false;
+                changed.Add(state.Result(CallbackState.Open));
+            }
+            return changed;
+        }
+    }
+
+    /// <summary>How far all of them are at the end.</summary>
+    /// <param name="pauseOf">How long one is left alone whose calls have failed, by how often it was before.</param>
+    public IReadOnlyList<CallbackResult> Results(Func<int, TimeSpan> pauseOf)
+    {
+        lock (_lock)
+        {
+            return [.. _states.Select(state =>
+                state.Answered == state.Calls.Count ? state.Result(CallbackState.Done)
+                : state.Error is { } error ? state.Result(CallbackState.Open) with
+                {
+                    Error = error,
+                    Pause = pauseOf(state.Delivery.Deferrals),
+                }
+                : state.Result(CallbackState.Open))];
+        }
+    }
+
+    private sealed class State
+    {
+        private readonly byte[] _done;
+
+        public State(CallbackDelivery delivery, CallList calls)
+        {
+            (Delivery, Calls) = (delivery, calls);
+            var length = (calls.Count + 7) / 8;
+            _done = delivery.Done is { } done && done.Length == length ? [.. done] : new byte[length];
+            Answered = _done.Sum(bits => BitOperations.PopCount(bits));
+        }
+
+        public CallbackDelivery Delivery { get; }
+
+        public CallList Calls { get; }
+
+        public int Answered { get; private set; }
+
+        public bool HasChanged { get; set; }
+
+        public bool IsHalted { get; set; }
+
+        public string? Error { get; set; }
+
+        public bool IsDone(int call) => (_done[call / 8] >> (call % 8) & 1) != 0;
+
+        public void SetDone(int call)
+        {
+            _done[call / 8] |= (byte)(1 << (call % 8));
+            Answered++;
+            HasChanged = true;
+        }
+
+        public CallbackResult Result(CallbackState state) => new(Delivery.Key, [.. _done], Answered, state);
+    }
+}

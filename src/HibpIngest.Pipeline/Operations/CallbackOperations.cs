@@ -1,0 +1,61 @@
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What an operator can have done to the calls of clients.</summary>
+public sealed class CallbackOperations(
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IOpenLoads register, ILoads loads, CallSchedule schedule)
+{
+    /// <summary>What there is of each client and breach; a client that was removed has no name.</summary>
+    public async Task<IReadOnlyList<(string? Client, CallbackSummary Summary)>> ListAsync(CancellationToken cancellationToken)
+    {
+        var names = (await clients.ListAsync(cancellationToken)).ToDictionary(client => client.Number, client => client.Name);
+        return [.. (await callbacks.ListCallbacksAsync(cancellationToken)).Select(
+            summary => (names.GetValueOrDefault(summary.Client), summary))];
+    }
+
+    /// <summary>Has calls made that were given up. Returns how many.</summary>
+    /// <param name="client">To whom; null: to all.</param>
+    /// <param name="breach">Because of which breach; null: of all.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<long> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
+    {
+        var number = await NumberAsync(client, cancellationToken);
+        var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
+        if (calls == 0)
+            return 0;
+        // So that Sweep sees to them, should this process die, or a message be lost.
+        foreach (var load in await loads.ListLoadsAsync(breach, cancellationToken))
+        {
+            if (load.AwaitsCalls)
+                await register.MarkOpenAsync(load.Id, cancellationToken);
+        }
+        await schedule.SweepAsync(cancellationToken);
+        return calls;
+    }
+
+    /// <summary>Calls that were given up are forgotten, and with <paramref name="withOpen"/> those that are to be made too. Returns how
+    /// many.</summary>
+    /// <param name="client">To whom; null: to all.</param>
+    /// <param name="breach">Because of which breach; null: of all.</param>
+    /// <param name="withOpen">Those that are to be made, too.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
+    {
+        var number = await NumberAsync(client, cancellationToken);
+        var (deliveries, calls) = await callbacks.DropDeliveriesAsync(
+            number, breach, withOpen, "dropped by an operator (hibp callbacks drop)", cancellationToken);
+        foreach (var delivery in deliveries)
+            await blobs.DeleteAsync(delivery, cancellationToken);
+        return calls;
+    }
+
+    private async Task<int?> NumberAsync(string? client, CancellationToken cancellationToken) =>
+        client is null ? null
+        : (await clients.ListAsync(cancellationToken)).FirstOrDefault(
+            one => one.Name.Equals(client, StringComparison.OrdinalIgnoreCase))?.Number
+            ?? throw new NotPossibleException($"there is no client '{client}'; hibp clients list shows those there are");
+}

@@ -1,0 +1,69 @@
+using System.Collections.Concurrent;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>Stands for receivers: keeps what they are called with, and answers what a test says.</summary>
+internal sealed class RecordingCaller : ICallbackSender
+{
+    public static readonly CallAnswer Accepted = new(CallOutcome.Accepted, 200, null, null);
+
+    public static readonly CallAnswer Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
+
+    public static readonly CallAnswer Gone = new(CallOutcome.Gone, 410, null, "it answered 410");
+
+    private int _inFlight;
+
+    /// <summary>What is answered; it may take its time.</summary>
+    public Func<RecordedCall, Task<CallAnswer>> Answer { get; set; } = _ => Task.FromResult(Accepted);
+
+    /// <summary>Every call, in the order in which they came.</summary>
+    public ConcurrentQueue<RecordedCall> Calls { get; } = new();
+
+    /// <summary>Those that were accepted.</summary>
+    public ConcurrentQueue<RecordedCall> Taken { get; } = new();
+
+    public int MostInFlight { get; private set; }
+
+    public static CallAnswer Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
+
+    /// <summary>Breach, prefix and suffix of all that was accepted, sorted, each once.</summary>
+    public IReadOnlyList<string> Told(string url) =>
+        [.. Taken.Where(call => call.Url == url).SelectMany(call => call.Suffixes.Select(suffix => $"{call.Breach} {call.Prefix}{suffix}"))
+            .Distinct().Order(StringComparer.Ordinal)];
+
+    public async Task<CallAnswer> CallAsync(
+        CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken)
+    {
+        using var json = JsonDocument.Parse(body);
+        Assert.Equal(["breachName", "hashPrefix", "hashSuffixes"], json.RootElement.EnumerateObject().Select(one => one.Name));
+        var call = new RecordedCall(
+            target.Url.AbsoluteUri, target.Secret, json.RootElement.GetProperty("breachName").GetString()!,
+            json.RootElement.GetProperty("hashPrefix").GetString()!,
+            [.. json.RootElement.GetProperty("hashSuffixes").EnumerateArray().Select(one => one.GetString()!)], idempotencyKey,
+            Encoding.UTF8.GetString(body.Span));
+        lock (Calls)
+            MostInFlight = Math.Max(MostInFlight, ++_inFlight);
+        Calls.Enqueue(call);
+        try
+        {
+            var answer = await Answer(call);
+            if (answer.Outcome == CallOutcome.Accepted)
+                Taken.Enqueue(call);
+            return answer;
+        }
+        finally
+        {
+            lock (Calls)
+                _inFlight--;
+        }
+    }
+
+    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+}
+
+/// <summary>A call as it came.</summary>
+internal sealed record RecordedCall(
+    string Url, string Secret, string Breach, string Prefix, IReadOnlyList<string> Suffixes, string Key, string Body);

@@ -1,0 +1,124 @@
+using System.Collections.Concurrent;
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+
+namespace HibpIngest.Tests.Clients;
+
+/// <summary>A client that is called, on a free port of 127.0.0.1: keeps what it gets, and answers byte by byte what a test says.</summary>
+internal sealed class CallbackReceiver : IAsyncDisposable
+{
+    /// <summary>What it answers when nothing else is said.</summary>
+    public const string Ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
+    private readonly CancellationTokenSource _stop = new();
+    private readonly ConcurrentBag<Task> _sessions = [];
+    private readonly Task _accepting;
+    private int _connections;
+
+    public CallbackReceiver()
+    {
+        _listener.Start();
+        Port = ((IPEndPoint)_listener.LocalEndpoint).Port;
+        _accepting = AcceptAsync();
+    }
+
+    public int Port { get; }
+
+    /// <summary>With one, TLS is spoken.</summary>
+    public X509Certificate2? Certificate { get; init; }
+
+    /// <summary>What it does with a call; the connection is closed where it gives false.</summary>
+    public Func<ReceivedCall, Stream, CancellationToken, Task<bool>> Answer { get; init; } = Says(Ok);
+
+    /// <summary>What came, in this order.</summary>
+    public ConcurrentQueue<ReceivedCall> Calls { get; } = new();
+
+    /// <summary>Connections so far.</summary>
+    public int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>Answers so.</summary>
+    public static Func<ReceivedCall, Stream, CancellationToken, Task<bool>> Says(string answer, bool keeps = true) =>
+        async (_, stream, cancellationToken) =>
+        {
+            await stream.WriteAsync(Encoding.Latin1.GetBytes(answer), cancellationToken);
+            return keeps;
+        };
+
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _accepting;
+        _listener.Stop();
+        await Task.WhenAll(_sessions);
+        _listener.Dispose();
+        _stop.Dispose();
+    }
+
+    private async Task AcceptAsync()
+    {
+        try
+        {
+            while (true)
+                _sessions.Add(ServeAsync(await _listener.AcceptTcpClientAsync(_stop.Token)));
+        }
+        catch (Exception e) when (e is OperationCanceledException or SocketException)
+        {
+            // The test is over.
+        }
+    }
+
+    private async Task ServeAsync(TcpClient client)
+    {
+        var number = Interlocked.Increment(ref _connections);
+        using var mine = client;
+        try
+        {
+            Stream stream = client.GetStream();
+            if (Certificate is not null)
+            {
+                var tls = new SslStream(stream);
+                await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificate = Certificate }, _stop.Token);
+                stream = tls;
+            }
+            await using var ours = stream;
+            while (await ReadAsync(number, stream) is { } call)
+            {
+                Calls.Enqueue(call);
+                if (!await Answer(call, stream, _stop.Token))
+                    return;
+            }
+        }
+        catch (Exception e) when (e is IOException or OperationCanceledException or SocketException or AuthenticationException)
+        {
+            // The caller has gone, or the test is over.
+        }
+    }
+
+    private async Task<ReceivedCall?> ReadAsync(int number, Stream stream)
+    {
+        var head = new StringBuilder();
+        var one = new byte[1];
+        while (!head.ToString().EndsWith("\r\n\r\n", StringComparison.Ordinal))
+        {
+            if (await stream.ReadAsync(one, _stop.Token) == 0)
+                return null;
+            head.Append((char)one[0]);
+        }
+        string[] lines = [.. head.ToString().Split("\r\n", StringSplitOptions.RemoveEmptyEntries)];
+        const string length = "Content-Length: ";
+        var body = new byte[int.Parse(lines.Single(line => line.StartsWith(length, StringComparison.Ordinal)).AsSpan(length.Length))];
+        await stream.ReadExactlyAsync(body, _stop.Token);
+        return new ReceivedCall(number, lines, Encoding.UTF8.GetString(body));
+    }
+}
+
+/// <summary>A call that has come.</summary>
+/// <param name="Connection">By which one, 1-based.</param>
+/// <param name="Lines">The request's line and its headers.</param>
+/// <param name="Body">What was posted.</param>
+internal sealed record ReceivedCall(int Connection, string[] Lines, string Body);

@@ -1,0 +1,725 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using HibpIngest.Delivery;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Clients;
+
+/// <summary>
+/// Calls to a receiver on this machine, by a name that no system knows: who asked the system once more would not get there.
+/// </summary>
+public sealed class CallbackSenderTests
+{
+    private const string Host = "business.test";
+    private const string Path = "/hidden/path?token=hidden";
+    private const string Secret = "5ec2e7-of-the-client";
+    private const string Key = "load-7-client-9";
+    private const string Body = """{"hashPrefix":"0A1B2C"}""";
+
+    // A test that waits for longer than this hangs.
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(30);
+
+    private static readonly IPAddress Public4 = IPAddress.Parse("93.184.216.34");
+    private static readonly IPAddress Public6 = IPAddress.Parse("2606:4700:4700::1111");
+
+    [Fact]
+    public async Task A_call_arrives_as_it_is_over_one_connection_and_with_nothing_more()
+    {
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = CallbackReceiver.Says("HTTP/1.1 202 Accepted\r\nSet-Cookie: a=b\r\nContent-Length: 7\r\n\r\n{\"a\":1}"),
+        };
+        await using var sender = NewSender();
+        // What would be sent on as traceparent.
+        using var activity = new Activity("test").Start();
+
+        for (var i = 0; i < 3; i++)
+            Assert.Equal(new CallAnswer(CallOutcome.Accepted, 202, null, null), await CallAsync(sender, receiver));
+
+        Assert.Equal(3, receiver.Calls.Count);
+        Assert.All(receiver.Calls, call =>
+        {
+            Assert.Equal(1, call.Connection);
+            Assert.Equal("POST /hidden/path?token=hidden HTTP/1.1", call.Lines[0]);
+            Assert.Equal(
+                [
+                    $"Authorization: Bearer {Secret}", $"Content-Length: {Body.Length}", "Content-Type: application/json",
+                    $"Host: {Host}:{receiver.Port}", $"Idempotency-Key: {Key}", "User-Agent: HibpIngest",
+                ],
+                call.Lines.Skip(1).Order(StringComparer.Ordinal));
+            Assert.Equal(Body, call.Body);
+        });
+    }
+
+    [Fact]
+    public async Task Calls_in_flight_have_a_connection_each()
+    {
+        const int calls = 16;
+        var all = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var come = 0;
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = async (call, stream, cancellationToken) =>
+            {
+                if (Interlocked.Increment(ref come) == calls)
+                    all.SetResult();
+                await all.Task.WaitAsync(cancellationToken);
+                return await CallbackReceiver.Says(CallbackReceiver.Ok)(call, stream, cancellationToken);
+            },
+        };
+        await using var sender = NewSender();
+
+        var answers = await Task.WhenAll(Enumerable.Range(0, calls).Select(_ => CallAsync(sender, receiver)));
+
+        Assert.All(answers, answer => Assert.Equal(CallOutcome.Accepted, answer.Outcome));
+        Assert.Equal(calls, receiver.Connections);
+    }
+
+    [Theory]
+    [InlineData("200 OK", CallOutcome.Accepted, null)]
+    [InlineData("204 No Content", CallOutcome.Accepted, null)]
+    [InlineData("299 Whatever", CallOutcome.Accepted, null)]
+    [InlineData("400 Bad Request", CallOutcome.Refused, "it answered 400")]
+    [InlineData("401 Unauthorized", CallOutcome.Refused, "it answered 401")]
+    [InlineData("403 business.test/hidden", CallOutcome.Refused, "it answered 403")]
+    [InlineData("404 Not Found", CallOutcome.Refused, "it answered 404")]
+    [InlineData("407 Proxy Authentication Required", CallOutcome.Refused, "it answered 407")]
+    [InlineData("500 Internal Server Error", CallOutcome.Refused, "it answered 500")]
+    [InlineData("503 Service Unavailable", CallOutcome.Refused, "it answered 503")]
+    [InlineData("999 Whatever", CallOutcome.Refused, "it answered 999")]
+    [InlineData("410 Gone", CallOutcome.Gone, "it answered 410: it is not to be called again")]
+    [InlineData("429 Too Many Requests", CallOutcome.Throttled, "it answered 429: it is not to be called now")]
+    public async Task What_comes_of_a_call_is_by_its_status(string status, CallOutcome outcome, string? error)
+    {
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = CallbackReceiver.Says($"HTTP/1.1 {status}\r\nWWW-Authenticate: Basic\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        };
+        await using var sender = NewSender();
+
+        var answer = await CallAsync(sender, receiver);
+
+        Assert.Equal(new CallAnswer(outcome, int.Parse(status.AsSpan(0, 3)), null, error), answer);
+        Assert.Single(receiver.Calls);
+    }
+
+    [Theory]
+    [InlineData("0", 0.0)]
+    [InlineData("120", 120.0)]
+    [InlineData("86400", 86_400.0)]
+    [InlineData("86401", 86_400.0)]
+    [InlineData("99999999999999999999", 86_400.0)]
+    [InlineData("Fri, 01 Mar 2024 00:01:58 GMT", 119.877)]
+    [InlineData("Thursday, 29-Feb-24 23:59:59 GMT", 0.877)]
+    [InlineData("Thu, 29 Feb 2024 23:59:57 GMT", 0.0)]
+    [InlineData("Wed, 01 Mar 2034 00:00:00 GMT", 86_400.0)]
+    [InlineData("-5", null)]
+    [InlineData("1.5", null)]
+    [InlineData("+5", null)]
+    [InlineData("soon", null)]
+    [InlineData("", null)]
+    [InlineData("\u0661\u0662", null)]
+    public async Task A_receiver_says_how_long_it_is_not_to_be_called(string retryAfter, double? seconds)
+    {
+        foreach (var status in new[] { 429, 503 })
+        {
+            await using var receiver = new CallbackReceiver
+            {
+                Answer = CallbackReceiver.Says($"HTTP/1.1 {status} Not now\r\nRetry-After: {retryAfter}\r\nContent-Length: 0\r\n\r\n"),
+            };
+            await using var sender = NewSender(TestClock.Standing());
+
+            var answer = await CallAsync(sender, receiver);
+
+            Assert.Equal((CallOutcome.Throttled, status, seconds), (answer.Outcome, answer.Status, answer.RetryAfter?.TotalSeconds));
+            Assert.Equal($"it answered {status}: it is not to be called now", answer.Error);
+        }
+    }
+
+    [Fact]
+    public async Task Only_who_is_too_busy_is_asked_how_long()
+    {
+        foreach (var status in new[] { 200, 302, 410, 500 })
+        {
+            await using var receiver = new CallbackReceiver
+            {
+                Answer = CallbackReceiver.Says($"HTTP/1.1 {status} Whatever\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"),
+            };
+            await using var sender = NewSender();
+            Assert.Null((await CallAsync(sender, receiver)).RetryAfter);
+        }
+    }
+
+    [Theory]
+    [InlineData(301)]
+    [InlineData(302)]
+    [InlineData(303)]
+    [InlineData(307)]
+    [InlineData(308)]
+    public async Task A_redirect_is_not_followed(int status)
+    {
+        await using var other = new CallbackReceiver();
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = CallbackReceiver.Says(
+                $"HTTP/1.1 {status} There\r\nLocation: http://{Host}:{other.Port}/hidden\r\nContent-Length: 0\r\n\r\n"),
+        };
+        await using var sender = NewSender();
+
+        var answer = await CallAsync(sender, receiver);
+
+        Assert.Equal((CallOutcome.Refused, status), (answer.Outcome, answer.Status));
+        Assert.Equal($"it answered {status}, and redirects are not followed: its address has to be the last one", answer.Error);
+        Assert.Single(receiver.Calls);
+        Assert.Equal(0, other.Connections);
+    }
+
+    [Theory]
+    [InlineData("https://127.0.0.1/", "127.0.0.1")]
+    [InlineData("https://127.1/", "127.0.0.1")]
+    [InlineData("https://2130706433/", "127.0.0.1")]
+    [InlineData("https://0x7f.1/", "127.0.0.1")]
+    [InlineData("https://0177.0.0.1/", "127.0.0.1")]
+    [InlineData("https://10.0.0.1:8443/", "10.0.0.1")]
+    [InlineData("https://100.64.0.1/", "100.64.0.1")]
+    [InlineData("https://169.254.169.254/latest", "169.254.169.254")]
+    [InlineData("https://0.0.0.0/", "0.0.0.0")]
+    [InlineData("https://[::]/", "::")]
+    [InlineData("https://[::1]/", "::1")]
+    [InlineData("https://[::ffff:127.0.0.1]/", "::ffff:127.0.0.1")]
+    [InlineData("https://[64:ff9b::a00:1]/", "64:ff9b::")]
+    [InlineData("https://[2002:7f00:1::1]/", "2002:7f00:1::1")]
+    [InlineData("https://[fc00::1]/", "fc00::1")]
+    [InlineData("https://[fe80::1%1]/", "fe80::1%1")]
+    public async Task An_address_that_is_not_public_is_not_connected_to_however_it_is_written(string url, string named)
+    {
+        var network = new Network(_ => throw new InvalidOperationException("an address is no name"));
+        await using var sender = network.NewSender();
+
+        var answer = await CallAsync(sender, new Uri(url));
+
+        Assert.Equal((CallOutcome.Forbidden, 0, null), (answer.Outcome, answer.Status, answer.RetryAfter));
+        Assert.StartsWith($"its address resolves to {named}", answer.Error, StringComparison.Ordinal);
+        Assert.EndsWith(", which is not a public address", answer.Error, StringComparison.Ordinal);
+        Assert.Empty(network.Connected);
+    }
+
+    [Theory]
+    [InlineData("10.0.0.1", "10.0.0.1")]
+    [InlineData("127.0.0.1", "127.0.0.1")]
+    [InlineData("::ffff:169.254.169.254", "::ffff:169.254.169.254")]
+    [InlineData("192.168.1.1", "93.184.216.34", "192.168.1.1")]
+    [InlineData("192.168.1.1", "192.168.1.1", "93.184.216.34")]
+    [InlineData("::1", "2606:4700:4700::1111", "93.184.216.34", "::1")]
+    public async Task A_name_that_leads_to_one_that_is_not_public_is_not_called_whatever_else_it_leads_to(
+        string named, params string[] addresses)
+    {
+        var network = new Network(_ => [.. addresses.Select(IPAddress.Parse)]);
+        await using var sender = network.NewSender();
+
+        var answer = await CallAsync(sender, new Uri($"https://{Host}{Path}"));
+
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Forbidden, 0, null, $"its address resolves to {named}, which is not a public address"), answer);
+        Assert.Equal([Host], network.Resolved);
+        Assert.Empty(network.Connected);
+    }
+
+    [Fact]
+    public async Task A_name_is_looked_up_once_for_a_connection_which_goes_to_what_was_found()
+    {
+        using var certificate = SmtpTestServer.CreateCertificate(Host);
+        await using var receiver = new CallbackReceiver
+        {
+            Certificate = certificate,
+            Answer = (call, stream, cancellationToken) => CallbackReceiver.Says(
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + (call.Body == "2" ? "Connection: close" : "A: b") + "\r\n\r\n")(
+                call, stream, cancellationToken),
+        };
+        // A name that is another's from the second look-up on.
+        var network = new Network(
+            lookUp => lookUp == 1 ? [Public6, Public4] : [IPAddress.Loopback])
+        { Port = receiver.Port, TrustedRoots = [certificate] };
+        await using var sender = network.NewSender();
+        var url = new Uri($"https://{Host}{Path}");
+
+        Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "1")).Outcome);
+        Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, url, "2")).Outcome);
+        // One for both, over one connection; the third needs another one.
+        Assert.Equal([Host], network.Resolved);
+        var third = await CallAsync(sender, url, "3");
+
+        Assert.Equal((CallOutcome.Forbidden, "its address resolves to 127.0.0.1, which is not a public address"),
+            (third.Outcome, third.Error));
+        Assert.Equal([Host, Host], network.Resolved);
+        Assert.Equal([Public6, Public4], Assert.Single(network.Connected));
+        Assert.Equal(["1", "2"], receiver.Calls.Select(call => call.Body));
+    }
+
+    [Fact]
+    public async Task Where_one_of_a_name_s_addresses_does_not_answer_another_is_tried()
+    {
+        await using var receiver = new CallbackReceiver();
+        await using var sender = new CallbackSender(
+            TimeProvider.System, allowsLoopback: true,
+            (_, _) => Task.FromResult<IPAddress[]>([IPAddress.IPv6Loopback, IPAddress.Loopback]));
+
+        Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, receiver)).Outcome);
+    }
+
+    [Theory]
+    [InlineData(false, "http://business.test/hidden")]
+    [InlineData(false, "http://127.0.0.1/")]
+    [InlineData(false, "ftp://business.test/hidden")]
+    [InlineData(false, "file:///hidden")]
+    [InlineData(false, "/hidden")]
+    [InlineData(true, "ftp://business.test/hidden")]
+    [InlineData(true, "/hidden")]
+    public async Task Without_https_nobody_is_called(bool allowsLoopback, string url)
+    {
+        var network = new Network(_ => [Public4]);
+        await using var sender = network.NewSender(allowsLoopback);
+
+        // On Unix a path is an address of a file.
+        var answer = await CallAsync(sender, new Uri(url, url[0] == '/' ? UriKind.Relative : UriKind.Absolute));
+
+        Assert.Equal(new CallAnswer(CallOutcome.Forbidden, 0, null, "its address is not one of https"), answer);
+        Assert.Empty(network.Resolved);
+    }
+
+    [Theory]
+    [InlineData("10.0.0.1")]
+    [InlineData("::ffff:10.0.0.1")]
+    [InlineData("169.254.169.254")]
+    [InlineData("0.0.0.0")]
+    public async Task What_tests_may_call_is_this_machine_and_nothing_more(string address)
+    {
+        var network = new Network(_ => [IPAddress.Parse("127.0.0.9"), IPAddress.Parse("::ffff:127.0.0.9"), IPAddress.Parse(address)]);
+        await using var sender = network.NewSender(allowsLoopback: true);
+
+        var answer = await CallAsync(sender, new Uri($"http://{Host}{Path}"));
+
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Forbidden, 0, null, $"its address resolves to {address}, which is not a public address"), answer);
+    }
+
+    [Theory]
+    [InlineData(true, Host, true)]
+    [InlineData(false, Host, false)]
+    [InlineData(true, "other.test", false)]
+    public async Task A_certificate_has_to_be_trusted_and_for_that_name(bool isTrusted, string name, bool isCalled)
+    {
+        using var certificate = SmtpTestServer.CreateCertificate(name);
+        await using var receiver = new CallbackReceiver { Certificate = certificate };
+        var network = new Network(_ => [Public4]) { Port = receiver.Port, TrustedRoots = isTrusted ? [certificate] : null };
+        await using var sender = network.NewSender();
+
+        var answer = await CallAsync(sender, new Uri($"https://{Host}{Path}"));
+
+        Assert.Equal(isCalled ? CallOutcome.Accepted : CallOutcome.Unreachable, answer.Outcome);
+        Assert.Equal(
+            isCalled ? null : "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS",
+            answer.Error);
+        Assert.Equal(isCalled ? 1 : 0, receiver.Calls.Count);
+    }
+
+    [Theory]
+    [InlineData("I am no web server\r\n\r\n")]
+    [InlineData("")]
+    public async Task What_speaks_no_tls_gets_nothing(string said)
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        var network = new Network(_ => [Public4]) { Port = ((IPEndPoint)listener.LocalEndpoint).Port };
+        await using var sender = network.NewSender();
+
+        var calling = CallAsync(sender, new Uri($"https://{Host}{Path}"));
+        using (var client = await listener.AcceptTcpClientAsync())
+        {
+            // Its hello is read, or the connection would be reset.
+            Assert.NotEqual(0, await client.GetStream().ReadAsync(new byte[16_384]));
+            await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(said));
+        }
+
+        Assert.Equal(
+            new CallAnswer(
+                CallOutcome.Unreachable, 0, null,
+                "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS"),
+            await calling);
+    }
+
+    [Theory]
+    [InlineData("", "it closed the connection before it answered")]
+    [InlineData("HTTP/1.1 200 O", "it closed the connection before it answered")]
+    [InlineData("business.test says hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
+    [InlineData("HTTP/1.1 200 OK\r\nbusiness.test hidden\r\n\r\n", "it answered something that is no HTTP/1.1")]
+    public async Task What_is_no_answer_is_none(string answer, string error)
+    {
+        await using var receiver = new CallbackReceiver { Answer = CallbackReceiver.Says(answer, keeps: false) };
+        await using var sender = NewSender();
+
+        Assert.Equal(new CallAnswer(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, receiver));
+    }
+
+    [Fact]
+    public async Task Headers_are_read_up_to_a_size()
+    {
+        var answer = 60_000;
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = (call, stream, cancellationToken) => CallbackReceiver.Says(
+                $"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: {new string('a', answer)}\r\n\r\n")(call, stream, cancellationToken),
+        };
+        await using var sender = NewSender();
+
+        Assert.Equal(CallOutcome.Accepted, (await CallAsync(sender, receiver)).Outcome);
+        answer = 66_000;
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Unreachable, 0, null, "it answered more than 64 KB of headers"), await CallAsync(sender, receiver));
+    }
+
+    [Theory]
+    [InlineData(SocketError.HostNotFound, "its name does not resolve (HostNotFound)")]
+    [InlineData(SocketError.TryAgain, "its name does not resolve (TryAgain)")]
+    [InlineData(null, "its name does not resolve (NoData)")]
+    public async Task A_name_that_leads_nowhere_is_unreachable(SocketError? code, string error)
+    {
+        var network = new Network(_ => code is null ? [] : throw new SocketException((int)code, $"{Host} is hidden"));
+        await using var sender = network.NewSender();
+
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Unreachable, 0, null, error), await CallAsync(sender, new Uri($"https://{Host}{Path}")));
+        Assert.Empty(network.Connected);
+    }
+
+    [Fact]
+    public async Task A_name_that_the_system_refuses_is_unreachable()
+    {
+        await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
+        // More than a name may have: nobody is asked for it.
+        var name = string.Join('.', Enumerable.Repeat(new string('a', 60), 5));
+
+        Assert.Equal(CallOutcome.Unreachable, (await CallAsync(sender, new Uri($"https://{name}.business.test/hidden"))).Outcome);
+    }
+
+    [Fact]
+    public async Task A_port_that_nobody_listens_on_is_unreachable()
+    {
+        int port;
+        await using (var receiver = new CallbackReceiver())
+            port = receiver.Port;
+        await using var sender = NewSender();
+
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Unreachable, 0, null, "the connection to it failed (ConnectionRefused)"),
+            await CallAsync(sender, new Uri($"http://{Host}:{port}{Path}")));
+    }
+
+    [Theory]
+    [InlineData("the look-up")]
+    [InlineData("the connection")]
+    [InlineData("the answer")]
+    [InlineData("the rest of the headers")]
+    public async Task A_call_takes_no_longer_than_it_may_whatever_stalls(string at)
+    {
+        var time = TestClock.WithTimersByHand();
+        var stall = new Stall();
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = async (call, stream, cancellationToken) =>
+            {
+                if (at == "the rest of the headers")
+                    await CallbackReceiver.Says("HTTP/1.1 200 OK\r\nA: ")(call, stream, cancellationToken);
+                return await stall.StayAsync<bool>(cancellationToken);
+            },
+        };
+        await using var sender = new CallbackSender(
+            time, allowsLoopback: true,
+            async (_, cancellationToken) => at == "the look-up"
+                ? await stall.StayAsync<IPAddress[]>(cancellationToken) : [IPAddress.Loopback],
+            at == "the connection" ? (_, _, cancellationToken) => stall.StayAsync<Stream>(cancellationToken) : null);
+
+        var calling = CallAsync(sender, receiver);
+        await stall.Begun.WaitAsync(TestTimeout);
+        time.Advance(CallbackClient.CallTimeout - TimeSpan.FromSeconds(1));
+        Assert.False(calling.IsCompleted);
+        time.Advance(TimeSpan.FromSeconds(1));
+
+        Assert.Equal(new CallAnswer(CallOutcome.Unreachable, 0, null, "it gave no answer within 10 s"), await calling);
+    }
+
+    [Fact]
+    public async Task A_connection_takes_no_longer_than_it_may()
+    {
+        var stall = new Stall();
+        await using var sender = new CallbackSender(
+            TestClock.WithTimersByHand(), allowsLoopback: false, (_, _) => Task.FromResult<IPAddress[]>([Public4]),
+            (_, _, cancellationToken) => stall.StayAsync<Stream>(cancellationToken));
+        Assert.InRange(sender.Handler.ConnectTimeout, TimeSpan.FromSeconds(1), CallbackClient.CallTimeout - TimeSpan.FromSeconds(1));
+        sender.Handler.ConnectTimeout = TimeSpan.FromMilliseconds(1);
+
+        Assert.Equal(
+            new CallAnswer(CallOutcome.Unreachable, 0, null, "there was no connection to it within 5 s"),
+            await CallAsync(sender, new Uri($"https://{Host}{Path}")));
+    }
+
+    [Fact]
+    public async Task Whoever_breaks_a_call_off_is_told_so()
+    {
+        var stall = new Stall();
+        await using var receiver = new CallbackReceiver { Answer = (_, _, cancellationToken) => stall.StayAsync<bool>(cancellationToken) };
+        await using var sender = NewSender();
+        using var stop = new CancellationTokenSource();
+
+        var calling = CallAsync(sender, receiver, stop.Token);
+        await stall.Begun.WaitAsync(TestTimeout);
+        await stop.CancelAsync();
+
+        var e = await Assert.ThrowsAsync<OperationCanceledException>(() => calling);
+        Assert.Equal(stop.Token, e.CancellationToken);
+        await Assert.ThrowsAsync<OperationCanceledException>(() => CallAsync(sender, receiver, stop.Token));
+        Assert.Single(receiver.Calls);
+    }
+
+    [Theory]
+    [InlineData(65_536, false, true)]
+    [InlineData(65_536, true, true)]
+    [InlineData(200_000, false, false)]
+    [InlineData(200_000, true, false)]
+    public async Task An_answer_s_body_is_thrown_away_and_a_long_one_with_its_connection(int length, bool isChunked, bool isKept)
+    {
+        var body = new string('a', length);
+        var answer = isChunked ? $"Transfer-Encoding: chunked\r\n\r\n{length:X}\r\n{body}\r\n0\r\n\r\n"
+            : $"Content-Length: {length}\r\n\r\n{body}";
+        await using var receiver = new CallbackReceiver { Answer = CallbackReceiver.Says($"HTTP/1.1 200 OK\r\n{answer}") };
+        await using var sender = NewSender();
+
+        for (var i = 0; i < 3; i++)
+            Assert.Equal(new CallAnswer(CallOutcome.Accepted, 200, null, null), await CallAsync(sender, receiver));
+
+        Assert.Equal(isKept ? 1 : 3, receiver.Connections);
+    }
+
+    [Fact]
+    public async Task An_answer_without_an_end_is_one()
+    {
+        var closed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = async (call, stream, cancellationToken) =>
+            {
+                await CallbackReceiver.Says("HTTP/1.1 500 Whatever\r\n\r\n")(call, stream, cancellationToken);
+                try
+                {
+                    while (true)
+                        await stream.WriteAsync(new byte[10_000], cancellationToken);
+                }
+                catch (IOException)
+                {
+                    closed.SetResult();
+                    return false;
+                }
+            },
+        };
+        // Nor is the time what ends it.
+        await using var sender = NewSender(TestClock.WithTimersByHand());
+
+        Assert.Equal(new CallAnswer(CallOutcome.Refused, 500, null, "it answered 500"), await CallAsync(sender, receiver));
+        await closed.Task.WaitAsync(TestTimeout);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Once_there_is_a_status_it_counts_though_the_rest_never_comes(bool isBrokenOff)
+    {
+        var time = TestClock.WithTimersByHand();
+        var stall = new Stall();
+        await using var receiver = new CallbackReceiver
+        {
+            Answer = async (call, stream, cancellationToken) =>
+            {
+                await CallbackReceiver.Says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")(call, stream, cancellationToken);
+                return await stall.StayAsync<bool>(cancellationToken);
+            },
+        };
+        var isRead = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var sender = new CallbackSender(
+            time, allowsLoopback: true, (_, _) => Task.FromResult<IPAddress[]>([IPAddress.Loopback]),
+            async (addresses, port, cancellationToken) =>
+                new WatchedStream(await ConnectAsync(addresses[0], port, cancellationToken), read =>
+                {
+                    // The status is there, and all that has come with it.
+                    if (read == 2)
+                        isRead.TrySetResult();
+                }));
+        using var stop = new CancellationTokenSource();
+
+        var calling = CallAsync(sender, receiver, stop.Token);
+        await stall.Begun.WaitAsync(TestTimeout);
+        await isRead.Task.WaitAsync(TestTimeout);
+        Assert.False(calling.IsCompleted);
+        if (isBrokenOff)
+            await stop.CancelAsync();
+        else
+            time.Advance(CallbackClient.CallTimeout);
+
+        Assert.Equal(new CallAnswer(CallOutcome.Accepted, 200, null, null), await calling);
+    }
+
+    [Theory]
+    [InlineData("5ec2e7\r\nX-Other: 1", Key)]
+    [InlineData("5ec2e7\u00E9", Key)]
+    [InlineData(Secret, "hidden\r\nX-Other: 1")]
+    public async Task What_is_no_header_s_value_is_not_sent(string secret, string key)
+    {
+        await using var receiver = new CallbackReceiver();
+        await using var sender = NewSender();
+
+        var e = await Assert.ThrowsAsync<ArgumentException>(() => sender.CallAsync(
+            new CallTarget(new Uri($"http://{Host}:{receiver.Port}{Path}"), secret), Encoding.UTF8.GetBytes(Body), key, default));
+
+        AssertSaysNothing(e.Message);
+        Assert.Equal(0, receiver.Connections);
+    }
+
+    [Fact]
+    public async Task Nothing_of_the_system_s_settings_takes_part()
+    {
+        await using var sender = new CallbackSender(TimeProvider.System, allowsLoopback: false);
+
+        // Proxies stand in the environment, which is all tests' own.
+        Assert.False(sender.Handler.UseProxy);
+        Assert.Null(sender.Handler.Credentials);
+        Assert.Null(sender.Handler.DefaultProxyCredentials);
+        Assert.False(sender.Handler.PreAuthenticate);
+        Assert.Null(sender.Handler.SslOptions.RemoteCertificateValidationCallback);
+        Assert.Null(sender.Handler.SslOptions.CertificateChainPolicy);
+        // A name's change is followed.
+        Assert.InRange(sender.Handler.PooledConnectionLifetime, TimeSpan.FromSeconds(1), TimeSpan.FromMinutes(2));
+        Assert.Equal(CallbackClient.MostCap, sender.Handler.MaxConnectionsPerServer);
+    }
+
+    private static CallbackSender NewSender(TimeProvider? time = null) =>
+        new(time ?? TimeProvider.System, allowsLoopback: true, (_, _) => Task.FromResult<IPAddress[]>([IPAddress.Loopback]));
+
+    private static Task<CallAnswer> CallAsync(
+        CallbackSender sender, CallbackReceiver receiver, CancellationToken cancellationToken = default) =>
+        CallAsync(sender, new Uri($"http://{Host}:{receiver.Port}{Path}"), Body, cancellationToken);
+
+    /// <summary>Calls, and reads the line: it is there where the call is not accepted, and says nothing that nobody is to know.</summary>
+    private static async Task<CallAnswer> CallAsync(
+        CallbackSender sender, Uri url, string body = Body, CancellationToken cancellationToken = default)
+    {
+        var answer = await sender.CallAsync(new CallTarget(url, Secret), Encoding.UTF8.GetBytes(body), Key, cancellationToken)
+            .WaitAsync(TestTimeout);
+        Assert.Equal(answer.Outcome == CallOutcome.Accepted, answer.Error is null);
+        AssertSaysNothing(answer.Error ?? "");
+        return answer;
+    }
+
+    private static void AssertSaysNothing(string line)
+    {
+        foreach (var word in new[] { "business", "hidden", "latest", "5ec2e7", "0A1B2C", Key, "\r", "\n" })
+            Assert.DoesNotContain(word, line, StringComparison.OrdinalIgnoreCase);
+    }
+
+    private static async Task<Stream> ConnectAsync(IPAddress address, int port, CancellationToken cancellationToken)
+    {
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(address, port, cancellationToken);
+        return new NetworkStream(socket, ownsSocket: true);
+    }
+
+    /// <summary>Names and connections, as a test has them: whatever is connected to, this machine's port answers.</summary>
+    private sealed class Network(Func<int, IPAddress[]> addresses)
+    {
+        private int _lookUps;
+
+        public ConcurrentQueue<string> Resolved { get; } = new();
+
+        public ConcurrentQueue<IPAddress[]> Connected { get; } = new();
+
+        public int Port { get; init; }
+
+        public X509Certificate2Collection? TrustedRoots { get; init; }
+
+        public CallbackSender NewSender(bool allowsLoopback = false) => new(
+            TimeProvider.System, allowsLoopback,
+            async (name, _) =>
+            {
+                Resolved.Enqueue(name);
+                return await Task.FromResult(addresses(++_lookUps));
+            },
+            (to, _, cancellationToken) =>
+            {
+                Connected.Enqueue(to);
+                return ConnectAsync(IPAddress.Loopback, Port, cancellationToken);
+            },
+            TrustedRoots);
+    }
+
+    /// <summary>Where nothing goes on.</summary>
+    private sealed class Stall
+    {
+        private readonly TaskCompletionSource _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Begun => _begun.Task;
+
+        public async Task<T> StayAsync<T>(CancellationToken cancellationToken)
+        {
+            _begun.TrySetResult();
+            await Task.Delay(Timeout.Infinite, cancellationToken);
+            throw new UnreachableException();
+        }
+    }
+
+    /// <summary>Tells of each read that is begun.</summary>
+    private sealed class WatchedStream(Stream inner, Action<int> read) : Stream
+    {
+        private int _reads;
+
+        public override bool CanRead => true;
+
+        public override bool CanSeek => false;
+
+        public override bool CanWrite => true;
+
+        public override long Length => throw new NotSupportedException();
+
+        public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
+
+        public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            if (!buffer.IsEmpty)
+                read(++_reads);
+            return inner.ReadAsync(buffer, cancellationToken);
+        }
+
+        public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default) =>
+            inner.WriteAsync(buffer, cancellationToken);
+
+        public override Task FlushAsync(CancellationToken cancellationToken) => inner.FlushAsync(cancellationToken);
+
+        public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+        public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+        public override void Flush() => throw new NotSupportedException();
+
+        public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+        public override void SetLength(long value) => throw new NotSupportedException();
+
+        protected override void Dispose(bool disposing)
+        {
+            if (disposing)
+                inner.Dispose();
+            base.Dispose(disposing);
+        }
+    }
+}
