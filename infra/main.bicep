@@ -36,7 +36,7 @@ param passwordsDropperType string = 'User'
 param instanceMemoryMB int
 
 @description('Most instances, all functions together. Each function scales by itself, so fewer than one for each lets them wait for one another.')
-@minValue(13)
+@minValue(15)
 @maxValue(1000)
 param maximumInstanceCount int
 

@@ -18,7 +18,7 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 // A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.
 param instanceMemoryMB = 512
-param maximumInstanceCount = 13
+param maximumInstanceCount = 15
 param alwaysReady = []
 // 512 MB are shared with the host: two slices at a time, and at most 48 MB of remembered accounts (main.bicep). What slips past the cap is found in SQL and the table alike.
 param queueBatchSize = 2

@@ -11,9 +11,10 @@ using HibpIngest.Stores;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is looked up once for a connection, all that
-/// it leads to is judged, and the connection goes to what was judged. Connections are kept from call to call, for a minute at most.
-/// No proxy, redirect, cookie or trace header. Safe for use by several threads at once.
+/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is looked up once for a
+/// connection, all that it leads to is judged, and the connection goes to what was judged. Connections are kept from
+/// call to call, for a minute at most. No proxy, redirect, cookie or trace header. Safe for use by several threads at
+/// once.
 /// </summary>
 public sealed class CallbackSender : ICallbackSender
 {

@@ -269,6 +269,23 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
+    public Task ForgetFailuresAsync(int client, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var of = Int("@client", client);
+                await session.ExecuteAsync(
+                    "UPDATE dbo.call_clients SET failing_since = NULL WHERE client = @client AND failing_since IS NOT NULL", of);
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.callbacks SET failing_since = NULL
+                    WHERE client = @client AND state = 'open' AND failing_since IS NOT NULL
+                    """,
+                    of);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
     public Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<CallbackSummary>>(
             async session => await session.ListAsync(

@@ -4,11 +4,11 @@ using System.Net.Sockets;
 namespace HibpIngest.Clients;
 
 /// <summary>
-/// Which addresses a client may be called at: those that anybody on the internet reaches, so that nobody has our host call what only it
-/// reaches. From IANA's registries of special purposes
-/// (https://www.iana.org/assignments/iana-ipv4-special-registry and https://www.iana.org/assignments/iana-ipv6-special-registry),
-/// whatever is special in them being refused, also the few that are reachable: they are services on the way (anycast), none of
-/// which is a client.
+/// Which addresses a client may be called at: those that anybody on the internet reaches, so that nobody has our
+/// host call what only it reaches. What IANA's registries of special purposes list is refused
+/// (https://www.iana.org/assignments/iana-ipv4-special-registry and
+/// https://www.iana.org/assignments/iana-ipv6-special-registry), and so are the few there that can be reached:
+/// they are services of the network itself (anycast), and none is a client.
 /// </summary>
 public static class PublicAddress
 {
@@ -37,7 +37,8 @@ public static class PublicAddress
         IPNetwork.Parse("168.63.129.16/32"),
     ];
 
-    // All that is given out as unicast. Loopback, mapped, translated (64:ff9b::), unique local, link-local and multicast are outside.
+    // All that is given out as unicast. Outside are loopback, mapped, translated (64:ff9b::), unique local,
+    // link-local and multicast.
     private static readonly IPNetwork Unicast6 = IPNetwork.Parse("2000::/3");
 
     private static readonly IPNetwork[] NotPublic6 =
@@ -66,8 +67,9 @@ public static class PublicAddress
     }
 
     /// <summary>
-    /// What speaks against an address of the web before any name is looked up: its host is itself an address (in any form that is taken
-    /// for one, as 0x7f.1 is) that is not public, or localhost. Null: nothing. What a name leads to is only known when it is called.
+    /// What speaks against an address of the web before any name is looked up: its host is itself an address (in any
+    /// form that is taken for one, as 0x7f.1 is) that is not public, or localhost. Null: nothing. What a name leads
+    /// to is only known when it is called.
     /// </summary>
     /// <param name="url">An absolute one.</param>
     /// <returns>A clause: "127.0.0.1 is not a public address".</returns>
@@ -77,8 +79,8 @@ public static class PublicAddress
         var host = url.IdnHost.TrimEnd('.');
         if (IPAddress.TryParse(host, out var address))
             return IsPublic(address) ? null : $"{address} is not a public address";
-        return host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
-            || host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase)
-            ? "localhost is not a public address" : null;
+        const string local = "localhost";
+        return host.Equals(local, StringComparison.OrdinalIgnoreCase) || host.EndsWith("." + local, StringComparison.OrdinalIgnoreCase)
+            ? $"{local} is not a public address" : null;
     }
 }

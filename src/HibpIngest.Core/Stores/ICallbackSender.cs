@@ -11,7 +11,9 @@ public interface ICallbackSender : IAsyncDisposable
     /// <param name="body">JSON.</param>
     /// <param name="idempotencyKey">The same for every try of the call.</param>
     /// <param name="cancellationToken">Breaks it off: it is then not known whether it has arrived.</param>
-    /// <exception cref="OperationCanceledException">It was broken off by the token, and by nothing else.</exception>
+    /// <exception cref="OperationCanceledException">It was broken off by the token, and by nothing else, before there
+    /// was a status.</exception>
+    /// <exception cref="ArgumentException">The secret or the key can't stand in a header; the message holds neither.</exception>
     Task<CallAnswer> CallAsync(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey, CancellationToken cancellationToken);
 }
 
@@ -28,8 +30,8 @@ public sealed record CallTarget(Uri Url, string Secret)
 /// <param name="Outcome">In a word.</param>
 /// <param name="Status">Of the answer; 0: there was none.</param>
 /// <param name="RetryAfter">As long the receiver asks not to be called (Retry-After of 429 and 503).</param>
-/// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to, of the secret or of
-/// the body; null where it is.</param>
+/// <param name="Error">One line that says why it is not accepted, with nothing of the address but what it resolves to,
+/// of the secret or of the body; null where it is.</param>
 public readonly record struct CallAnswer(CallOutcome Outcome, int Status, TimeSpan? RetryAfter, string? Error);
 
 /// <summary>What came of a call.</summary>
@@ -47,7 +49,7 @@ public enum CallOutcome
     /// <summary>Any other status, a redirect among them.</summary>
     Refused,
 
-    /// <summary>There was no answer in time, or no connection.</summary>
+    /// <summary>There was no answer in time, none that is HTTP, or no connection.</summary>
     Unreachable,
 
     /// <summary>Its address is not one that may be called.</summary>

@@ -48,6 +48,9 @@ public interface ICallbacks
     /// <summary>A message for the client is on its way.</summary>
     Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken);
 
+    /// <summary>Since when calls of a client fail counts from the next one on that does: it is paused meanwhile, and isn't asked.</summary>
+    Task ForgetFailuresAsync(int client, CancellationToken cancellationToken);
+
     /// <summary>All deliveries, by client and breach.</summary>
     Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken);
 

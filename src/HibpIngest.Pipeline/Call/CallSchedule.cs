@@ -47,7 +47,13 @@ public sealed class CallSchedule(ICallSlices slices, ICallbacks callbacks, ICall
         {
             var waits = paused.Contains(one.Client) ? null : one.OldestFor;
             HibpTelemetry.CallbackSeen(one.Client, waits ?? TimeSpan.Zero);
-            if (!one.IsDue || paused.Contains(one.Client))
+            if (paused.Contains(one.Client))
+            {
+                // Nobody asks it: this is no time in which it failed.
+                await callbacks.ForgetFailuresAsync(one.Client, cancellationToken);
+                continue;
+            }
+            if (!one.IsDue)
                 continue;
             await CallAsync(one.Client, TimeSpan.Zero, cancellationToken);
             await callbacks.MarkCallbackMessageSentAsync(one.Client, cancellationToken);

@@ -14,7 +14,7 @@ public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
         ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
-            "finishedAt", "heldBecause", "published", "logged", "logError"];
+            "finishedAt", "heldBecause", "published", "logged", "logError", "calls"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];
@@ -312,7 +312,7 @@ public sealed class CommandTests : IAsyncLifetime
             (await JsonAsync("poison", "list", "breach-slices-poison", "--json")).GetProperty("queues").EnumerateArray());
         Assert.Equal(("breach-slices", 1), (Text(listed, "queue"), Number(listed, "messages")));
         Assert.Equal("{\"load\":1}", Text(Assert.Single(listed.GetProperty("head").EnumerateArray()), "body"));
-        Assert.Equal(8, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
+        Assert.Equal(10, (await JsonAsync("poison", "list", "--json")).GetProperty("queues").GetArrayLength());
 
         Assert.Equal(1, Number(await JsonAsync("poison", "requeue", "breach-slices", "--json"), "messages"));
         Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, CancellationToken.None)).Body);

@@ -145,12 +145,20 @@ public sealed class CallbackTests
         Assert.True(Assert.Single(await context.Clients.ListAsync(None)).IsPaused);
         var asked = caller.Calls.Count;
         Assert.InRange(asked, 1, CallbackClient.DefaultCap);
+        // Time in which nobody asks it is none in which it failed: what fails when it is back is not given up.
+        for (var days = 0; days < 5; days++)
+        {
+            clock.Advance(TimeSpan.FromDays(1));
+            await SweepAsync(rig, context);
+        }
+        Assert.Equal(asked, caller.Calls.Count);
+        caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
+        await ClientsOf(rig, context).SetPausedAsync("gone", false, None);
         clock.Advance(TimeSpan.FromHours(2));
         await SweepAsync(rig, context);
-        Assert.Equal(asked, caller.Calls.Count);
-
+        Assert.True(caller.Calls.Count > asked);
+        Assert.Equal((60, 0), ((await rig.LoadAsync(1)).Calls!.Open, (await rig.LoadAsync(1)).Calls!.Dead));
         caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
-        await ClientsOf(rig, context).SetPausedAsync("gone", false, None);
         await SettleAsync(rig, context, clock);
         Assert.Equal(Expect("X", 0, 60, _ => true), caller.Told(client.Client.Url));
     }
