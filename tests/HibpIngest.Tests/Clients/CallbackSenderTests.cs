@@ -244,7 +244,8 @@ public sealed class CallbackSenderTests
         };
         // A name that is another's from the second look-up on.
         var network = new Network(
-            lookUp => lookUp == 1 ? [Public6, Public4] : [IPAddress.Loopback]) { Port = receiver.Port, TrustedRoots = [certificate] };
+            lookUp => lookUp == 1 ? [Public6, Public4] : [IPAddress.Loopback])
+        { Port = receiver.Port, TrustedRoots = [certificate] };
         await using var sender = network.NewSender();
         var url = new Uri($"https://{Host}{Path}");
 
