@@ -18,6 +18,7 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
 {
     private const int StorageAccounts = 4;
     private const int Partitions = 8;
+    private static readonly string[] LockedOut = ["is at work", "is under way"];
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan TestTimeout = TimeSpan.FromHours(2);
 
@@ -97,8 +98,8 @@ internal sealed class RebuildCampaign(string folder, Action<string> say)
                 continue;
             }
             await rebuild.WaitForExitAsync();
-            // The lock of one that was killed is free after a while.
-            if (rebuild.ExitCode != 0 && (await said).Contains("is at work", StringComparison.Ordinal))
+            // The locks of one that was killed are free after a while.
+            if (rebuild.ExitCode != 0 && LockedOut.Any((await said).Contains))
             {
                 await Task.Delay(TimeSpan.FromSeconds(5));
                 continue;
