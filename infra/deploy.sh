@@ -17,7 +17,7 @@ Usage: infra/deploy.sh --group GROUP [options]
 Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
-  HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives: openssl rand -base64 32
+  HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives and clients (several with commas between: the first seals): openssl rand -base64 32
   HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
   DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
   DEPLOY_SECOND_LOCATION   region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first (default: none);
