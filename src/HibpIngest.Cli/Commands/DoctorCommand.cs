@@ -143,6 +143,8 @@ internal sealed class DoctorCommand : HibpCommand
             ? new DoctorLine("secret key", Ok, "set", null)
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
                 + "openssl rand -base64 32 makes one"));
+        if (storageAnswers)
+            await CheckClientsAsync(context.Clients, context.Keys, checks, cancellationToken);
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
         checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have "
             + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "
@@ -258,6 +260,33 @@ internal sealed class DoctorCommand : HibpCommand
         catch (HibpException e)
         {
             checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp status"));
+        }
+    }
+
+    /// <summary>They can be called with the keys that are set.</summary>
+    private static async Task CheckClientsAsync(
+        ICallbackClients clients, SecretKeys? keys, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        const string Check = "clients";
+        try
+        {
+            var all = await clients.ListAsync(cancellationToken);
+            var sealedOtherwise = all.Where(client => ClientOperations.OpenSecret(client, keys) is null).ToList();
+            if (sealedOtherwise.Count > 0)
+            {
+                checks.Add(new DoctorLine(
+                    Check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: the "
+                    + "secret is sealed under another HIBP_SECRET_KEY",
+                    "set the one that was set at hibp clients add, behind the first; or give another secret: hibp clients rotate"));
+            }
+            else if (all.Count > 0)
+            {
+                checks.Add(new DoctorLine(Check, Ok, TableFormat.Number(all.Count), null));
+            }
+        }
+        catch (HibpException e)
+        {
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp clients list"));
         }
     }
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -260,8 +259,7 @@ public sealed partial class DeliverCallbacks(
         delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Open, reason, PauseOf(delivery.Deferrals));
 
     private CallTarget? OpenSecret(CallbackClient client) =>
-        keys?.Open(client.SealedSecret, ClientOperations.ContextOf(client.Number)) is { } secret
-            ? new CallTarget(new Uri(client.Url), Encoding.ASCII.GetString(secret)) : null;
+        ClientOperations.OpenSecret(client, keys) is { } secret ? new CallTarget(new Uri(client.Url), secret) : null;
 
     private async Task EndAsync(int client, string owner, CallPace pace)
     {

@@ -184,8 +184,12 @@ public sealed class ClientOperations(
 
     private byte[] Seal(int number, string secret) => secretKeys!.Seal(Encoding.ASCII.GetBytes(secret), ContextOf(number));
 
-    /// <summary>What a secret is sealed with: it opens for its client only.</summary>
-    internal static byte[] ContextOf(int number) =>
+    /// <summary>What a client is called with; null: it is sealed under a key that is not among these.</summary>
+    public static string? OpenSecret(CallbackClient client, SecretKeys? keys) =>
+        keys?.Open(client.SealedSecret, ContextOf(client.Number)) is { } secret ? Encoding.ASCII.GetString(secret) : null;
+
+    /// <summary>It opens for its client only.</summary>
+    private static byte[] ContextOf(int number) =>
         Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"client {number}"));
 
     private static bool IsNamed(string one, string other) => one.Equals(other, StringComparison.OrdinalIgnoreCase);
