@@ -77,7 +77,7 @@ public sealed record PipelineContext
 
     private MailSchedule Mails => new(Database, Messages, Reports, Options);
 
-    private CallSchedule Calls => new(Database, Database, Clients, Messages);
+    private CallSchedule Calls => new(Database, Database, Clients, Callbacks, Messages);
 
     private LoggedRows LoggedRows => new(Database, Database, Log);
 

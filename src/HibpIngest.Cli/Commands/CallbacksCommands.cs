@@ -19,7 +19,7 @@ internal abstract class CallbackCommand : HibpCommand
 
     protected Argument<string?> Client { get; } = new("CLIENT")
     {
-        Description = "Name of the client; of all where none is named.",
+        Description = "Name of the client, or number of one that was removed; of all where none is named.",
         Arity = ArgumentArity.ZeroOrOne,
     };
 

@@ -5,7 +5,8 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Pipeline;
 
 /// <summary>Sends the messages by which clients are called. What a crash keeps from being sent, Sweep sends.</summary>
-public sealed class CallSchedule(ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, PipelineMessages messages)
+public sealed class CallSchedule(
+    ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
 {
     // Sent at once, and seen within seconds.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
@@ -61,6 +62,13 @@ public sealed class CallSchedule(ICallSlices slices, ICallbacks callbacks, ICall
         }
         return sent;
     }
+
+    /// <summary>
+    /// Deletes what a crash has left of a load whose calls have ended: each delivery's blob is deleted behind the record that it is done.
+    /// </summary>
+    public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
+        load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
+            ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
     /// <summary>Whether a load's slices are to be looked through, and no message for that was sent for so long.</summary>
     public static bool IsForsaken(Load load, DateTimeOffset now, TimeSpan lostAfter) =>

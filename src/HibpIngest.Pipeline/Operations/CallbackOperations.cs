@@ -1,3 +1,5 @@
+using System.Globalization;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -26,12 +28,7 @@ public sealed class CallbackOperations(
         var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
         if (calls == 0)
             return 0;
-        // So that Sweep sees to them, should this process die, or a message be lost.
-        foreach (var load in await loads.ListLoadsAsync(breach, cancellationToken))
-        {
-            if (load.AwaitsCalls)
-                await register.MarkOpenAsync(load.Id, cancellationToken);
-        }
+        await MarkOpenAsync(breach, load => load.AwaitsCalls, cancellationToken);
         await schedule.SweepAsync(cancellationToken);
         return calls;
     }
@@ -46,6 +43,7 @@ public sealed class CallbackOperations(
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
+        await MarkOpenAsync(breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 }, cancellationToken);
         var (deliveries, calls) = await callbacks.DropDeliveriesAsync(
             number, breach, withOpen, "dropped by an operator (hibp callbacks drop)", cancellationToken);
         foreach (var delivery in deliveries)
@@ -53,9 +51,18 @@ public sealed class CallbackOperations(
         return calls;
     }
 
+    /// <summary>So that Sweep sees to them, should this process die, or a message be lost.</summary>
+    private async Task MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
+    {
+        foreach (var load in (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which))
+            await register.MarkOpenAsync(load.Id, cancellationToken);
+    }
+
+    /// <summary>By its name; by its number too, as one that was removed has no name.</summary>
     private async Task<int?> NumberAsync(string? client, CancellationToken cancellationToken) =>
         client is null ? null
         : (await clients.ListAsync(cancellationToken)).FirstOrDefault(
             one => one.Name.Equals(client, StringComparison.OrdinalIgnoreCase))?.Number
+            ?? (int.TryParse(client, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : (int?)null)
             ?? throw new NotPossibleException($"there is no client '{client}'; hibp clients list shows those there are");
 }

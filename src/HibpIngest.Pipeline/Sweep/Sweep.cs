@@ -68,10 +68,14 @@ public sealed partial class Sweep(
             var load = await loads.GetLoadAsync(id, cancellationToken);
             if (load is not null)
                 reports.Report(load);
-            if (load is null || IsSettled(load))
-                await open.ClearOpenAsync(id, version, cancellationToken);
-            else
+            if (load is not null && !IsSettled(load))
+            {
                 await SweepLoadAsync(load, cancellationToken);
+                continue;
+            }
+            if (load is not null)
+                await calls.CleanAsync(load, cancellationToken);
+            await open.ClearOpenAsync(id, version, cancellationToken);
         }
     }
 
