@@ -1,5 +1,7 @@
+using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
+using HibpIngest.Samples;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Benchmarks;
@@ -40,4 +42,32 @@ internal static class BenchmarkLoad
     /// <summary>All batches are in.</summary>
     public static Task FinishAsync(IBreachDatabase database, Load load) =>
         database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
+
+    /// <summary>A load of so many sample accounts, upserted as far as the database knows, and in state matching. Returns its id.</summary>
+    public static async Task<long> StartMatchingAsync(IBreachDatabase database, int rows)
+    {
+        var settings = LoadStart.NewSettings(new PipelineOptions());
+        var load = await StartAsync(database);
+        await using var copy = await OpenCopyAsync(database, load);
+        var accounts = new SampleAccounts(1);
+        var buffer = new byte[SampleAccounts.MaxBytes];
+        var batch = new AccountBatch(settings.BatchRows);
+        for (var next = 0L; next < rows;)
+        {
+            batch.Clear();
+            batch.FirstPosition = next + 1;
+            for (; !batch.IsFull && next < rows; next++)
+            {
+                var account = buffer.AsSpan(0, accounts.Write(next, buffer));
+                var at = account.IndexOf((byte)'@');
+                batch.Add(account[..at], account[(at + 1)..]);
+            }
+            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
+        }
+        await FinishAsync(database, load);
+        foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
+            await CompleteSliceAsync(database, slice);
+        await database.TryStartMatchingAsync(load.Id, CancellationToken.None);
+        return load.Id;
+    }
 }

@@ -1,8 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using HibpIngest.Accounts;
 using HibpIngest.Breaches;
-using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Stores;
 
@@ -23,7 +21,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
     {
         await ImportAsync();
-        var load = await CopyAsync();
+        var load = await BenchmarkLoad.StartMatchingAsync(database, rows);
         var before = await readsOf();
         var began = Stopwatch.GetTimestamp();
         for (var after = 0L; after < rows; after += range)
@@ -79,33 +77,5 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             await database.ImportSubscribersAsync(chunk, CancellationToken.None);
 
         string Text(SampleAccounts from, long index) => Encoding.ASCII.GetString(buffer.AsSpan(0, from.Write(index, buffer)));
-    }
-
-    /// <summary>A load of that many rows, upserted as far as the database knows, and in state matching.</summary>
-    private async Task<long> CopyAsync()
-    {
-        var settings = LoadStart.NewSettings(new PipelineOptions());
-        var load = await BenchmarkLoad.StartAsync(database);
-        await using var copy = await BenchmarkLoad.OpenCopyAsync(database, load);
-        var accounts = new SampleAccounts(1);
-        var buffer = new byte[SampleAccounts.MaxBytes];
-        var batch = new AccountBatch(settings.BatchRows);
-        for (var next = 0L; next < rows;)
-        {
-            batch.Clear();
-            batch.FirstPosition = next + 1;
-            for (; !batch.IsFull && next < rows; next++)
-            {
-                var account = buffer.AsSpan(0, accounts.Write(next, buffer));
-                var at = account.IndexOf((byte)'@');
-                batch.Add(account[..at], account[(at + 1)..]);
-            }
-            await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
-        }
-        await BenchmarkLoad.FinishAsync(database, load);
-        foreach (var slice in await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
-            await BenchmarkLoad.CompleteSliceAsync(database, slice);
-        await database.TryStartMatchingAsync(load.Id, CancellationToken.None);
-        return load.Id;
     }
 }

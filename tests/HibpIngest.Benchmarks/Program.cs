@@ -97,6 +97,14 @@ const string Usage = """
       access-kills [KILLS] [SECONDS]
           the API killed KILLS times (default 20) under load, and its emulator stopped for SECONDS (60); exit code 1
           where an answer is missing from the log that must not be, or where anything else is answered than is stated
+      callbacks [ACCOUNTS] [SUBSCRIPTIONS] [CALLS]
+          a client with SUBSCRIPTIONS (default 10,000,000) and a breach of ACCOUNTS (10,000,000): hashed and tested,
+          looked through, and CALLS of it (default 0: all) made with cap 64 to a server that accepts each, beside a bare
+          HttpClient; exit code 1 above 700 ns an account, under 2,000 calls a second, or where memory grows
+      callback-kills [ACCOUNTS] [KILLS]
+          two breaches of ACCOUNTS (default 20,000) and two clients, whose server fails, stalls, throttles and refuses by
+          turns, called by two 'hibp run', of which one is killed KILLS times (20); exit code 1 where the clients were
+          told something else than a script expects
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -131,6 +139,18 @@ if (args is ["rebuild-bare", var requests, var to])
 if (args is ["access-child", var option, var store])
 {
     await AccessServer.ChildAsync(option, store);
+    return 0;
+}
+
+if (args is ["callbacks-look", var emulated, var loadedFile, var secretKey])
+{
+    await CallbackBenchmark.LookAsync(emulated, loadedFile, secretKey);
+    return 0;
+}
+
+if (args is ["callbacks-call", var storage, var looked, var sealing, var most, var receiver])
+{
+    await CallbackBenchmark.CallAsync(storage, looked, sealing, long.Parse(most, CultureInfo.InvariantCulture), receiver);
     return 0;
 }
 
@@ -232,6 +252,12 @@ try
         case ["access-kills", ..]:
             return await new AccessKills(folder, Console.WriteLine).RunAsync(
                 (int)Number(1, 20), TimeSpan.FromSeconds(Number(2, 60)), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
+        case ["callbacks", ..]:
+            return (await CallbackBenchmark.RunAsync((int)Number(1, 10_000_000), (int)Number(2, 10_000_000), Number(3, 0), folder)).Holds
+                ? 0 : 1;
+        case ["callback-kills", ..]:
+            return await new CallbackCampaign(folder, Console.WriteLine).RunAsync(
+                (int)Number(1, 20_000), (int)Number(2, 20), seed: Environment.TickCount & 0xFFFFFF) ? 0 : 1;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder) ? 0 : 1;
         default:
