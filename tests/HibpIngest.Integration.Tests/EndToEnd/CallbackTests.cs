@@ -1,9 +1,5 @@
-using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Clients;
-using HibpIngest.Errors;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -16,68 +12,62 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class CallbackTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
-    private static readonly string SecretKey = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
 
     [Fact]
     public async Task Each_client_is_called_of_exactly_what_it_watches_and_the_breach_holds()
     {
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller);
-        var context = rig.Context with { Caller = caller };
+        await using var rig = await CallRig.StartAsync();
         // One watches half of all prefixes, one those of some accounts, and of others that are in no breach.
-        var half = await AddAsync(rig, context, "half", Enumerable.Range(0, PrefixBitmap.Prefixes / 2));
-        var few = await AddAsync(
-            rig, context, "few",
-            PipelineRig.Expected(40, 30).Concat(PipelineRig.Expected(5_000, 50)).Select(account => Prefix(HashOf(account))));
-        var nobody = await AddAsync(rig, context, "nobody", []);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 400))));
-        await rig.DropAsync("Y.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(50, 100))));
-        await PipelineRig.RunToEndAsync(context);
+        var half = await rig.AddAsync("half", Enumerable.Range(0, PrefixBitmap.Prefixes / 2));
+        var few = await rig.AddAsync("few", [.. CallRig.PrefixesOf(40, 30), .. CallRig.PrefixesOf(5_000, 50)]);
+        var nobody = await rig.AddAsync("nobody", []);
+        await rig.DropAsync("X", 0, 400);
+        await rig.DropAsync("Y", 50, 100);
+        await rig.RunToEndAsync();
 
         Assert.Equal(
-            Expect("X", 0, 400, prefix => prefix < PrefixBitmap.Prefixes / 2)
-                .Concat(Expect("Y", 50, 100, prefix => prefix < PrefixBitmap.Prefixes / 2)).Order(StringComparer.Ordinal),
-            caller.Told(half.Client.Url));
-        var watched = PipelineRig.Expected(40, 30).Select(account => Prefix(HashOf(account))).ToHashSet();
+            CallRig.Expect("X", 0, 400, prefix => prefix < PrefixBitmap.Prefixes / 2)
+                .Concat(CallRig.Expect("Y", 50, 100, prefix => prefix < PrefixBitmap.Prefixes / 2)).Order(StringComparer.Ordinal),
+            rig.Told(half));
+        var watched = CallRig.PrefixesOf(40, 30).ToHashSet();
         Assert.Equal(
-            Expect("X", 0, 400, watched.Contains).Concat(Expect("Y", 50, 100, watched.Contains)).Order(StringComparer.Ordinal),
-            caller.Told(few.Client.Url));
-        Assert.Empty(caller.Told(nobody.Client.Url));
+            CallRig.Expect("X", 0, 400, watched.Contains).Concat(CallRig.Expect("Y", 50, 100, watched.Contains))
+                .Order(StringComparer.Ordinal),
+            rig.Told(few));
+        Assert.Empty(rig.Told(nobody));
         // One prefix a call, each call once, with a key that says what it is, and with the secret that was shown.
-        Assert.All(caller.Calls, call => Assert.Equal(
-            (call.Url == half.Client.Url ? half.Secret : few.Secret, KeyOf(call.Url == half.Client.Url ? half : few, call)),
+        Assert.All(rig.Caller.Calls, call => Assert.Equal(
+            (call.Url == half.Client.Url ? half.Secret : few.Secret, CallRig.KeyOf(call.Url == half.Client.Url ? half : few, call)),
             (call.Secret, call.Key)));
-        Assert.Equal(caller.Calls.Count, caller.Calls.Select(call => call.Key).Distinct().Count());
-        Assert.InRange(caller.MostInFlight, 1, 2 * CallbackClient.DefaultCap);
-        Assert.All(await rig.LoadsAsync(), load => Assert.Equal(
+        Assert.Equal(rig.Caller.Calls.Count, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
+        Assert.InRange(rig.Caller.MostInFlight, 1, 2 * CallbackClient.DefaultCap);
+        Assert.All(await rig.Stores.LoadsAsync(), load => Assert.Equal(
             (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsLookedThrough, load.Calls.Open, load.Calls.Dead)));
-        Assert.Equal(caller.Calls.Count, (await rig.LoadsAsync()).Sum(load => load.Calls!.Answered));
-        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+        Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
+        Assert.All((await rig.Stores.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
         // What was said is kept nowhere.
-        Assert.Null(await context.Callbacks.ReadAsync(new CallbackKey(half.Client.Number, 1, 1), None));
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(half.Client.Number, 1, 1), None));
 
         // Nothing changes by everything once more: every slice again, and its messages.
-        var before = caller.Calls.Count;
-        await context.NewLoadOperations().RequeueSlicesAsync("X", null, failedOnly: false, None);
-        await PipelineRig.RunToEndAsync(context);
-        await context.Queues.Get(QueueNames.Calls).SendAsync(new CallMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
-        await context.Queues.Get(QueueNames.Callbacks).SendAsync(
+        var before = rig.Caller.Calls.Count;
+        await rig.Context.NewLoadOperations().RequeueSlicesAsync("X", null, failedOnly: false, None);
+        await rig.RunToEndAsync();
+        await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(new CallMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+        await rig.Context.Queues.Get(QueueNames.Callbacks).SendAsync(
             new CallbackMessage { Client = half.Client.Number }.ToJson(), TimeSpan.Zero, None);
-        await PipelineRig.RunToEndAsync(context);
-        Assert.Equal(before, caller.Calls.Count);
+        await rig.RunToEndAsync();
+        Assert.Equal(before, rig.Caller.Calls.Count);
     }
 
     [Fact]
     public async Task What_fails_is_tried_again_under_the_same_key_and_what_doesn_t_is_not()
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "all", Enumerable.Range(0, PrefixBitmap.Prefixes));
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // By turns, by what the call is of: two in three fail the first time.
         var seen = new HashSet<string>();
-        caller.Answer = call =>
+        rig.Caller.Answer = call =>
         {
             lock (seen)
             {
@@ -85,50 +75,48 @@ public sealed class CallbackTests
                     : call.Key[0] < 'a' ? RecordingCaller.Refused : RecordingCaller.Throttled(TimeSpan.FromMilliseconds(1)));
             }
         };
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 120))));
-        await SettleAsync(rig, context, clock);
+        await rig.DropAsync("X", 0, 120);
+        await rig.SettleAsync();
 
-        Assert.Equal(Expect("X", 0, 120, _ => true), caller.Told(client.Client.Url));
-        Assert.Equal(caller.Taken.Count, caller.Taken.Select(call => call.Key).Distinct().Count());
-        Assert.InRange(caller.Calls.GroupBy(call => call.Key).Count(tries => tries.Count() == 2), 1, 120);
-        Assert.All(caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
+        Assert.Equal(CallRig.Expect("X", 0, 120), rig.Told(client));
+        Assert.Equal(rig.Caller.Taken.Count, rig.Caller.Taken.Select(call => call.Key).Distinct().Count());
+        Assert.InRange(rig.Caller.Calls.GroupBy(call => call.Key).Count(tries => tries.Count() == 2), 1, 120);
+        Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
     }
 
     [Fact]
     public async Task One_that_fails_for_three_days_delays_nobody_and_waits_for_an_operator()
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var down = await AddAsync(rig, context, "down", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        var up = await AddAsync(rig, context, "up", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        caller.Answer = call => Task.FromResult(call.Url == down.Client.Url ? RecordingCaller.Refused : RecordingCaller.Accepted);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 60))));
-        await PipelineRig.RunToEndAsync(context);
-        Assert.Equal(Expect("X", 0, 60, _ => true), caller.Told(up.Client.Url));
+        await using var rig = await CallRig.StartAsync(clock);
+        var down = await rig.AddAsync("down", CallRig.AllPrefixes);
+        var up = await rig.AddAsync("up", CallRig.AllPrefixes);
+        rig.Caller.Answer = call => Task.FromResult(call.Url == down.Client.Url ? RecordingCaller.Refused : RecordingCaller.Accepted);
+        await rig.DropAsync("X", 0, 60);
+        await rig.RunToEndAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(up));
 
         for (var hours = 0; hours < 71; hours++)
         {
             clock.Advance(TimeSpan.FromHours(1));
-            await SweepAsync(rig, context);
+            await rig.SweepAsync();
         }
-        var load = await rig.LoadAsync(1);
+        var load = await rig.Stores.LoadAsync(1);
         Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Dead));
         // A client that takes nothing is left alone: it is not asked with all of its calls each time.
-        Assert.InRange(caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
+        Assert.InRange(rig.Caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
         clock.Advance(TimeSpan.FromHours(3));
-        await SweepAsync(rig, context);
-        load = await rig.LoadAsync(1);
+        await rig.SweepAsync();
+        load = await rig.Stores.LoadAsync(1);
         Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Dead, load.Calls.Answered));
 
-        var operations = context.NewCallbackOperations();
+        var operations = rig.Context.NewCallbackOperations();
         var listed = Assert.Single(await operations.ListAsync(None), one => one.Client == "down").Summary;
         Assert.Equal(("X", 60L, 0L, "it answered 500"), (listed.Breach, listed.Dead, listed.Answered, listed.Error));
-        caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         Assert.Equal(60, await operations.RetryAsync("down", "X", None));
-        await SettleAsync(rig, context, clock);
-        Assert.Equal(Expect("X", 0, 60, _ => true), caller.Told(down.Client.Url));
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(down));
         Assert.Equal(0, await operations.DropAsync(null, null, withOpen: true, None));
     }
 
@@ -136,31 +124,30 @@ public sealed class CallbackTests
     public async Task One_that_answers_410_is_paused_and_what_it_was_to_be_called_of_is_kept()
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller { Answer = _ => Task.FromResult(RecordingCaller.Gone) };
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "gone", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 60))));
-        await PipelineRig.RunToEndAsync(context);
-        Assert.True(Assert.Single(await context.Clients.ListAsync(None)).IsPaused);
-        var asked = caller.Calls.Count;
+        await using var rig = await CallRig.StartAsync(clock);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Gone);
+        var client = await rig.AddAsync("gone", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 60);
+        await rig.RunToEndAsync();
+        Assert.True(Assert.Single(await rig.Context.Clients.ListAsync(None)).IsPaused);
+        var asked = rig.Caller.Calls.Count;
         Assert.InRange(asked, 1, CallbackClient.DefaultCap);
         // Time in which nobody asks it is none in which it failed: what fails when it is back is not given up.
         for (var days = 0; days < 5; days++)
         {
             clock.Advance(TimeSpan.FromDays(1));
-            await SweepAsync(rig, context);
+            await rig.SweepAsync();
         }
-        Assert.Equal(asked, caller.Calls.Count);
-        caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
-        await ClientsOf(rig, context).SetPausedAsync("gone", false, None);
+        Assert.Equal(asked, rig.Caller.Calls.Count);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
+        await rig.NewClientOperations().SetPausedAsync("gone", false, None);
         clock.Advance(TimeSpan.FromHours(2));
-        await SweepAsync(rig, context);
-        Assert.True(caller.Calls.Count > asked);
-        Assert.Equal((60, 0), ((await rig.LoadAsync(1)).Calls!.Open, (await rig.LoadAsync(1)).Calls!.Dead));
-        caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
-        await SettleAsync(rig, context, clock);
-        Assert.Equal(Expect("X", 0, 60, _ => true), caller.Told(client.Client.Url));
+        await rig.SweepAsync();
+        Assert.True(rig.Caller.Calls.Count > asked);
+        Assert.Equal((60, 0), ((await rig.CallsAsync(1)).Open, (await rig.CallsAsync(1)).Dead));
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(client));
     }
 
     [Theory]
@@ -169,173 +156,117 @@ public sealed class CallbackTests
     public async Task What_is_held_or_hidden_is_called_of_when_it_is_released(string how)
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "all", Enumerable.Range(0, PrefixBitmap.Prefixes));
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // Held by its metadata, and told before the first call what it would be.
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))), """{"notify":"hold"}""");
-        await PipelineRig.RunToEndAsync(context);
-        await SweepAsync(rig, context);
-        Assert.Equal(LoadState.Held, (await rig.LoadAsync(1)).State);
-        Assert.Empty(caller.Calls);
-        var estimate = Assert.Single(await context.NewPreviewCalls().RunAsync("X", None));
+        await rig.DropAsync("X", 0, 300, """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        await rig.SweepAsync();
+        Assert.Equal(LoadState.Held, (await rig.Stores.LoadAsync(1)).State);
+        Assert.Empty(rig.Caller.Calls);
+        var estimate = Assert.Single(await rig.Context.NewPreviewCalls().RunAsync("X", None));
         Assert.Equal((300, true), (estimate.Calls, estimate.IsExact));
 
         // In mid-way it is stopped again: what is in flight ends, and nothing else is begun behind the next record.
         var (begun, gate) = (0, new SemaphoreSlim(20));
-        caller.Answer = async _ =>
+        rig.Caller.Answer = async _ =>
         {
             Interlocked.Increment(ref begun);
             await gate.WaitAsync();
             return RecordingCaller.Accepted;
         };
-        await context.NewMailOperations().NotifyAsync("X", None);
-        var running = PipelineRig.RunToEndAsync(context);
+        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        var running = rig.RunToEndAsync();
         await WaitUntilAsync(() => Task.FromResult(Volatile.Read(ref begun) == 20 + CallbackClient.DefaultCap));
         if (how == "hold")
-            await context.NewMailOperations().HoldAsync("X", None);
+            await rig.Context.NewMailOperations().HoldAsync("X", None);
         else
-            await context.NewBreachOperations().SetHiddenAsync("X", true, None);
+            await rig.Context.NewBreachOperations().SetHiddenAsync("X", true, None);
         // Of two records the first finds it out, and the second comes behind that.
         foreach (var answered in (int[])[21, 22])
         {
             gate.Release();
-            await WaitUntilAsync(async () => (await rig.LoadAsync(1)).Calls!.Answered == answered);
+            await WaitUntilAsync(async () => (await rig.CallsAsync(1)).Answered == answered);
         }
         gate.Release(1_000);
         await running;
-        Assert.InRange(caller.Calls.Count, 20 + CallbackClient.DefaultCap, 22 + CallbackClient.DefaultCap);
+        Assert.InRange(rig.Caller.Calls.Count, 20 + CallbackClient.DefaultCap, 22 + CallbackClient.DefaultCap);
 
         if (how == "hold")
-            await context.NewMailOperations().NotifyAsync("X", None);
+            await rig.Context.NewMailOperations().NotifyAsync("X", None);
         else
-            await context.NewBreachOperations().SetHiddenAsync("X", false, None);
-        await SettleAsync(rig, context, clock);
-        Assert.Equal(Expect("X", 0, 300, _ => true), caller.Told(client.Client.Url));
-        Assert.Equal(300, caller.Calls.Count);
-        Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
+            await rig.Context.NewBreachOperations().SetHiddenAsync("X", false, None);
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 300), rig.Told(client));
+        Assert.Equal(300, rig.Caller.Calls.Count);
+        Assert.Equal(LoadState.Done, (await rig.Stores.LoadAsync(1)).State);
     }
 
     [Fact]
     public async Task Of_a_sensitive_breach_those_are_called_that_were_added_so_and_of_a_retired_one_nobody()
     {
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller);
-        var context = rig.Context with { Caller = caller };
-        await AddAsync(rig, context, "usual", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        var sensitive = await AddAsync(rig, context, "sensitive", Enumerable.Range(0, PrefixBitmap.Prefixes), isSensitive: true);
-        await rig.DropAsync("S.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))), """{"isSensitive":true}""");
-        await rig.DropAsync("R.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))), """{"isRetired":true}""");
-        await PipelineRig.RunToEndAsync(context);
-        Assert.Equal(Expect("S", 0, 30, _ => true), caller.Told(sensitive.Client.Url));
-        Assert.Equal(30, caller.Calls.Count);
+        await using var rig = await CallRig.StartAsync();
+        await rig.AddAsync("usual", CallRig.AllPrefixes);
+        var sensitive = await rig.AddAsync("sensitive", CallRig.AllPrefixes, isSensitive: true);
+        await rig.DropAsync("S", 0, 30, """{"isSensitive":true}""");
+        await rig.DropAsync("R", 0, 30, """{"isRetired":true}""");
+        await rig.RunToEndAsync();
+        Assert.Equal(CallRig.Expect("S", 0, 30), rig.Told(sensitive));
+        Assert.Equal(30, rig.Caller.Calls.Count);
     }
 
     [Fact]
     public async Task One_that_replaces_another_is_called_of_for_what_that_didn_t_hold()
     {
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "all", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 90))));
-        await PipelineRig.RunToEndAsync(context);
-        caller.Taken.Clear();
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(60, 90))));
-        await PipelineRig.RunToEndAsync(context);
-        Assert.Equal(Expect("X", 90, 60, _ => true), caller.Told(client.Client.Url));
+        await using var rig = await CallRig.StartAsync();
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 90);
+        await rig.RunToEndAsync();
+        rig.Caller.Taken.Clear();
+        await rig.DropAsync("X", 60, 90);
+        await rig.RunToEndAsync();
+        Assert.Equal(CallRig.Expect("X", 90, 60), rig.Told(client));
     }
 
     [Fact]
     public async Task A_removed_client_or_breach_is_called_of_no_more_and_leaves_nothing()
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller { Answer = _ => Task.FromResult(RecordingCaller.Refused) };
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "leaves", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        var stays = await AddAsync(rig, context, "stays", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))));
-        await PipelineRig.RunToEndAsync(context);
-        Assert.NotNull(await context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
-        await context.Clients.RemoveAsync(client.Client.Number, None);
+        await using var rig = await CallRig.StartAsync(clock);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
+        var client = await rig.AddAsync("leaves", CallRig.AllPrefixes);
+        var stays = await rig.AddAsync("stays", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 30);
+        await rig.RunToEndAsync();
+        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        await rig.Context.Clients.RemoveAsync(client.Client.Number, None);
         clock.Advance(TimeSpan.FromHours(2));
-        await SweepAsync(rig, context);
-        Assert.Null(await context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
-        Assert.Equal(30, (await rig.LoadAsync(1)).Calls!.Open);
+        await rig.SweepAsync();
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        Assert.Equal(30, (await rig.CallsAsync(1)).Open);
 
-        await context.NewRemoveBreach().RunAsync("X", null, None);
-        Assert.Null(await context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, 1, 1), None));
-        var calls = caller.Calls.Count;
+        await rig.Context.NewRemoveBreach().RunAsync("X", null, None);
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, 1, 1), None));
+        var calls = rig.Caller.Calls.Count;
         clock.Advance(TimeSpan.FromHours(2));
-        await SweepAsync(rig, context);
-        Assert.Equal(calls, caller.Calls.Count);
-        Assert.Empty(await context.NewCallbackOperations().ListAsync(None));
+        await rig.SweepAsync();
+        Assert.Equal(calls, rig.Caller.Calls.Count);
+        Assert.Empty(await rig.Context.NewCallbackOperations().ListAsync(None));
     }
 
     [Fact]
     public async Task A_host_without_the_secret_key_says_so_and_loses_nothing()
     {
         var clock = new TestClock();
-        var caller = new RecordingCaller();
-        await using var rig = await StartAsync(caller, clock);
-        var context = rig.Context with { Caller = caller };
-        var client = await AddAsync(rig, context, "all", Enumerable.Range(0, PrefixBitmap.Prefixes));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))));
-        await PipelineRig.RunToEndAsync(context with { Keys = null });
-        Assert.Contains("HIBP_SECRET_KEY", (await rig.LoadAsync(1)).Calls!.Error, StringComparison.Ordinal);
-        Assert.Empty(caller.Calls);
-        await SettleAsync(rig, context, clock);
-        Assert.Equal(Expect("X", 0, 30, _ => true), caller.Told(client.Client.Url));
-        Assert.Null((await rig.LoadAsync(1)).Calls!.Error);
-    }
-
-    private static Task<PipelineRig> StartAsync(RecordingCaller caller, TimeProvider? clock = null)
-    {
-        Assert.Empty(caller.Calls);
-        return PipelineRig.StartAsync(
-            options => (options.BatchRows, options.SliceRows, options.CallPause) = (100, 40, TimeSpan.FromSeconds(6)), clock,
-            secretKey: SecretKey);
-    }
-
-    private static ClientOperations ClientsOf(PipelineRig rig, PipelineContext context)
-    {
-        using var account = rig.OpenAccount();
-        return new ClientOperations(context.Clients, account.Keys, context.Prefixes, context.Keys, rig.Time);
-    }
-
-    private static async Task<NewClient> AddAsync(
-        PipelineRig rig, PipelineContext context, string name, IEnumerable<int> prefixes, bool isSensitive = false)
-    {
-        using var account = rig.OpenAccount();
-        var added = await new ClientOperations(account.Clients, account.Keys, account.Prefixes, context.Keys, rig.Time).AddAsync(
-            name, $"https://{name}.example/called", isSensitive, CallbackClient.DefaultCap, CallbackClient.DefaultRpm, None);
-        var bitmap = new PrefixBitmap();
-        foreach (var prefix in prefixes)
-            bitmap.Set(prefix, true);
-        Assert.NotNull(await context.Prefixes.WriteAsync(added.Client.Number, bitmap, null, None));
-        return added;
-    }
-
-    /// <summary>An hour later, what is due.</summary>
-    private static async Task SweepAsync(PipelineRig rig, PipelineContext context)
-    {
-        await context.NewSweep().RunAsync(None);
-        await PipelineRig.RunToEndAsync(context);
-        Assert.NotNull(rig);
-    }
-
-    private static async Task SettleAsync(PipelineRig rig, PipelineContext context, TestClock clock)
-    {
-        for (var hours = 0; hours < 20; hours++)
-        {
-            await SweepAsync(rig, context);
-            if ((await rig.LoadsAsync()).All(load => !load.AwaitsCalls))
-                return;
-            clock.Advance(TimeSpan.FromHours(1));
-        }
-        Assert.Fail("calls are open yet");
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 30);
+        await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });
+        Assert.Contains("HIBP_SECRET_KEY", (await rig.CallsAsync(1)).Error, StringComparison.Ordinal);
+        Assert.Empty(rig.Caller.Calls);
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Null((await rig.CallsAsync(1)).Error);
     }
 
     private static async Task WaitUntilAsync(Func<Task<bool>> holds)
@@ -343,16 +274,4 @@ public sealed class CallbackTests
         while (!await holds())
             await Task.Yield();
     }
-
-    private static string HashOf(string account) => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)));
-
-    private static int Prefix(string hash) => Convert.ToInt32(hash[..6], 16);
-
-    private static IReadOnlyList<string> Expect(string breach, int first, int count, Func<int, bool> isWatched) =>
-        [.. PipelineRig.Expected(first, count).Select(HashOf).Where(hash => isWatched(Prefix(hash))).Select(hash => $"{breach} {hash}")
-            .Order(StringComparer.Ordinal)];
-
-    /// <summary>As docs/callbacks.md says it.</summary>
-    private static string KeyOf(NewClient client, RecordedCall call) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(
-        $"{client.Client.Number}\n{call.Breach}\n{call.Prefix}\n{string.Join(',', call.Suffixes)}")));
 }

@@ -41,7 +41,9 @@ public sealed class CrashTests(ITestOutputHelper output)
         await rig.ImportAsync(("user1@d1.example.org", null), ("user3@example.com", null), ("owner@example.net", "example.com"));
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
 
-        await DieAsync(rig, point.Wrap(rig.OpenContext()));
+        var dying = point.Wrap(rig.OpenContext());
+        await CrashPoint.WorkAsync(
+            rig.Context.Queues, dying, () => dying.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
         // The next process finds leases that have run out, and messages old enough to be missed.
         for (var round = 0; round < 4 && (round == 0 || await IsOpenAsync(rig)); round++)
         {
@@ -75,42 +77,4 @@ public sealed class CrashTests(ITestOutputHelper output)
     private static async Task<bool> IsOpenAsync(PipelineRig rig) =>
         (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(CancellationToken.None)).Count > 0
         || (await rig.Context.Register.ListBehindAsync(CancellationToken.None)).Count > 0;
-
-    /// <summary>
-    /// Works like a host until the process dies; what it held is visible again, as after the visibility
-    /// timeout.
-    /// </summary>
-    private static async Task DieAsync(PipelineRig rig, PipelineContext dying)
-    {
-        (IMessageQueue Queue, QueuedMessage Message)? held = null;
-        try
-        {
-            var dispatcher = dying.NewDispatcher();
-            await dying.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
-            for (var any = true; any;)
-            {
-                any = false;
-                foreach (var name in QueueNames.Loads)
-                {
-                    var queue = rig.Context.Queues.Get(name);
-                    foreach (var message in await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None))
-                    {
-                        any = true;
-                        held = (queue, message);
-                        await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
-                        await dying.Queues.Get(name).DeleteAsync(message, CancellationToken.None);
-                        held = null;
-                    }
-                }
-            }
-        }
-        catch (CrashException) when (held is { } one)
-        {
-            await one.Queue.ExtendAsync(one.Message, TimeSpan.Zero, CancellationToken.None);
-        }
-        catch (CrashException)
-        {
-            // between two messages
-        }
-    }
 }

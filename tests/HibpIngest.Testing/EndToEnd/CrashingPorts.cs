@@ -34,9 +34,53 @@ internal sealed class CrashPoint(int at, bool afterwards)
         Blobs = Wrap(context.Blobs),
         Catalogue = Wrap(context.Catalogue),
         Log = Wrap(context.Log),
+        Clients = Wrap(context.Clients),
+        Prefixes = Wrap(context.Prefixes),
+        Callbacks = Wrap(context.Callbacks),
         Queues = Wrap(context.Queues),
         Sender = Wrap(context.Sender),
+        Caller = Wrap(context.Caller),
     };
+
+    /// <summary>
+    /// Works like a host until the process dies; what it held is visible again, as after the visibility timeout.
+    /// </summary>
+    /// <param name="queues">As another process has them.</param>
+    /// <param name="dying">What dies.</param>
+    /// <param name="first">What it does before it looks at its queues.</param>
+    public static async Task WorkAsync(IMessageQueues queues, PipelineContext dying, Func<Task> first)
+    {
+        (IMessageQueue Queue, QueuedMessage Message)? held = null;
+        try
+        {
+            var dispatcher = dying.NewDispatcher();
+            await first();
+            for (var any = true; any;)
+            {
+                any = false;
+                foreach (var name in QueueNames.Loads)
+                {
+                    var queue = queues.Get(name);
+                    foreach (var message in await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None))
+                    {
+                        any = true;
+                        held = (queue, message);
+                        await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+                        await dying.Queues.Get(name).DeleteAsync(message, CancellationToken.None);
+                        held = null;
+                    }
+                }
+            }
+        }
+        catch (CrashException) when (held is { } one)
+        {
+            await one.Queue.ExtendAsync(one.Message, TimeSpan.Zero, CancellationToken.None);
+        }
+        catch (CrashException)
+        {
+            // between two messages
+        }
+    }
 
     private T Wrap<T>(T port)
         where T : class

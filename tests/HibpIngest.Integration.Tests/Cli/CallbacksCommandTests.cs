@@ -1,0 +1,142 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>What an operator sees and does of calls to clients, as a process.</summary>
+public sealed class CallbacksCommandTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task Calls_are_foretold_shown_made_again_and_dropped()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock);
+        await rig.AddAsync("Contoso", CallRig.AllPrefixes);
+        await rig.AddAsync("Fabrikam", CallRig.PrefixesOf(0, 10));
+        await rig.AddAsync("Nobody", []);
+        await rig.DropAsync("X", 0, 100, """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+
+        var preview = (await RunAsync(rig, "notify", "X", "--dry-run", "--json")).Succeeded().Json.GetProperty("calls");
+        Assert.Equal(
+            ["Contoso 100 True 4", "Fabrikam 10 True 4"],
+            preview.EnumerateArray().Select(one =>
+                $"{one.GetProperty("client").GetString()} {one.GetProperty("calls")} {one.GetProperty("exact")} {one.GetProperty("cap")}"));
+        Assert.Equal(100 * 0.1 / 4, preview[0].GetProperty("seconds").GetDouble(), 0.01);
+        var said = (await RunAsync(rig, "notify", "X", "--dry-run")).Succeeded().Output;
+        Assert.Contains("110 calls would be made", said, StringComparison.Ordinal);
+        Assert.Empty(rig.Caller.Calls);
+        Assert.Contains(
+            "No client was to be called", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
+
+        // One takes nothing for three days, and one all.
+        rig.Caller.Answer = call => Task.FromResult(
+            call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase) ? RecordingCaller.Refused : RecordingCaller.Accepted);
+        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.RunToEndAsync();
+        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        for (var days = 0; days < 4; days++)
+        {
+            clock.Advance(TimeSpan.FromDays(1));
+            await rig.SweepAsync();
+        }
+        Assert.Equal((0, 100), await OfContosoAsync(rig, "open", "dead"));
+        var list = (await RunAsync(rig, "callbacks", "list")).Succeeded().Output;
+        Assert.Contains("it answered 500", list, StringComparison.Ordinal);
+        var status = (await RunAsync(rig, "status", "--json")).Succeeded().Json.GetProperty("loads")[0].GetProperty("calls");
+        Assert.Equal(
+            (110, 10, 100),
+            (status.GetProperty("calls").GetInt32(), status.GetProperty("answered").GetInt32(), status.GetProperty("dead").GetInt32()));
+        Assert.Contains("100 given up (hibp callbacks list)", (await RunAsync(rig, "status")).Succeeded().Output, StringComparison.Ordinal);
+
+        Assert.Equal(
+            100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.GetProperty("calls").GetInt32());
+        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Contains(
+            "No calls were given up", (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Succeeded().Output,
+            StringComparison.Ordinal);
+
+        var unasked = await RunAsync(rig, "callbacks", "drop", "Contoso");
+        Assert.Equal(2, unasked.ExitCode);
+        Assert.Contains("--yes", unasked.Error, StringComparison.Ordinal);
+        Assert.Equal(0, (await RunAsync(rig, "callbacks", "drop", "Contoso", "--yes", "--json")).Succeeded().Json
+            .GetProperty("calls").GetInt32());
+        Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
+        Assert.Contains(
+            "100 calls are forgotten", (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes"))
+            .Succeeded().Output, StringComparison.Ordinal);
+        Assert.Equal((0, 100), await OfContosoAsync(rig, "open", "dropped"));
+        await rig.SettleAsync();
+        Assert.DoesNotContain(rig.Caller.Taken, call => call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase));
+    }
+
+    [Fact]
+    public async Task What_is_not_there_is_named_in_one_line()
+    {
+        await using var rig = await CallRig.StartAsync();
+        Assert.Contains(
+            "hibp clients list", (await RunAsync(rig, "callbacks", "retry", "Nobody")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "there is no breach 'Nothing'", (await RunAsync(rig, "callbacks", "drop", "--breach", "Nothing", "--yes")).FailedWithOneLine(),
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Those_of_a_client_that_was_removed_are_dropped_by_its_number()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock, options => options.CallGiveUp = TimeSpan.FromHours(1));
+        var client = await rig.AddAsync("Contoso", CallRig.AllPrefixes);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
+        await rig.DropAsync("X", 0, 30);
+        await rig.SettleAsync();
+        Assert.Equal(30, (await rig.CallsAsync(1)).Dead);
+        await rig.NewClientOperations().RemoveAsync("Contoso", None);
+        var number = $"{client.Client.Number}";
+        Assert.Contains($"{number} (removed)", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Equal(30, (await RunAsync(rig, "callbacks", "drop", number, "--yes", "--json")).Succeeded().Json
+            .GetProperty("calls").GetInt32());
+        Assert.Equal(0, (await rig.CallsAsync(1)).Dead);
+    }
+
+    [Fact]
+    public async Task Doctor_says_where_clients_can_not_be_called()
+    {
+        await using var rig = await CallRig.StartAsync();
+        await rig.AddAsync("Contoso", []);
+        Assert.Equal("ok", await ClientsCheckAsync(rig, rig.SecretKey));
+        var other = Convert.ToBase64String(new byte[32]);
+        Assert.Equal("ok", await ClientsCheckAsync(rig, $"{other},{rig.SecretKey}"));
+        Assert.Equal("broken", await ClientsCheckAsync(rig, other));
+        Assert.Equal("broken", await ClientsCheckAsync(rig, null));
+    }
+
+    private static async Task<string?> ClientsCheckAsync(CallRig rig, string? secretKey) =>
+        (await RunWithKeyAsync(rig, secretKey, "doctor", "--json")).Json.GetProperty("checks").EnumerateArray()
+            .Single(check => check.GetProperty("check").GetString() == "clients").GetProperty("state").GetString();
+
+    /// <summary>Two figures of the one client's.</summary>
+    private static async Task<(int, int)> OfContosoAsync(CallRig rig, string one, string other)
+    {
+        var found = (await RunAsync(rig, "callbacks", "list", "--json")).Succeeded().Json.GetProperty("callbacks").EnumerateArray()
+            .Single(item => item.GetProperty("client").GetString() == "Contoso");
+        Assert.Equal("X", found.GetProperty("breach").GetString());
+        return (found.GetProperty(one).GetInt32(), found.GetProperty(other).GetInt32());
+    }
+
+    private static Task<HibpResult> RunAsync(CallRig rig, params string[] arguments) =>
+        RunWithKeyAsync(rig, rig.SecretKey, arguments);
+
+    private static Task<HibpResult> RunWithKeyAsync(CallRig rig, string? secretKey, params string[] arguments)
+    {
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = rig.Stores.Connection,
+            ["HIBP_DATABASE"] = rig.Stores.DatabaseFile,
+            ["HIBP_MAIL"] = $"pickup:{rig.Stores.MailFolder}",
+            ["HIBP_LOG"] = "off",
+        };
+        if (secretKey is not null)
+            variables["HIBP_SECRET_KEY"] = secretKey;
+        return HibpProcess.RunAsync(Path.GetDirectoryName(rig.Stores.DatabaseFile)!, variables, arguments);
+    }
+}

@@ -1,0 +1,78 @@
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// A process that dies at any call while it releases a breach, looks through it, or calls clients leaves nothing that the next one doesn't
+/// make good: everything is said, nothing else is, and what is said twice comes under its key.
+/// </summary>
+public sealed class CallbackCrashTests(ITestOutputHelper output)
+{
+    private const int AtOnce = 4;
+    private const int Accounts = 60;
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_crash_at_any_call_leaves_nothing_unsaid()
+    {
+        var draw = new CallDraw(oneOf: 3, output.WriteLine);
+        var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));
+        output.WriteLine($"{calls} calls without a crash");
+        Assert.True(calls > 2 * Accounts, "every client was expected to be called");
+        var points = draw.Of(calls).Select(at => new CrashPoint(at, draw.IsAfterwards())).ToList();
+        await Parallel.ForEachAsync(
+            points, new ParallelOptions { MaxDegreeOfParallelism = AtOnce }, async (point, _) => await RunAsync(point));
+    }
+
+    private static async Task<int> RunAsync(CrashPoint point)
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock);
+        // One whose calls fail now and then, so that it has a second turn.
+        var (all, some) = (await rig.AddAsync("all", CallRig.AllPrefixes), await rig.AddAsync("some", CallRig.PrefixesOf(0, Accounts / 2)));
+        var failed = new HashSet<string>();
+        rig.Caller.Answer = call =>
+        {
+            lock (failed)
+            {
+                return Task.FromResult(call.Url == some.Client.Url && call.Key[0] < '2' && failed.Add(call.Key)
+                    ? RecordingCaller.Refused : RecordingCaller.Accepted);
+            }
+        };
+        await rig.DropAsync("X", 0, Accounts, """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        Assert.Empty(rig.Caller.Calls);
+
+        var dying = point.Wrap(rig.OpenContext());
+        await CrashPoint.WorkAsync(rig.Context.Queues, dying, () => dying.NewMailOperations().NotifyAsync("X", None));
+        clock.Advance(TimeSpan.FromHours(1));
+        // Where it died before anything was released, the operator tries again.
+        if ((await rig.Stores.LoadAsync(1)).State == LoadState.Held)
+            await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.SettleAsync();
+        await rig.SweepAsync();
+
+        var where = $"died at call {point.Calls}: {point.Where}";
+        Assert.True(CallRig.Expect("X", 0, Accounts).SequenceEqual(rig.Told(all)), where);
+        Assert.True(CallRig.Expect("X", 0, Accounts / 2).SequenceEqual(rig.Told(some)), where);
+        Assert.All(
+            rig.Caller.Calls, call => Assert.Equal(CallRig.KeyOf(call.Url == all.Client.Url ? all : some, call), call.Key));
+        Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
+        var calls = await rig.CallsAsync(1);
+        Assert.True((Accounts * 3 / 2, 0, 0) == (calls.Answered, calls.Open, calls.Dead), $"{where}; {calls}");
+        // A message for a client that was put off is hidden for as long by the emulator's clock.
+        Assert.True((await rig.Stores.DepthsAsync()).All(one => one.Value == 0 || one.Key == QueueNames.Callbacks), where);
+        foreach (var slice in await rig.Stores.SlicesAsync(1))
+        {
+            foreach (var client in (NewClient[])[all, some])
+            {
+                var delivery = new CallbackKey(client.Client.Number, 1, slice.Number);
+                Assert.True(await rig.Context.Callbacks.ReadAsync(delivery, None) is null, where);
+            }
+        }
+        return point.Calls;
+    }
+}

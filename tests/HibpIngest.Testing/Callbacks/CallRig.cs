@@ -1,0 +1,129 @@
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Clients;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// A pipeline whose clients a test answers for. What they are to be called of is hashed by other means than the product's.
+/// </summary>
+internal sealed class CallRig : IAsyncDisposable
+{
+    public static readonly IEnumerable<int> AllPrefixes = Enumerable.Range(0, PrefixBitmap.Prefixes);
+
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    private readonly TestClock? _clock;
+    private readonly StorageAccount _account;
+
+    private CallRig(PipelineRig stores, string secretKey, TestClock? clock)
+    {
+        (Stores, SecretKey, _clock, _account) = (stores, secretKey, clock, stores.OpenAccount());
+        Context = stores.Context with { Caller = Caller };
+    }
+
+    public PipelineRig Stores { get; }
+
+    public RecordingCaller Caller { get; } = new();
+
+    /// <summary>What HIBP_SECRET_KEY is.</summary>
+    public string SecretKey { get; }
+
+    /// <summary>The first process on these stores.</summary>
+    public PipelineContext Context { get; }
+
+    /// <summary>In slices of 40 rows.</summary>
+    /// <param name="clock">Null: the system's.</param>
+    /// <param name="configure">Changes the options.</param>
+    public static async Task<CallRig> StartAsync(TestClock? clock = null, Action<PipelineOptions>? configure = null)
+    {
+        var secretKey = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
+        var stores = await PipelineRig.StartAsync(
+            options =>
+            {
+                (options.BatchRows, options.SliceRows, options.CallPause) = (100, 40, TimeSpan.FromSeconds(6));
+                configure?.Invoke(options);
+            },
+            clock, secretKey);
+        return new CallRig(stores, secretKey, clock);
+    }
+
+    /// <summary>Another process on the same stores.</summary>
+    public PipelineContext OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
+
+    /// <summary>What changes clients.</summary>
+    public ClientOperations NewClientOperations() =>
+        new(Context.Clients, _account.Keys, Context.Prefixes, Context.Keys, Stores.Time);
+
+    /// <summary>Adds a client that watches prefixes.</summary>
+    public async Task<NewClient> AddAsync(string name, IEnumerable<int> prefixes, bool isSensitive = false)
+    {
+        var added = await NewClientOperations().AddAsync(
+            name, $"https://{name}.example/called", isSensitive, CallbackClient.DefaultCap, CallbackClient.DefaultRpm, None);
+        var bitmap = new PrefixBitmap();
+        foreach (var prefix in prefixes)
+            bitmap.Set(prefix, true);
+        Assert.NotNull(await Context.Prefixes.WriteAsync(added.Client.Number, bitmap, null, None));
+        return added;
+    }
+
+    /// <summary>Puts numbered accounts into the container, as of <see cref="PipelineRig.Accounts"/>.</summary>
+    public Task DropAsync(string breach, int first, int count, string? metadata = null) =>
+        Stores.DropAsync($"{breach}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(first, count))), metadata);
+
+    public Task RunToEndAsync() => PipelineRig.RunToEndAsync(Context);
+
+    /// <summary>Has what is due sent for, and done.</summary>
+    public async Task SweepAsync()
+    {
+        await Context.NewSweep().RunAsync(None);
+        await RunToEndAsync();
+    }
+
+    /// <summary>Hour by hour, until no call is open.</summary>
+    public async Task SettleAsync()
+    {
+        for (var hours = 0; hours < 20; hours++)
+        {
+            await SweepAsync();
+            if ((await Stores.LoadsAsync()).All(load => !load.AwaitsCalls))
+                return;
+            _clock!.Advance(TimeSpan.FromHours(1));
+        }
+        Assert.Fail("calls are open yet");
+    }
+
+    /// <summary>How far the calls of a load are.</summary>
+    public async Task<CallProgress> CallsAsync(long load) => (await Stores.LoadAsync(load)).Calls!;
+
+    /// <summary>What a client was told, as of <see cref="Expect"/>, each once.</summary>
+    public IReadOnlyList<string> Told(NewClient client) => Caller.Told(client.Client.Url);
+
+    /// <summary>Breach and hash of each of numbered accounts that is under a watched prefix, sorted.</summary>
+    public static IReadOnlyList<string> Expect(string breach, int first, int count, Func<int, bool>? isWatched = null) =>
+        [.. PipelineRig.Expected(first, count).Select(HashOf).Where(hash => isWatched?.Invoke(PrefixOf(hash)) != false)
+            .Select(hash => $"{breach} {hash}").Order(StringComparer.Ordinal)];
+
+    /// <summary>Prefixes of numbered accounts.</summary>
+    public static IEnumerable<int> PrefixesOf(int first, int count) =>
+        PipelineRig.Expected(first, count).Select(account => PrefixOf(HashOf(account)));
+
+    /// <summary>As docs/callbacks.md says it.</summary>
+    public static string KeyOf(NewClient client, RecordedCall call) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(
+        $"{client.Client.Number}\n{call.Breach}\n{call.Prefix}\n{string.Join(',', call.Suffixes)}")));
+
+    public ValueTask DisposeAsync()
+    {
+        _account.Dispose();
+        return Stores.DisposeAsync();
+    }
+
+    private static string HashOf(string account) => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)));
+
+    private static int PrefixOf(string hash) => Convert.ToInt32(hash[..6], 16);
+}

@@ -1,0 +1,267 @@
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    private const int Client = 7;
+    private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
+    private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
+    private static readonly CallbackTurnEnd Accepted = new(0, HasAnswered: true, HasFailed: false, null, TimeSpan.FromMilliseconds(20));
+    private static readonly CallbackTurnEnd Nothing = new(0, HasAnswered: false, HasFailed: false, null, null);
+
+    [Fact]
+    public async Task Slices_are_looked_through_once_each_and_only_while_their_load_sends()
+    {
+        var load = await UpsertAsync(Numbered(7));
+        await MatchRowsAsync(load.Id);
+        Assert.Empty(await Database.ListCallSlicesAsync(load.Id, None));
+        Assert.Equal(
+            LoadState.Held,
+            await Database.FinishAllAsync(load.Id, new MatchEnd(null, Hold: true) { CallsClients = true }, None));
+        Assert.True((await Database.GetLoadAsync(load.Id, None))!.AwaitsCalls);
+        Assert.Empty(await Database.ListCallSlicesAsync(load.Id, None));
+        Assert.Null(await Database.FindCallSliceAsync(load.Id, 1, None));
+        Assert.Null(await Database.RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int> { [Client] = 1 }, None));
+        await Database.ReleaseLoadNotificationsAsync(load.Id, None);
+
+        Assert.Equal([1, 2, 3], (await Database.ListCallSlicesAsync(load.Id, None)).Select(slice => slice.Number));
+        var first = (await Database.FindCallSliceAsync(load.Id, 1, None))!;
+        Assert.Equal(
+            ("Adobe", load.Mark, false, false, 1L, 3L, 3),
+            (first.Breach.Name, first.Mark, first.Purged, first.IsLookedThrough, first.Slice.First, first.Slice.Last, first.Slice.Count));
+        Assert.Empty(first.Told);
+        await Database.SetHiddenAsync("Adobe", true, None);
+        Assert.Null(await Database.FindCallSliceAsync(load.Id, 1, None));
+        Assert.Null(await Database.RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int>(), None));
+        await Database.SetHiddenAsync("Adobe", false, None);
+
+        await Database.SetCallErrorAsync(load.Id, "no\nkey", None);
+        await Database.MarkCallMessagesSentAsync(load.Id, None);
+        var calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
+        Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsLookedThrough));
+        // Of two that have looked through the same one, the second records nothing.
+        Assert.Equal([Client, 9], (await Database.RecordCallSliceAsync(
+            load.Id, 1, new Dictionary<int, int> { [9] = 2, [Client] = 3 }, None))!);
+        Assert.Null(await OpenAnother().RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int> { [Client] = 3 }, None));
+        Assert.True((await Database.FindCallSliceAsync(load.Id, 1, None))!.IsLookedThrough);
+        Assert.Equal([2, 3], (await Database.ListCallSlicesAsync(load.Id, None)).Select(slice => slice.Number));
+        // A message is on its way to one of them, and to the other none has been sent for long.
+        Time.Advance(MessageIsLostAfter);
+        await Database.MarkCallbackMessageSentAsync(9, None);
+        Assert.Equal([Client], (await Database.RecordCallSliceAsync(
+            load.Id, 2, new Dictionary<int, int> { [9] = 2, [Client] = 1 }, None))!);
+        Assert.Empty((await Database.RecordCallSliceAsync(load.Id, 3, new Dictionary<int, int>(), None))!);
+        calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
+        Assert.Equal(
+            (true, 8L, 0L, 8L, 0L, null), (calls.IsLookedThrough, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error));
+        Assert.Equal(4, await CountAsync("callbacks"));
+    }
+
+    [Fact]
+    public async Task Of_two_that_look_through_the_last_slices_at_once_one_ends_it()
+    {
+        for (var i = 0; i < 10; i++)
+        {
+            var load = await SendAsync(Numbered(6), $"Breach{i}");
+            var another = OpenAnother();
+            await Task.WhenAll(Enumerable.Range(1, 4).Select(one => Task.Run(() => (one % 2 == 0 ? Database : another)
+                .RecordCallSliceAsync(load, 1 + (one / 3), new Dictionary<int, int> { [Client] = 1 }, None))));
+            var calls = (await Database.GetLoadAsync(load, None))!.Calls!;
+            Assert.Equal((true, 2L), (calls.IsLookedThrough, calls.Calls));
+        }
+    }
+
+    [Fact]
+    public async Task One_calls_a_client_at_a_time_and_another_when_it_gives_no_sign()
+    {
+        var load = await SendAsync(Numbered(7));
+        foreach (var slice in (int[])[1, 2, 3])
+            await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10, [9] = 1 }, None);
+        var another = OpenAnother();
+        Assert.Equal(new CallbackTurn(0, null), await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        Assert.Null(await another.TryBeginTurnAsync(Client, Other, Lease, None));
+        Assert.NotNull(await another.TryBeginTurnAsync(9, Other, Lease, None));
+        var due = await Database.ListDueDeliveriesAsync(Client, 2, None);
+        Assert.Equal([1, 2], due.Select(one => one.Key.Slice));
+        Assert.All(due, one => Assert.Equal(("Adobe", 10, 0, 0, null), (one.Breach, one.Calls, one.Answered, one.Deferrals, one.Done)));
+
+        // Its lease goes on with what it records; without a sign it is another's, and it records nothing more.
+        Time.Advance(Lease * 0.8);
+        Assert.Empty((await RecordAsync(Result(load, 1, 3)))!);
+        Time.Advance(Lease * 0.8);
+        Assert.Null(await another.TryBeginTurnAsync(Client, Other, Lease, None));
+        Time.Advance(Lease * 0.2);
+        Assert.NotNull(await another.TryBeginTurnAsync(Client, Other, Lease, None));
+        Assert.Null(await RecordAsync(Result(load, 1, 4)));
+        Assert.Null(await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, Lease, None));
+        var first = (await another.ListDueDeliveriesAsync(Client, 1, None))[0];
+        Assert.Equal((3, "0700"), (first.Answered, Convert.ToHexString(first.Done!)));
+
+        // What is done is not to be gone on with, and nothing of it is left when all are.
+        Assert.Equal([Key(load, 1)], (await another.RecordDeliveriesAsync(
+            Client, Other, Lease, [Result(load, 1, 10) with { State = CallbackState.Done }], [Key(load, 2)], GiveUpAfter, None))!);
+        Assert.Equal([2, 3], (await another.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Key.Slice));
+        await Database.SetHiddenAsync("Adobe", true, None);
+        Assert.Equal([Key(load, 2), Key(load, 3)], (await another.RecordDeliveriesAsync(
+            Client, Other, Lease, [Result(load, 2, 1)], [Key(load, 3)], GiveUpAfter, None))!);
+        Assert.Empty(await another.ListDueDeliveriesAsync(Client, 9, None));
+        Assert.Null(await another.EndTurnAsync(Client, Other, Accepted, GiveUpAfter, Lease, None));
+        await Database.SetHiddenAsync("Adobe", false, None);
+        var calls = (await Database.GetLoadAsync(load, None))!.Calls!;
+        Assert.Equal((33L, 11L, 22L), (calls.Calls, calls.Answered, calls.Open));
+    }
+
+    [Fact]
+    public async Task A_client_is_left_alone_as_long_as_its_turn_says_and_a_delivery_as_long_as_its_result()
+    {
+        var load = await SendAsync(Numbered(6));
+        foreach (var slice in (int[])[1, 2])
+            await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await RecordAsync(Result(load, 1, 1) with { Error = "it answered 500", Pause = TimeSpan.FromMinutes(3) });
+        Assert.Equal([2], (await Database.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Key.Slice));
+        // The next message comes when the client may be called again; it is known to be on its way.
+        var pause = new CallbackTurnEnd(2, HasAnswered: false, HasFailed: true, TimeSpan.FromMinutes(1), TimeSpan.FromMilliseconds(30));
+        Assert.Equal(TimeSpan.FromMinutes(1), await Database.EndTurnAsync(Client, Me, pause, GiveUpAfter, TimeSpan.FromDays(6), None));
+        Assert.Null(await Database.TryBeginTurnAsync(Client, Other, Lease, None));
+        Assert.False((await HealthAsync()).IsDue);
+        Time.Advance(TimeSpan.FromMinutes(1));
+        Assert.False((await HealthAsync()).IsDue);
+        Time.Advance(MessageIsLostAfter);
+        Assert.Equal(
+            (true, TimeSpan.FromMinutes(3), TimeSpan.FromMilliseconds(30)),
+            (await HealthAsync() is var health && health.IsDue, health.OldestFor, health.CallTime));
+        Assert.Equal(2, (await Database.TryBeginTurnAsync(Client, Me, Lease, None))!.Failures);
+        Assert.Equal([1, 2], (await Database.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Key.Slice));
+        Assert.Equal([1, 0], (await Database.ListDueDeliveriesAsync(Client, 9, None)).Select(one => one.Deferrals));
+        await RecordAsync(
+            Result(load, 2, 10) with { State = CallbackState.Done }, Result(load, 1, 1) with { Error = "x", Pause = TimeSpan.FromDays(9) });
+        // Further ahead than a message may be hidden: there is none.
+        Assert.Null(await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, TimeSpan.FromDays(6), None));
+        Assert.Equal((false, TimeSpan.FromMilliseconds(20)), (await HealthAsync() is var later && later.IsDue, later.CallTime));
+        Time.Advance(TimeSpan.FromDays(9));
+        Assert.True((await HealthAsync()).IsDue);
+    }
+
+    [Fact]
+    public async Task What_fails_for_too_long_is_given_up_and_can_be_had_back()
+    {
+        var load = await SendAsync(Numbered(7));
+        foreach (var slice in (int[])[1, 2, 3])
+            await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
+        // One delivery has calls that fail, while others of the client's are accepted.
+        await FailAsync(load, 1, answers: true);
+        Time.Advance(GiveUpAfter - TimeSpan.FromMinutes(1));
+        await FailAsync(load, 1, answers: true);
+        Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
+        Time.Advance(TimeSpan.FromMinutes(1));
+        await FailAsync(load, 1, answers: true);
+        Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
+        var summary = Assert.Single(await Database.ListCallbacksAsync(None));
+        Assert.Equal(
+            (Client, "Adobe", 20L, 9L, 1L, 0L, "it answered 500"),
+            (summary.Client, summary.Breach, summary.Open, summary.Dead, summary.Answered, summary.Dropped, summary.Error));
+
+        // The client accepts nothing: all is given up, but what it failed before it was paused doesn't count.
+        await FailAsync(load, 2, answers: false);
+        Time.Advance(GiveUpAfter);
+        await Database.ForgetFailuresAsync(Client, None);
+        await FailAsync(load, 2, answers: false);
+        Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
+        Time.Advance(GiveUpAfter);
+        await FailAsync(load, 2, answers: false);
+        Assert.Equal((0L, 29L), await OpenAndDeadAsync(load));
+        Assert.False((await Database.GetLoadAsync(load, None))!.AwaitsCalls);
+
+        // It was asked for a pause, too, which an operator knows to be over.
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await Database.EndTurnAsync(Client, Me, Nothing with { Failures = 5, Pause = Lease }, GiveUpAfter, Lease, None);
+        Assert.Equal(0, await Database.RetryDeliveriesAsync(8, null, None));
+        Assert.Null(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        Assert.Equal(0, await Database.RetryDeliveriesAsync(Client, "Nothing", None));
+        Assert.Equal(29, await Database.RetryDeliveriesAsync(Client, "adobe", None));
+        Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
+        Assert.Equal(new CallbackTurn(0, null), await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        Assert.All(await Database.ListDueDeliveriesAsync(Client, 9, None), one => Assert.Equal(0, one.Deferrals));
+        await RecordAsync(Result(load, 3, 4));
+        await Database.EndTurnAsync(Client, Me, Nothing, GiveUpAfter, Lease, None);
+        Assert.Equal((0, 0L), await DroppedAsync(Client, withOpen: false));
+        Assert.Equal((3, 25L), await DroppedAsync(Client, withOpen: true));
+        Assert.Equal((0, 0L), await DroppedAsync(null, withOpen: true));
+        summary = Assert.Single(await Database.ListCallbacksAsync(None));
+        Assert.Equal((0L, 0L, 5L, 25L), (summary.Open, summary.Dead, summary.Answered, summary.Dropped));
+    }
+
+    [Fact]
+    public async Task A_load_that_replaces_another_knows_of_whom_clients_were_called_of()
+    {
+        var first = await SendAsync(Numbered(3));
+        Assert.Empty((await Database.RecordCallSliceAsync(first, 1, new Dictionary<int, int>(), None))!);
+        var second = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
+        var mark = (await Database.GetLoadAsync(first, None))!.Mark;
+        Assert.Equal([mark], (await Database.FindCallSliceAsync(second, 1, None))!.Told);
+        // The one that was replaced is not called of any more.
+        Assert.Null(await Database.FindCallSliceAsync(first, 1, None));
+        // One that was not looked through to its end has told nobody all.
+        var third = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x3\""));
+        Assert.Equal([mark], (await Database.FindCallSliceAsync(third, 1, None))!.Told);
+    }
+
+    [Fact]
+    public async Task A_breach_that_is_removed_leaves_no_calls()
+    {
+        var load = await SendAsync(Numbered(3));
+        await Database.RecordCallSliceAsync(load, 1, new Dictionary<int, int> { [Client] = 3 }, None);
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await Database.BeginRemovalAsync("Adobe", None);
+        Assert.Empty(await Database.ListDueDeliveriesAsync(Client, 9, None));
+        Assert.Equal([Key(load, 1)], (await RecordAsync(Result(load, 1, 1)))!);
+        await Database.FinishRemovalAsync(load, None);
+        Assert.Equal(0, await CountAsync("callbacks"));
+        Assert.Empty((await RecordAsync())!);
+        Assert.Null(await Database.EndTurnAsync(Client, Me, Nothing, GiveUpAfter, Lease, None));
+    }
+
+    private static CallbackKey Key(long load, int slice) => new(Client, load, slice);
+
+    /// <summary>The first calls of it were accepted.</summary>
+    private static CallbackResult Result(long load, int slice, int answered) => new(
+        Key(load, slice), [(byte)((1 << Math.Min(answered, 8)) - 1), (byte)((1 << Math.Max(answered - 8, 0)) - 1)], answered,
+        CallbackState.Open);
+
+    private Task<IReadOnlyList<CallbackKey>?> RecordAsync(params IReadOnlyList<CallbackResult> results) =>
+        Database.RecordDeliveriesAsync(Client, Me, Lease, results, [], GiveUpAfter, None);
+
+    /// <summary>A load that sends, and that clients are to be called of.</summary>
+    private async Task<long> SendAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null)
+    {
+        var load = await UpsertAsync(accounts, breach, blob);
+        await MatchRowsAsync(load.Id);
+        Assert.Equal(LoadState.Done, await Database.FinishAllAsync(load.Id, Send with { CallsClients = true }, None));
+        return load.Id;
+    }
+
+    /// <summary>A turn in which the calls of one delivery fail, of the first all but one.</summary>
+    private async Task FailAsync(long load, int slice, bool answers)
+    {
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await RecordAsync(Result(load, slice, slice == 1 ? 1 : 0) with { Error = "it answered 500", Pause = TimeSpan.FromSeconds(1) });
+        await Database.EndTurnAsync(
+            Client, Me, new CallbackTurnEnd(0, answers, HasFailed: true, null, null), GiveUpAfter, TimeSpan.FromDays(6), None);
+        Time.Advance(TimeSpan.FromSeconds(1));
+    }
+
+    private async Task<(long Open, long Dead)> OpenAndDeadAsync(long load) =>
+        (await Database.GetLoadAsync(load, None))!.Calls is { } calls ? (calls.Open, calls.Dead) : default;
+
+    private async Task<(int Deliveries, long Calls)> DroppedAsync(int? client, bool withOpen)
+    {
+        var (deliveries, calls) = await Database.DropDeliveriesAsync(client, null, withOpen, "dropped", None);
+        return (deliveries.Count, calls);
+    }
+
+    private async Task<CallbackHealth> HealthAsync() =>
+        Assert.Single(await Database.ListCallbackHealthAsync(MessageIsLostAfter, None));
+}
