@@ -141,16 +141,19 @@ public abstract partial class SqlBreachDatabase
             async session =>
             {
                 await AddCallClientAsync(session, client);
-                return await session.ExecuteAsync(
+                await session.ExecuteAsync(
                     $"""
                     UPDATE dbo.call_clients SET owner = @owner, lease_expires_at = @until, message_at = NULL
                     WHERE client = @client AND {IsFree} AND {MayBeCalled}
                     """,
-                    Int("@client", client), Owner(owner), FromNow("@until", lease)) == 0
-                    ? null
-                    : await session.FirstAsync(
-                        "SELECT failures, failing_since FROM dbo.call_clients WHERE client = @client",
-                        row => new CallbackTurn(row.Int32(0), row.TimeOrNull(1)), Int("@client", client));
+                    Int("@client", client), Owner(owner), FromNow("@until", lease));
+                return await session.FirstAsync(
+                    $"""
+                    SELECT failures, failing_since, CASE WHEN {MayBeCalled} THEN NULL ELSE not_before END, @now FROM dbo.call_clients
+                    WHERE client = @client AND (owner = @owner OR ({IsFree} AND NOT {MayBeCalled}))
+                    """,
+                    row => new CallbackTurn(row.Int32(0), row.TimeOrNull(1), row.TimeOrNull(2) - row.Time(3)),
+                    Int("@client", client), Owner(owner));
             },
             cancellationToken);
 

@@ -22,14 +22,14 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
     {
         var text = Convert.ToBase64String(Encoding.UTF8.GetBytes(body));
-        TimeSpan? invisible = delay > TimeSpan.Zero ? delay : null;
+        TimeSpan? invisible = delay > TimeSpan.Zero ? Whole(delay) : null;
         return Call("sending", async () => await queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
     }
 
     public Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int most, TimeSpan visibility, CancellationToken cancellationToken) =>
         Call<IReadOnlyList<QueuedMessage>>("receiving", async () =>
     {
-        QueueMessage[] messages = await queue.ReceiveMessagesAsync(Clamp(most), visibility, cancellationToken);
+        QueueMessage[] messages = await queue.ReceiveMessagesAsync(Clamp(most), Whole(visibility), cancellationToken);
         return Array.ConvertAll(
             messages, message => new QueuedMessage(message.MessageId, message.PopReceipt, Decode(message.Body), message.DequeueCount));
     }, cancellationToken);
@@ -41,7 +41,7 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         {
             // Without a body the service keeps the one it has.
             UpdateReceipt receipt = await queue.UpdateMessageAsync(
-                message.Id, message.Receipt, (string?)null, visibility, cancellationToken);
+                message.Id, message.Receipt, (string?)null, Whole(visibility), cancellationToken);
             return message with { Receipt = receipt.PopReceipt };
         }
         catch (RequestFailedException e) when (IsLost(e))
@@ -88,6 +88,11 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
         Call("clearing", async () => await queue.ClearMessagesAsync(cancellationToken), cancellationToken);
 
     private static int Clamp(int most) => Math.Clamp(most, 1, 32);
+
+    /// <summary>
+    /// The service counts whole seconds, and the client cuts off what is more: a message would be seen before what it is for is due.
+    /// </summary>
+    private static TimeSpan Whole(TimeSpan hidden) => TimeSpan.FromSeconds(Math.Ceiling(hidden.TotalSeconds));
 
     /// <summary>
     /// JSON is never base64, so a body that is both whole base64 and UTF-8 within was encoded by us or by the

@@ -62,7 +62,8 @@ public enum CallbackState
 /// <summary>A client that this process alone calls, for a while.</summary>
 /// <param name="Failures">Pauses that it was given one behind the other, because nothing could be called.</param>
 /// <param name="FailingSince">Since when no call to it was accepted, though some were tried; null: the last one was.</param>
-public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince);
+/// <param name="Pause">There is no turn, though nobody else has one: so long it is to be left alone yet. Null: there is.</param>
+public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince, TimeSpan? Pause = null);
 
 /// <summary>How a turn has ended.</summary>
 /// <param name="Failures">As of <see cref="CallbackTurn"/>.</param>

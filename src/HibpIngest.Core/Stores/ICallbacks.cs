@@ -7,7 +7,7 @@ namespace HibpIngest.Stores;
 public interface ICallbacks
 {
     /// <summary>
-    /// Has this owner alone call a client until the lease ends; null: somebody else does, or the client is to be left alone yet.
+    /// Has this owner alone call a client until the lease ends, unless it is to be left alone yet; null: somebody else does.
     /// </summary>
     Task<CallbackTurn?> TryBeginTurnAsync(int client, string owner, TimeSpan lease, CancellationToken cancellationToken);
 

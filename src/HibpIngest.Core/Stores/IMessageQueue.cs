@@ -7,7 +7,9 @@ public interface IMessageQueue
 
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>Sends; the message is invisible for <paramref name="delay"/> (at most 7 days, less a margin) first.</summary>
+    /// <summary>
+    /// Sends; the message is invisible for <paramref name="delay"/> (at most 7 days, less a margin) first, and for up to a second more.
+    /// </summary>
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
     /// <summary>

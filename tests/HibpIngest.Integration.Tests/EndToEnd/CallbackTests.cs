@@ -121,6 +121,27 @@ public sealed class CallbackTests
     }
 
     [Fact]
+    public async Task A_message_that_comes_before_its_client_may_be_called_comes_again()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("asks", CallRig.AllPrefixes);
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Throttled(TimeSpan.FromMinutes(5)));
+        await rig.DropAsync("X", 0, 30);
+        await rig.RunToEndAsync();
+        var asked = rig.Caller.Calls.Count;
+        var queue = rig.Context.Queues.Get(QueueNames.Callbacks);
+        await queue.ClearAsync(None);
+        await queue.SendAsync(new CallbackMessage { Client = client.Client.Number }.ToJson(), TimeSpan.Zero, None);
+        await rig.RunToEndAsync();
+        Assert.Equal((asked, 1), (rig.Caller.Calls.Count, (await queue.GetDepthAsync(None)).Messages));
+        clock.Advance(TimeSpan.FromMinutes(5));
+        rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+    }
+
+    [Fact]
     public async Task One_that_answers_410_is_paused_and_what_it_was_to_be_called_of_is_kept()
     {
         var clock = new TestClock();

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Testing;
@@ -36,6 +37,24 @@ public abstract class MessageQueueContract
         Assert.Equal(new QueueDepth(1, null), await queue.GetDepthAsync(CancellationToken.None));
         await queue.ClearAsync(CancellationToken.None);
         Assert.Equal(0, (await queue.GetDepthAsync(CancellationToken.None)).Messages);
+    }
+
+    [Fact]
+    public async Task A_message_is_not_seen_before_its_time()
+    {
+        var queue = await NewQueueAsync();
+        var began = Stopwatch.GetTimestamp();
+        var delay = TimeSpan.FromSeconds(1.8);
+        await queue.SendAsync("{}", delay, CancellationToken.None);
+        QueuedMessage? message;
+        while ((message = (await queue.ReceiveAsync(1, Long, CancellationToken.None)).FirstOrDefault()) is null)
+            await Task.Yield();
+        Assert.True(Stopwatch.GetElapsedTime(began) >= delay, $"it was seen after {Stopwatch.GetElapsedTime(began)}");
+        began = Stopwatch.GetTimestamp();
+        Assert.NotNull(await queue.ExtendAsync(message, delay, CancellationToken.None));
+        while ((await queue.ReceiveAsync(1, Long, CancellationToken.None)).Count == 0)
+            await Task.Yield();
+        Assert.True(Stopwatch.GetElapsedTime(began) >= delay, $"it was seen again after {Stopwatch.GetElapsedTime(began)}");
     }
 
     [Fact]

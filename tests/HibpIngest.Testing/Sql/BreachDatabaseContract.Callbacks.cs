@@ -125,7 +125,8 @@ public abstract partial class BreachDatabaseContract
         // The next message comes when the client may be called again; it is known to be on its way.
         var pause = new CallbackTurnEnd(2, HasAnswered: false, HasFailed: true, TimeSpan.FromMinutes(1), TimeSpan.FromMilliseconds(30));
         Assert.Equal(TimeSpan.FromMinutes(1), await Database.EndTurnAsync(Client, Me, pause, GiveUpAfter, TimeSpan.FromDays(6), None));
-        Assert.Null(await Database.TryBeginTurnAsync(Client, Other, Lease, None));
+        Assert.Equal(
+            new CallbackTurn(2, Now, TimeSpan.FromMinutes(1)), await Database.TryBeginTurnAsync(Client, Other, Lease, None));
         Assert.False((await HealthAsync()).IsDue);
         Time.Advance(TimeSpan.FromMinutes(1));
         Assert.False((await HealthAsync()).IsDue);
@@ -179,7 +180,7 @@ public abstract partial class BreachDatabaseContract
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await Database.EndTurnAsync(Client, Me, Nothing with { Failures = 5, Pause = Lease }, GiveUpAfter, Lease, None);
         Assert.Equal(0, await Database.RetryDeliveriesAsync(8, null, None));
-        Assert.Null(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        Assert.Equal(Lease, (await Database.TryBeginTurnAsync(Client, Me, Lease, None))!.Pause);
         Assert.Equal(0, await Database.RetryDeliveriesAsync(Client, "Nothing", None));
         Assert.Equal(29, await Database.RetryDeliveriesAsync(Client, "adobe", None));
         Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
