@@ -90,12 +90,17 @@ public sealed class WebHandlerTests : IAsyncLifetime
         using (var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance))
             await account.Keys.CreateAsync(CancellationToken.None);
         await using var handler = await StartAsync(("HIBP_APP", "web"), ("HIBP_PROXIES", $"{proxies}"));
-        var status = HttpStatusCode.Unauthorized;
-        for (var i = 0; i <= 10 * WrongKeys && status == HttpStatusCode.Unauthorized; i++)
-            status = await TryKeyAsync($"{i:x32}", "198.51.100.7");
-        Assert.Equal(HttpStatusCode.TooManyRequests, status);
-        Assert.Equal(
-            isShared ? HttpStatusCode.TooManyRequests : HttpStatusCode.Unauthorized, await TryKeyAsync(new string('f', 32), "203.0.113.9"));
+        // One is let in again each second: on a busy machine that may be just between the two, so it is tried some times.
+        var (other, drawn) = (HttpStatusCode.Unauthorized, 0);
+        for (var tries = 0; tries < WrongKeys / 3 && other == HttpStatusCode.Unauthorized; tries++)
+        {
+            var status = HttpStatusCode.Unauthorized;
+            for (var i = 0; i <= 10 * WrongKeys && status == HttpStatusCode.Unauthorized; i++)
+                status = await TryKeyAsync($"{++drawn:x32}", "198.51.100.7");
+            Assert.Equal(HttpStatusCode.TooManyRequests, status);
+            other = await TryKeyAsync($"{++drawn:x32}", "203.0.113.9");
+        }
+        Assert.Equal(isShared ? HttpStatusCode.TooManyRequests : HttpStatusCode.Unauthorized, other);
 
         async Task<HttpStatusCode> TryKeyAsync(string key, string from)
         {
