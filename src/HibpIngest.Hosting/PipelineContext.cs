@@ -110,7 +110,7 @@ public sealed record PipelineContext
         Logs.CreateLogger<UpsertSlice>());
 
     public CallClients NewCallClients() => new(
-        Database, LoggedRows, Clients, new WatchedPrefixes(Prefixes, Time), Callbacks, Keys, Register, Reads, Calls,
+        Database, Database, LoggedRows, Clients, new WatchedPrefixes(Prefixes, Time), Callbacks, Keys, Register, Reads, Calls,
         Logs.CreateLogger<CallClients>());
 
     public PreviewCalls NewPreviewCalls() => new(

@@ -20,6 +20,9 @@ internal static class Refusals
     public static NotPossibleException AssignOpen(long load) =>
         new($"load {load} is still open: wait until it is done, failed or held, then assign it");
 
+    public static NotPossibleException AssignCalling(long load) =>
+        new($"clients are being called of load {load}: wait for the end of that, or stop it (hibp hold), then assign it");
+
     public static NotPossibleException AssignShared(long load, long other) =>
         new($"load {load} shares its mark on the accounts with load {other} (a store of schema 1 had one for all loads of a breach): "
             + "both stay with their breach; to tell them apart, remove the breach and drop both archives again");

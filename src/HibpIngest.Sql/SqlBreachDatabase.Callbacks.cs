@@ -34,6 +34,14 @@ public abstract partial class SqlBreachDatabase
 
     private const string MayBeCalled = "(not_before IS NULL OR not_before <= @now)";
 
+    // Since when it fails, of what fails now. Where nobody has tried it for hours, as it was held, or paused, or no host was there, it
+    // begins anew: that is no time in which it failed.
+    private const string FailingSince =
+        "CASE WHEN failing_since IS NULL OR not_before IS NULL OR not_before < @forgotten THEN @now ELSE failing_since END";
+
+    // Twice the longest pause.
+    private static readonly TimeSpan ForgottenAfter = TimeSpan.FromHours(2);
+
     // What a message takes that nothing has delayed, and more.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
@@ -103,10 +111,12 @@ public abstract partial class SqlBreachDatabase
                 }
                 await session.ExecuteAsync(
                     "UPDATE dbo.slices SET looked_through = 1 WHERE load_id = @load AND number = @slice", of);
+                // What gets on needs no messages again.
                 await session.ExecuteAsync(
                     """
-                    UPDATE dbo.loads SET calls = 'made', call_error = NULL
-                    WHERE id = @load AND NOT EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0)
+                    UPDATE dbo.loads SET call_messages_at = @now, call_error = NULL, calls = CASE
+                        WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
+                    WHERE id = @load
                     """,
                     of);
                 var toTell = new List<int>();
@@ -217,14 +227,14 @@ public abstract partial class SqlBreachDatabase
                 var of = Int("@client", client);
                 var pause = end.Pause ?? TimeSpan.Zero;
                 if (await session.ExecuteAsync(
-                    """
+                    $"""
                     UPDATE dbo.call_clients SET owner = NULL, lease_expires_at = NULL, failures = @failures,
-                        not_before = CASE WHEN @pauses = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
-                        failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN COALESCE(failing_since, @now)
-                            ELSE failing_since END
+                        not_before = CASE WHEN @pauses = 1 OR @failed = 1 THEN @until END, call_ms = COALESCE(@took, call_ms),
+                        failing_since = CASE WHEN @answered = 1 THEN NULL WHEN @failed = 1 THEN {FailingSince} ELSE failing_since END
                     WHERE client = @client AND owner = @owner
                     """,
-                    of, Owner(owner), Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero), FromNow("@until", pause),
+                    of, Owner(owner), Forgotten, Int("@failures", end.Failures), Bit("@pauses", pause > TimeSpan.Zero),
+                    FromNow("@until", pause),
                     Int("@took", end.CallTime is { } took ? (int)Math.Clamp(took.TotalMilliseconds, 1, int.MaxValue) : null),
                     Bit("@answered", end.HasAnswered), Bit("@failed", end.HasFailed)) == 0)
                 {
@@ -269,23 +279,6 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             session => session.ExecuteAsync(
                 "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", Int("@client", client)),
-            cancellationToken);
-
-    /// <inheritdoc/>
-    public Task ForgetFailuresAsync(int client, CancellationToken cancellationToken) =>
-        WriteAsync(
-            async session =>
-            {
-                var of = Int("@client", client);
-                await session.ExecuteAsync(
-                    "UPDATE dbo.call_clients SET failing_since = NULL WHERE client = @client AND failing_since IS NOT NULL", of);
-                await session.ExecuteAsync(
-                    """
-                    UPDATE dbo.callbacks SET failing_since = NULL
-                    WHERE client = @client AND state = 'open' AND failing_since IS NOT NULL
-                    """,
-                    of);
-            },
             cancellationToken);
 
     /// <inheritdoc/>
@@ -362,6 +355,9 @@ public abstract partial class SqlBreachDatabase
             cancellationToken,
             isLong: true);
 
+    /// <summary>What was due before, and wasn't tried since: see <see cref="FailingSince"/>.</summary>
+    private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
+
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 
     /// <summary>Deliveries <c>c</c> of a client, because of a breach, or all.</summary>
@@ -388,52 +384,45 @@ public abstract partial class SqlBreachDatabase
         "INSERT INTO dbo.call_clients (client) SELECT @client WHERE NOT EXISTS (SELECT 1 FROM dbo.call_clients WHERE client = @client)",
         Int("@client", client));
 
-    /// <summary>Records how far a delivery is that is open yet.</summary>
-    private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter)
-    {
-        Parameter[] given =
+    /// <summary>
+    /// Records how far a delivery is that is open yet. One that gets on begins its pauses, and the time in which it fails, anew.
+    /// </summary>
+    private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync(
+        $"""
+        UPDATE dbo.callbacks SET done = CASE WHEN @state = 'done' THEN NULL ELSE @done END, answered = @answered,
+            error = CASE WHEN @state = 'done' THEN NULL ELSE COALESCE(@error, error) END,
+            deferrals = CASE WHEN @answered > answered THEN 0 ELSE deferrals END + @deferred,
+            not_before = CASE WHEN @failed = 1 THEN @until ELSE not_before END,
+            failing_since = CASE WHEN @failed = 1 AND @answered > answered THEN @now WHEN @failed = 1 THEN {FailingSince}
+                WHEN @answered > answered THEN NULL ELSE failing_since END,
+            state = CASE WHEN @failed = 1 AND @answered = answered AND failing_since <= @givenUp AND NOT not_before < @forgotten THEN 'dead'
+                ELSE @state END
+        WHERE {OfDelivery} AND state = 'open'
+        """,
         [
             .. Of(result.Key), LongBytes("@done", result.Done), Int("@answered", result.Answered), Line("@error", result.Error),
-        ];
-        return result.Pause is { } pause
-            ? session.ExecuteAsync(
-                $"""
-                UPDATE dbo.callbacks SET done = @done, answered = @answered, error = @error, deferrals = deferrals + 1,
-                    failing_since = COALESCE(failing_since, @now), not_before = @until,
-                    state = CASE WHEN failing_since <= @givenUp THEN 'dead' ELSE 'open' END
-                WHERE {OfDelivery} AND state = 'open'
-                """,
-                [.. given, FromNow("@until", pause), FromNow("@givenUp", -giveUpAfter)])
-            : session.ExecuteAsync(
-                $"""
-                UPDATE dbo.callbacks SET done = @done, answered = @answered, state = @state,
-                    error = CASE WHEN @state = 'done' THEN NULL ELSE COALESCE(@error, error) END
-                WHERE {OfDelivery} AND state = 'open'
-                """,
-                [.. given, VarChar("@state", result.State.ToString().ToLowerInvariant(), StateLength)]);
-    }
+            VarChar("@state", result.State.ToString().ToLowerInvariant(), StateLength), Bit("@failed", result.HasFailed),
+            Int("@deferred", result.Pause is null ? 0 : 1), FromNow("@until", result.Pause ?? TimeSpan.Zero), Forgotten,
+            FromNow("@givenUp", -giveUpAfter),
+        ]);
 
-    /// <summary>What could have been made of a client that has accepted nothing for so long is for an operator.</summary>
+    /// <summary>
+    /// Of a client that has accepted nothing for so long, what is as old is for an operator, tried or not; what is newer has its time yet.
+    /// </summary>
     private static async Task GiveUpAsync(ISqlSession session, int client, TimeSpan giveUpAfter)
     {
-        if (await session.ExecuteAsync(
-            """
-            UPDATE dbo.call_clients SET failing_since = NULL, failures = 0, not_before = NULL
-            WHERE client = @client AND failing_since <= @givenUp
-            """,
-            Int("@client", client), FromNow("@givenUp", -giveUpAfter)) == 0)
-        {
+        Parameter[] of = [Int("@client", client), FromNow("@givenUp", -giveUpAfter)];
+        if (!await session.AnyAsync("SELECT 1 FROM dbo.call_clients WHERE client = @client AND failing_since <= @givenUp", of))
             return;
-        }
-        // Of those that were tried; the others had no turn.
         var reason = await session.FirstAsync(
             "SELECT MAX(error) FROM dbo.callbacks WHERE client = @client AND state IN ('open', 'dead')",
-            row => row.TextOrNull(0) ?? "no call to the client was accepted", Int("@client", client));
+            row => row.TextOrNull(0) ?? "no call to the client was accepted", of[0]);
         await session.ExecuteAsync(
             $"""
-            UPDATE dbo.callbacks SET state = 'dead', error = COALESCE(error, @error) WHERE client = @client AND state = 'open'
+            UPDATE dbo.callbacks SET state = 'dead', error = COALESCE(error, @error)
+            WHERE client = @client AND state = 'open' AND recorded_at <= @givenUp
                 AND load_id IN (SELECT c.load_id {FromSendingCallbacks} AND c.client = @client)
             """,
-            Int("@client", client), Line("@error", reason));
+            [.. of, Line("@error", reason)]);
     }
 }

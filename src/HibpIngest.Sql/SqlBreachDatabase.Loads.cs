@@ -189,6 +189,8 @@ public abstract partial class SqlBreachDatabase
                     throw Refusals.Removing(load);
                 if (facts.State is not (LoadState.Done or LoadState.Failed or LoadState.Held))
                     throw Refusals.AssignOpen(load);
+                if (facts.State == LoadState.Done && (await ReadLoadAsync(session, load))!.AwaitsCalls)
+                    throw Refusals.AssignCalling(load);
                 var other = await session.NumberAsync(
                     "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)",
                     OfLoad(load));

@@ -47,8 +47,10 @@ public abstract partial class SqlBreachDatabase
             async session =>
             {
                 var key = Int("@breach", await BreachKeyAsync(session, breach));
+                await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE breach = @breach", key);
                 await session.ExecuteAsync($"{HoldLoads} WHERE breach = @breach AND state <> 'done'", key, Line("@because", because));
-                // The mails of these are out; clients are called yet.
+                // The mails of these are out; clients are called yet. Whoever is about to record calls has been waited for by now, and only
+                // a statement that begins behind that sees them.
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL

@@ -39,9 +39,13 @@ public readonly record struct CallbackKey(int Client, long Load, int Slice);
 /// <param name="Answered">As many bits are set in it.</param>
 /// <param name="State">What becomes of it.</param>
 /// <param name="Error">One line: why calls of it failed; null: none has.</param>
-/// <param name="Pause">Where some failed: how long it is left alone.</param>
+/// <param name="Pause">Where all that are left failed: how long it is left alone.</param>
 public sealed record CallbackResult(
-    CallbackKey Key, byte[] Done, int Answered, CallbackState State, string? Error = null, TimeSpan? Pause = null);
+    CallbackKey Key, byte[] Done, int Answered, CallbackState State, string? Error = null, TimeSpan? Pause = null)
+{
+    /// <summary>Calls of it failed, and it is open yet.</summary>
+    public bool HasFailed => State == CallbackState.Open && Error is not null;
+}
 
 /// <summary>What becomes of a delivery.</summary>
 public enum CallbackState

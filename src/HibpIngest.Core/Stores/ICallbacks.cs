@@ -15,8 +15,8 @@ public interface ICallbacks
     Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int most, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One with a pause is given up
-    /// where calls of it have failed for as long as <paramref name="giveUpAfter"/>.
+    /// Records how far deliveries are, while the owner's lease on the client is alive, and prolongs that. One of which calls have failed is
+    /// given up where none of it was accepted for as long as <paramref name="giveUpAfter"/>, though it was tried all that time.
     /// </summary>
     /// <param name="client">Number of the client.</param>
     /// <param name="owner">Whose turn it is.</param>
@@ -32,8 +32,8 @@ public interface ICallbacks
         TimeSpan giveUpAfter, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Ends the owner's turn. Where no call was accepted for as long as <paramref name="giveUpAfter"/>, all of the client's that could have
-    /// been made are given up.
+    /// Ends the owner's turn. Where no call was accepted for as long as <paramref name="giveUpAfter"/>, though some were tried all that
+    /// time, all of the client's that could have been made are given up that were recorded so long ago.
     /// </summary>
     /// <returns>When the next delivery is due, and a message is to be sent for it; null: there is none within
     /// <paramref name="ahead"/>.</returns>
@@ -47,9 +47,6 @@ public interface ICallbacks
 
     /// <summary>A message for the client is on its way.</summary>
     Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken);
-
-    /// <summary>Since when calls of a client fail counts from the next one on that does: it is paused meanwhile, and isn't asked.</summary>
-    Task ForgetFailuresAsync(int client, CancellationToken cancellationToken);
 
     /// <summary>All deliveries, by client and breach.</summary>
     Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken);

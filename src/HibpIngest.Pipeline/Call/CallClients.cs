@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -11,13 +10,10 @@ namespace HibpIngest.Pipeline;
 /// (load, slice): what was found is written once, and the first to record it ends it; a second delivery finds that.
 /// </summary>
 public sealed partial class CallClients(
-    ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs, SecretKeys? keys,
-    IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
+    ILoads loads, ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
+    SecretKeys? keys, IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
-    // Point reads of one slice at once, of those who were in a load that this one replaces.
-    private const int ReadsAtOnce = 32;
-
     /// <inheritdoc/>
     public async Task<CallRun?> TakeAsync(CallMessage message, CancellationToken cancellationToken) =>
         await slices.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
@@ -33,8 +29,9 @@ public sealed partial class CallClients(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, calls.Count);
         if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } toTell)
         {
-            // Recorded by another delivery, which has the same blobs; or its load is gone, and nobody would delete these.
-            if (await slices.FindCallSliceAsync(slice.Load, slice.Number, cancellationToken) is null)
+            // Recorded by another delivery, which has the same blobs, or its load doesn't send now, and others may have recorded them.
+            // Where its load is gone, nobody would delete these.
+            if (await loads.GetLoadAsync(slice.Load, cancellationToken) is null or { Removing: true })
             {
                 foreach (var client in calls.Keys)
                     await blobs.DeleteAsync(new CallbackKey(client, slice.Load, slice.Number), cancellationToken);
@@ -72,19 +69,18 @@ public sealed partial class CallClients(
         {
             await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
             accounts.Hash();
-            var bitmaps = new List<(int Client, Clients.PrefixBitmap Watched)>();
+            var told = work.Told.Count > 0 ? new ToldHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
+            // One bitmap at a time: of many clients they would be more than a process has, in each of the slices that it works on.
             foreach (var client in called)
             {
-                if (await watched.GetAsync(client.Number, cancellationToken) is { } bitmap)
-                    bitmaps.Add((client.Number, bitmap));
-            }
-            var told = await FindToldAsync(work.Told, accounts, bitmaps, cancellationToken);
-            foreach (var (client, bitmap) in bitmaps)
-            {
+                if (await watched.GetAsync(client.Number, cancellationToken) is not { } bitmap)
+                    continue;
+                if (told is not null)
+                    await told.LookUpAsync(accounts, bitmap, cancellationToken);
                 var count = await KeepAsync(
-                    new CallbackKey(client, slice.Load, slice.Number), accounts, bitmap, told, cancellationToken);
+                    new CallbackKey(client.Number, slice.Load, slice.Number), accounts, bitmap, told, cancellationToken);
                 if (count > 0)
-                    calls[client] = count;
+                    calls[client.Number] = count;
             }
         }
         finally
@@ -94,12 +90,15 @@ public sealed partial class CallClients(
         return calls;
     }
 
+    private async Task<LayoutFacts> ReadFactsAsync(CancellationToken cancellationToken) =>
+        (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
+
     /// <summary>
     /// Writes what a client is called of. What an earlier try has written stays: calls of it may have been made. Returns how many calls
     /// it is.
     /// </summary>
     private async Task<int> KeepAsync(
-        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, HashSet<int>? told, CancellationToken cancellationToken)
+        CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ToldHashes? told, CancellationToken cancellationToken)
     {
         var (calls, content) = Seal(delivery, accounts, bitmap, told);
         if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
@@ -110,7 +109,7 @@ public sealed partial class CallClients(
         return calls;
     }
 
-    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, HashSet<int>? told)
+    private (int Calls, byte[] Content) Seal(CallbackKey delivery, HashedAccounts accounts, Clients.PrefixBitmap bitmap, ToldHashes? told)
     {
         var found = accounts.Find(bitmap, told is null ? null : hash => !told.Contains(hash));
         if (found.Length == 0)
@@ -121,36 +120,5 @@ public sealed partial class CallClients(
                 + "they were added with (hibp clients add) for every host");
         }
         return (CallList.CountOf(found), CallList.Seal(keys, delivery, found));
-    }
-
-    /// <summary>
-    /// Which of the hashes that somebody watches are of accounts that clients were called of already, because of a load that this one
-    /// replaces: one point read each. Null: none can be.
-    /// </summary>
-    private async Task<HashSet<int>?> FindToldAsync(
-        IReadOnlyList<int> marks, HashedAccounts accounts, List<(int Client, Clients.PrefixBitmap Watched)> bitmaps,
-        CancellationToken cancellationToken)
-    {
-        if (marks.Count == 0)
-            return null;
-        var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
-        var placement = new LayoutPlacement(facts);
-        var found = new HashSet<int>();
-        var reading = new ParallelOptions { MaxDegreeOfParallelism = ReadsAtOnce, CancellationToken = cancellationToken };
-        var hits = Enumerable.Range(0, accounts.Count).Where(
-            hash => bitmaps.Exists(one => one.Watched.Contains(accounts.PrefixOf(hash))));
-        await Parallel.ForEachAsync(hits, reading, async (hash, token) =>
-        {
-            var account = accounts.AccountOf(hash);
-            var alias = Encoding.ASCII.GetString(accounts.Accounts.Alias(account));
-            var place = placement.Find(alias, Encoding.ASCII.GetString(accounts.Accounts.Domain(account)));
-            var has = await tables.Accounts(new TablePlace(place.StorageAccount, facts.AccountsTable)).GetMarksAsync(
-                place.Partition, alias, marks.Max(), token);
-            if (!has.Intersect(marks).Any())
-                return;
-            lock (found)
-                found.Add(hash);
-        });
-        return found;
     }
 }

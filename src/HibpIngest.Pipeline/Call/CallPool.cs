@@ -5,10 +5,14 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>The calls of some deliveries to one client, and how far each delivery is. Safe for use by many at once.</summary>
 /// <param name="deliveries">Opened.</param>
-internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallList Calls)> deliveries)
+/// <param name="first">Of so many calls of a delivery, the one that is taken first; the others come behind it in a circle. At random where
+/// nothing else is said: calls that fail each time are not always those that a slow client's turn is spent on.</param>
+internal sealed class CallPool(
+    IReadOnlyList<(CallbackDelivery Delivery, CallList Calls)> deliveries, Func<int, int>? first = null)
 {
     private readonly Lock _lock = new();
-    private readonly State[] _states = [.. deliveries.Select(one => new State(one.Delivery, one.Calls))];
+    private readonly State[] _states =
+        [.. deliveries.Select(one => new State(one.Delivery, one.Calls, (first ?? Random.Shared.Next)(one.Calls.Count)))];
     private readonly Queue<(int Delivery, int Call)> _again = [];
     private int _delivery;
     private int _call;
@@ -26,7 +30,7 @@ internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallLis
                 var state = _states[_delivery];
                 while (!state.IsHalted && _call < state.Calls.Count)
                 {
-                    next = (_delivery, _call++);
+                    next = (_delivery, (state.First + _call++) % state.Calls.Count);
                     if (!state.IsDone(next.Call))
                         return true;
                 }
@@ -66,6 +70,7 @@ internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallLis
                     break;
                 default:
                     state.Error = answer.Error;
+                    state.Failed++;
                     break;
             }
         }
@@ -107,7 +112,9 @@ internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallLis
                 : state.Error is { } error ? state.Result(CallbackState.Open) with
                 {
                     Error = error,
-                    Pause = pauseOf(state.Delivery.Deferrals),
+                    // What wasn't tried, as the turn has ended, doesn't wait for what failed, unless nothing else was accepted.
+                    Pause = state.Answered + state.Failed == state.Calls.Count || state.Answered == state.Delivery.Answered
+                        ? pauseOf(state.Delivery.Deferrals) : null,
                 }
                 : state.Result(CallbackState.Open))];
         }
@@ -117,9 +124,9 @@ internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallLis
     {
         private readonly byte[] _done;
 
-        public State(CallbackDelivery delivery, CallList calls)
+        public State(CallbackDelivery delivery, CallList calls, int first)
         {
-            (Delivery, Calls) = (delivery, calls);
+            (Delivery, Calls, First) = (delivery, calls, first);
             var length = (calls.Count + 7) / 8;
             _done = delivery.Done is { } done && done.Length == length ? [.. done] : new byte[length];
             Answered = _done.Sum(bits => BitOperations.PopCount(bits));
@@ -129,7 +136,11 @@ internal sealed class CallPool(IReadOnlyList<(CallbackDelivery Delivery, CallLis
 
         public CallList Calls { get; }
 
+        public int First { get; }
+
         public int Answered { get; private set; }
+
+        public int Failed { get; set; }
 
         public bool HasChanged { get; set; }
 

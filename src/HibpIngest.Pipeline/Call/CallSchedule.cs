@@ -15,15 +15,19 @@ public sealed class CallSchedule(
     public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).Count > 0;
 
-    /// <summary>Has the slices of a load looked through that weren't yet, where it sends; may be run at any time, beside itself.</summary>
-    public async Task LookThroughAsync(long load, CancellationToken cancellationToken)
+    /// <summary>
+    /// Has the slices of a load looked through that weren't yet, where it sends; may be run at any time, beside itself. Returns whether
+    /// there are any.
+    /// </summary>
+    public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
     {
         if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
-            return;
+            return false;
         var sending = new ParallelOptions { MaxDegreeOfParallelism = PipelineMessages.AtOnce, CancellationToken = cancellationToken };
         await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
             new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
         await slices.MarkCallMessagesSentAsync(load, cancellationToken);
+        return true;
     }
 
     /// <summary>Has a client called.</summary>
@@ -48,13 +52,7 @@ public sealed class CallSchedule(
         {
             var waits = paused.Contains(one.Client) ? null : one.OldestFor;
             HibpTelemetry.CallbackSeen(one.Client, waits ?? TimeSpan.Zero);
-            if (paused.Contains(one.Client))
-            {
-                // Nobody asks it: this is no time in which it failed.
-                await callbacks.ForgetFailuresAsync(one.Client, cancellationToken);
-                continue;
-            }
-            if (!one.IsDue)
+            if (!one.IsDue || paused.Contains(one.Client))
                 continue;
             await CallAsync(one.Client, TimeSpan.Zero, cancellationToken);
             await callbacks.MarkCallbackMessageSentAsync(one.Client, cancellationToken);

@@ -25,10 +25,8 @@ public sealed class CallbackOperations(
     public async Task<long> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
+        await MarkOpenAsync(breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 }, cancellationToken);
         var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
-        if (calls == 0)
-            return 0;
-        await MarkOpenAsync(breach, load => load.AwaitsCalls, cancellationToken);
         await schedule.SweepAsync(cancellationToken);
         return calls;
     }

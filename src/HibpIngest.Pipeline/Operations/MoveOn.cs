@@ -55,7 +55,7 @@ public sealed class MoveOn(
         var started = await StartZipsAsync(cancellationToken);
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
-            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog)
+            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
                 await register.MarkOpenAsync(load.Id, cancellationToken);
         }
         // Last: until here a start is refused, so that nothing is forgotten where this was broken off.

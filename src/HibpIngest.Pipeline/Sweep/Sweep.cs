@@ -103,10 +103,11 @@ public sealed partial class Sweep(
             LogResent(load.Id, "log");
             await schedule.SendAsync(load.Id, cancellationToken);
         }
-        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.SweepStaleAge))
+        // One of a hidden breach has none to send for, as long as it is.
+        if (CallSchedule.IsForsaken(load, time.GetUtcNow(), options.SweepStaleAge)
+            && await calls.LookThroughAsync(load.Id, cancellationToken))
         {
             LogResent(load.Id, "call");
-            await calls.LookThroughAsync(load.Id, cancellationToken);
         }
     }
 

@@ -105,8 +105,11 @@ public sealed class CallbackTests
         Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Dead));
         // A client that takes nothing is left alone: it is not asked with all of its calls each time.
         Assert.InRange(rig.Caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
-        clock.Advance(TimeSpan.FromHours(3));
-        await rig.SweepAsync();
+        for (var hours = 0; hours < 3; hours++)
+        {
+            clock.Advance(TimeSpan.FromHours(1));
+            await rig.SweepAsync();
+        }
         load = await rig.Stores.LoadAsync(1);
         Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Dead, load.Calls.Answered));
 
@@ -250,6 +253,27 @@ public sealed class CallbackTests
     }
 
     [Fact]
+    public async Task A_slice_that_two_look_through_at_once_is_called_of_whatever_becomes_of_the_second()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 30, """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        var message = new CallMessage { Load = 1, Slice = 1 };
+        var (one, other) = (rig.Context.NewCallClients(), rig.OpenContext().NewCallClients());
+        var (first, second) = (await one.TakeAsync(message, None), await other.TakeAsync(message, None));
+        await one.RunAsync(first!, None);
+        await rig.Context.NewMailOperations().HoldAsync("X", None);
+        await other.RunAsync(second!, None);
+        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.SettleAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+    }
+
+    [Fact]
     public async Task A_removed_client_or_breach_is_called_of_no_more_and_leaves_nothing()
     {
         var clock = new TestClock();
@@ -288,6 +312,29 @@ public sealed class CallbackTests
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
         Assert.Null((await rig.CallsAsync(1)).Error);
+    }
+
+    [Fact]
+    public async Task A_database_that_was_put_back_calls_again_of_what_was_to_be_looked_through_then()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock, options => options.Log = LogMode.On);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 30);
+        await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });
+        var backup = await rig.Stores.BackUpAsync("before");
+        await rig.SettleAsync();
+        await rig.SweepAsync();
+        await rig.DropAsync("Y", 0, 30, """{"notify":"hold"}""");
+        await rig.SweepAsync();
+        Assert.Equal(30, rig.Caller.Calls.Count);
+
+        await rig.RestoreAsync(backup);
+        await rig.Context.NewMoveOn().RunAsync(None);
+        await rig.SettleAsync();
+        Assert.Equal(60, rig.Caller.Calls.Count);
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Equal(30, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
     }
 
     private static async Task WaitUntilAsync(Func<Task<bool>> holds)

@@ -35,7 +35,7 @@ internal sealed class CallRig : IAsyncDisposable
     public string SecretKey { get; }
 
     /// <summary>The first process on these stores.</summary>
-    public PipelineContext Context { get; }
+    public PipelineContext Context { get; private set; }
 
     /// <summary>In slices of 40 rows.</summary>
     /// <param name="clock">Null: the system's.</param>
@@ -55,6 +55,13 @@ internal sealed class CallRig : IAsyncDisposable
 
     /// <summary>Another process on the same stores.</summary>
     public PipelineContext OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
+
+    /// <summary>Puts the database back to what it was, and the process begins anew on it.</summary>
+    public async Task RestoreAsync(string backup)
+    {
+        await Stores.RestoreAsync(backup);
+        Context = OpenContext();
+    }
 
     /// <summary>What changes clients.</summary>
     public ClientOperations NewClientOperations() =>
@@ -85,13 +92,13 @@ internal sealed class CallRig : IAsyncDisposable
         await RunToEndAsync();
     }
 
-    /// <summary>Hour by hour, until no call is open.</summary>
+    /// <summary>Hour by hour, until no call is open but of what is held.</summary>
     public async Task SettleAsync()
     {
         for (var hours = 0; hours < 20; hours++)
         {
             await SweepAsync();
-            if ((await Stores.LoadsAsync()).All(load => !load.AwaitsCalls))
+            if ((await Context.Database.ListLoadsAsync(null, None)).All(load => !load.AwaitsCalls || load.State == LoadState.Held))
                 return;
             _clock!.Advance(TimeSpan.FromHours(1));
         }

@@ -153,27 +153,23 @@ public abstract partial class BreachDatabaseContract
         foreach (var slice in (int[])[1, 2, 3])
             await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
         // One delivery has calls that fail, while others of the client's are accepted.
-        await FailAsync(load, 1, answers: true);
-        Time.Advance(GiveUpAfter - TimeSpan.FromMinutes(1));
-        await FailAsync(load, 1, answers: true);
+        await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers: true);
         Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
-        Time.Advance(TimeSpan.FromMinutes(1));
-        await FailAsync(load, 1, answers: true);
+        await FailForAsync(TimeSpan.FromHours(2), load, 1, answers: true);
         Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
         var summary = Assert.Single(await Database.ListCallbacksAsync(None));
         Assert.Equal(
             (Client, "Adobe", 20L, 9L, 1L, 0L, "it answered 500"),
             (summary.Client, summary.Breach, summary.Open, summary.Dead, summary.Answered, summary.Dropped, summary.Error));
 
-        // The client accepts nothing: all is given up, but what it failed before it was paused doesn't count.
-        await FailAsync(load, 2, answers: false);
-        Time.Advance(GiveUpAfter);
-        await Database.ForgetFailuresAsync(Client, None);
-        await FailAsync(load, 2, answers: false);
+        // The client accepts nothing: all is given up that was recorded so long ago, tried or not.
+        var next = await SendAsync(Numbered(3), "Bold");
+        await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
+        await Database.RecordCallSliceAsync(next, 1, new Dictionary<int, int> { [Client] = 5 }, None);
+        await FailForAsync(GiveUpAfter - TimeSpan.FromHours(3), load, 2, answers: false);
         Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
-        Time.Advance(GiveUpAfter);
-        await FailAsync(load, 2, answers: false);
-        Assert.Equal((0L, 29L), await OpenAndDeadAsync(load));
+        await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
+        Assert.Equal(((0L, 29L), (5L, 0L)), (await OpenAndDeadAsync(load), await OpenAndDeadAsync(next)));
         Assert.False((await Database.GetLoadAsync(load, None))!.AwaitsCalls);
 
         // It was asked for a pause, too, which an operator knows to be over.
@@ -189,10 +185,46 @@ public abstract partial class BreachDatabaseContract
         await RecordAsync(Result(load, 3, 4));
         await Database.EndTurnAsync(Client, Me, Nothing, GiveUpAfter, Lease, None);
         Assert.Equal((0, 0L), await DroppedAsync(Client, withOpen: false));
-        Assert.Equal((3, 25L), await DroppedAsync(Client, withOpen: true));
+        Assert.Equal((4, 30L), await DroppedAsync(Client, withOpen: true));
         Assert.Equal((0, 0L), await DroppedAsync(null, withOpen: true));
-        summary = Assert.Single(await Database.ListCallbacksAsync(None));
+        summary = Assert.Single(await Database.ListCallbacksAsync(None), one => one.Breach == "Adobe");
         Assert.Equal((0L, 0L, 5L, 25L), (summary.Open, summary.Dead, summary.Answered, summary.Dropped));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Time_in_which_nobody_tries_is_none_in_which_it_fails(bool answers)
+    {
+        var load = await SendAsync(Numbered(6));
+        foreach (var slice in (int[])[1, 2])
+            await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
+        // Held, hidden, paused, or without a host.
+        for (var i = 0; i < 3; i++)
+        {
+            await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers);
+            Time.Advance(TimeSpan.FromDays(30));
+        }
+        Assert.Equal(0L, (await OpenAndDeadAsync(load)).Dead);
+        await FailForAsync(GiveUpAfter + TimeSpan.FromHours(1), load, 1, answers);
+        Assert.Equal(answers ? 9L : 19L, (await OpenAndDeadAsync(load)).Dead);
+    }
+
+    [Fact]
+    public async Task A_delivery_that_gets_on_begins_its_pauses_and_its_failing_anew()
+    {
+        var load = await SendAsync(Numbered(3));
+        await Database.RecordCallSliceAsync(load, 1, new Dictionary<int, int> { [Client] = 10 }, None);
+        for (var answered = 1; answered < 6; answered++)
+        {
+            await FailForAsync(GiveUpAfter - TimeSpan.FromHours(2), load, 1, answers: true, answered);
+            Assert.InRange((await Database.ListDueDeliveriesAsync(Client, 1, None))[0].Deferrals, 60, 72);
+        }
+        Assert.Equal((5L, 0L), await OpenAndDeadAsync(load));
+        // What wasn't tried yet is due at once.
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await RecordAsync(Result(load, 1, 5) with { Error = "it answered 500" });
+        Assert.Single(await Database.ListDueDeliveriesAsync(Client, 1, None));
     }
 
     [Fact]
@@ -225,6 +257,16 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.EndTurnAsync(Client, Me, Nothing, GiveUpAfter, Lease, None));
     }
 
+    [Fact]
+    public async Task A_load_that_clients_are_being_called_of_stays_with_its_breach()
+    {
+        var load = await SendAsync(Numbered(3));
+        await RefusedAsync(() => Database.AssignLoadAsync(load, "Bold", null, None));
+        await Database.HoldLoadsAsync("Adobe", "held by an operator", None);
+        await Database.AssignLoadAsync(load, "Bold", null, None);
+        Assert.Equal("Bold", (await Database.GetLoadAsync(load, None))!.Breach);
+    }
+
     private static CallbackKey Key(long load, int slice) => new(Client, load, slice);
 
     /// <summary>The first calls of it were accepted.</summary>
@@ -244,14 +286,17 @@ public abstract partial class BreachDatabaseContract
         return load.Id;
     }
 
-    /// <summary>A turn in which the calls of one delivery fail, of the first all but one.</summary>
-    private async Task FailAsync(long load, int slice, bool answers)
+    /// <summary>Turn after turn, an hour apart, in which the calls of one delivery fail, of the first slice all but some.</summary>
+    private async Task FailForAsync(TimeSpan time, long load, int slice, bool answers, int answered = 1)
     {
-        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
-        await RecordAsync(Result(load, slice, slice == 1 ? 1 : 0) with { Error = "it answered 500", Pause = TimeSpan.FromSeconds(1) });
-        await Database.EndTurnAsync(
-            Client, Me, new CallbackTurnEnd(0, answers, HasFailed: true, null, null), GiveUpAfter, TimeSpan.FromDays(6), None);
-        Time.Advance(TimeSpan.FromSeconds(1));
+        for (var end = Now + time; Now < end; Time.Advance(TimeSpan.FromHours(1)))
+        {
+            Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+            await RecordAsync(
+                Result(load, slice, slice == 1 ? answered : 0) with { Error = "it answered 500", Pause = TimeSpan.FromMinutes(59) });
+            await Database.EndTurnAsync(
+                Client, Me, new CallbackTurnEnd(0, answers, HasFailed: true, null, null), GiveUpAfter, TimeSpan.FromDays(6), None);
+        }
     }
 
     private async Task<(long Open, long Dead)> OpenAndDeadAsync(long load) =>

@@ -53,7 +53,7 @@ public sealed class CallListTests
     public void Calls_are_taken_once_each_and_those_to_be_made_again_behind_the_others()
     {
         var (delivery, calls) = Opened(1, "0A1B2C00", "0A1B2D00", "0A1B2E00", "0A1B2F00");
-        var pool = new CallPool([(delivery with { Done = [0b0100], Answered = 1 }, calls), Opened(2, "FFFFFF00")]);
+        var pool = new CallPool([(delivery with { Done = [0b0100], Answered = 1 }, calls), Opened(2, "FFFFFF00")], _ => 0);
         Assert.Equal([(0, 0), (0, 1), (0, 3), (1, 0)], TakeAll(pool));
         pool.Settle((0, 0), Throttled);
         pool.Settle((0, 1), Refused);
@@ -76,13 +76,34 @@ public sealed class CallListTests
     [Fact]
     public void Of_a_halted_delivery_nothing_is_begun()
     {
-        var pool = new CallPool([Opened(1, "0A1B2C00", "0A1B2D00"), Opened(2, "FFFFFF00")]);
+        var pool = new CallPool([Opened(1, "0A1B2C00", "0A1B2D00"), Opened(2, "FFFFFF00")], _ => 0);
         Assert.True(pool.TryTake(out var first));
         pool.Settle(first, Throttled);
         pool.Halt(pool.Keys[0]);
         Assert.Equal([(1, 0)], TakeAll(pool));
         var result = pool.Results(_ => TimeSpan.FromSeconds(1))[0];
         Assert.Equal((CallbackState.Open, 0, null), (result.State, result.Answered, result.Pause));
+    }
+
+    [Fact]
+    public void What_was_not_tried_does_not_wait_for_what_failed()
+    {
+        var pool = new CallPool([Opened(1, "0A1B2C00", "0A1B2D00", "0A1B2E00"), Opened(2, "FFFFFF00", "FFFFF000")], _ => 1);
+        Assert.True(pool.TryTake(out var first));
+        Assert.Equal((0, 1), first);
+        pool.Settle(first, Refused);
+        Assert.NotNull(Result(0).Pause); // nothing else was accepted
+        Assert.True(pool.TryTake(out var second));
+        Assert.Equal((0, 2), second);
+        pool.Settle(second, Accepted);
+        Assert.Equal((null, "it answered 500"), (Result(0).Pause, Result(0).Error));
+        Assert.True(pool.TryTake(out var third));
+        Assert.Equal((0, 0), third);
+        pool.Settle(third, Accepted);
+        Assert.NotNull(Result(0).Pause); // all were tried
+        Assert.Equal((null, null), (Result(1).Pause, Result(1).Error));
+
+        CallbackResult Result(int delivery) => pool.Results(_ => TimeSpan.FromSeconds(1))[delivery];
     }
 
     private static List<(int Delivery, int Call)> TakeAll(CallPool pool)
