@@ -225,6 +225,14 @@ public abstract partial class BreachDatabaseContract
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await RecordAsync(Result(load, 1, 5) with { Error = "it answered 500" });
         Assert.Single(await Database.ListDueDeliveriesAsync(Client, 1, None));
+        // A turn in which nothing fails ends the time in which it did.
+        await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, Lease, None);
+        await FailForAsync(GiveUpAfter - TimeSpan.FromHours(2), load, 1, answers: true, 6);
+        Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
+        await RecordAsync(Result(load, 1, 7));
+        await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, Lease, None);
+        await FailForAsync(TimeSpan.FromHours(3), load, 1, answers: true, 7);
+        Assert.Equal((3L, 0L), await OpenAndDeadAsync(load));
     }
 
     [Fact]
