@@ -16,8 +16,8 @@ internal sealed class DoctorCommand : HibpCommand
     private const string Missing = "missing";
     private const string Broken = "broken";
 
-    // A service that is there answers in far less; one that isn't would be retried for long.
-    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(15);
+    // A service that is there answers in far less, on a machine that is busy, too; one that isn't would be retried for long.
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(30);
 
     public DoctorCommand()
         : base("doctor", "Look at what is configured, what answers and what is missing, and say what to do about it.")
