@@ -62,9 +62,16 @@ internal sealed class CommandSession : IDisposable
         {
             _settings ??= PipelineSettings.Read(
                 Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables());
-            return _settings.FurtherStorage.Count == 0 && LocalEmulator.IsMeantBy(_settings.Storage)
-                ? _settings with { FurtherStorage = LocalEmulator.Further() } : _settings;
+            return _settings.FurtherStorage.Count == 0 && _settings.Emulator is { } emulator
+                ? _settings with { FurtherStorage = emulator.Further() } : _settings;
         }
+    }
+
+    /// <summary>Says what of the environment means nothing: most likely misspelt.</summary>
+    public void WarnOfUnknownVariables()
+    {
+        foreach (var line in Settings.DescribeUnknown())
+            Screen.Say($"warning: {line}");
     }
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
@@ -87,9 +94,10 @@ internal sealed class CommandSession : IDisposable
         return PipelineFactory.Open(Settings, Time, Logs);
     }
 
-    private async Task RequireEmulatorAsync(CancellationToken cancellationToken)
+    /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run.</exception>
+    public async Task RequireEmulatorAsync(CancellationToken cancellationToken)
     {
-        if (LocalEmulator.IsMeantBy(Settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
+        if (Settings.Emulator is { } emulator && !await emulator.AnswersAsync(cancellationToken))
             throw new StoreUnavailableException(
                 "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
     }

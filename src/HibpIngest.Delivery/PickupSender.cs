@@ -40,7 +40,7 @@ public sealed class PickupSender : INotificationSender
     /// As the port says, by a file that is deleted at once: in the folder or, where it is yet to be made, in
     /// the nearest one above it that is there.
     /// </summary>
-    public Task CheckAsync(CancellationToken cancellationToken)
+    public Task CheckAsync(string from, CancellationToken cancellationToken)
     {
         var folder = _folder;
         while (!Path.Exists(folder) && Path.GetDirectoryName(folder) is { } above)

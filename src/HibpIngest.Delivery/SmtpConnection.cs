@@ -94,10 +94,8 @@ internal sealed class SmtpConnection : IAsyncDisposable
             throw new BadInputException(
                 $"the mail has {mail.Content.Length} bytes, and the mail server {_server} takes at most {_sizeLimit}");
 
-        var reply = await CommandAsync($"MAIL FROM:<{mail.From}>", "MAIL FROM", cancellationToken);
-        if (!reply.IsPositive)
-            throw Refused("the sender (HIBP_MAIL_FROM)", reply, isRecipients: false);
-        reply = await CommandAsync($"RCPT TO:<{mail.To}>", "RCPT TO", cancellationToken);
+        await BeginMailAsync(mail.From, cancellationToken);
+        var reply = await CommandAsync($"RCPT TO:<{mail.To}>", "RCPT TO", cancellationToken);
         if (!reply.IsPositive)
             throw Refused("the recipient", reply, isRecipients: true);
         reply = await CommandAsync("DATA", "DATA", cancellationToken);
@@ -109,6 +107,15 @@ internal sealed class SmtpConnection : IAsyncDisposable
         reply = await EndMessageAsync(mail.Content.Span.EndsWith("\r\n"u8) ? ".\r\n" : "\r\n.\r\n", cancellationToken);
         if (!reply.IsPositive)
             throw Refused("the message", reply, isRecipients: true);
+    }
+
+    /// <summary>Names the sender of a mail.</summary>
+    /// <exception cref="StoreRefusedException">The server doesn't take it.</exception>
+    public async Task BeginMailAsync(string from, CancellationToken cancellationToken)
+    {
+        var reply = await CommandAsync($"MAIL FROM:<{from}>", "MAIL FROM", cancellationToken);
+        if (!reply.IsPositive)
+            throw Refused("the sender (HIBP_MAIL_FROM)", reply, isRecipients: false);
     }
 
     /// <summary>Says goodbye and does not wait for the answer.</summary>

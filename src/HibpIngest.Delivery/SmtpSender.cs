@@ -37,12 +37,13 @@ public sealed class SmtpSender : INotificationSender
     }
 
     /// <inheritdoc/>
-    public async Task CheckAsync(CancellationToken cancellationToken)
+    public async Task CheckAsync(string from, CancellationToken cancellationToken)
     {
         await _turns.WaitAsync(cancellationToken);
         try
         {
-            var connection = await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+            await using var connection = await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+            await connection.BeginMailAsync(from, cancellationToken);
             await connection.QuitAsync();
         }
         finally

@@ -27,7 +27,7 @@ internal static partial class HandlerOpening
                 throw logs.Wrong;
             var settings = read(environment);
             if (settings.UnknownVariables.Count > 0)
-                LogUnknown(log, string.Join(", ", settings.UnknownVariables));
+                LogUnknown(log, string.Join(" ", settings.DescribeUnknown()));
             return (open(settings), "");
         }
         catch (HibpException e)

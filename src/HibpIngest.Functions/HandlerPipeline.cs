@@ -2,6 +2,7 @@ using System.Collections;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Functions;
 
@@ -12,7 +13,9 @@ namespace HibpIngest.Functions;
 internal sealed class HandlerPipeline : IAsyncDisposable
 {
     private readonly OpenPipeline? _open;
+    private readonly CancellationTokenSource _stop = new();
     private readonly Parts? _parts;
+    private Task _signs = Task.CompletedTask;
     private readonly string _error;
 
     private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, AccessWork? access, string error)
@@ -50,21 +53,31 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     /// <param name="logs">Where everything is logged.</param>
     public static HandlerPipeline Open(IDictionary environment, TimeProvider time, HandlerLogs logs)
     {
+        var troubles = new HostTroubles(time);
         PasswordWork? passwords = null;
         AccessWork? access = null;
         var (open, error) = HandlerOpening.Open(environment, logs, HandlerSettings.Read, settings =>
         {
-            var pipeline = PipelineFactory.Open(settings, time, logs.Factory);
+            var pipeline = PipelineFactory.Open(settings, time, logs.Factory, troubles.Note);
             passwords = PasswordWork.Open(
                 pipeline.Account, settings.Passwords, settings.Options.WebUrl, time, logs.Factory);
             access = AccessWork.Open(pipeline.Account, settings.Options, time, logs.Factory);
             return pipeline;
         });
-        return new HandlerPipeline(open, passwords, access, error);
+        var handler = new HandlerPipeline(open, passwords, access, error);
+        if (open is not null)
+        {
+            var signs = new HostSigns(open.Context.Register, HostSign.Everything, troubles, time);
+            handler._signs = signs.RunAsync(handler._stop.Token);
+        }
+        return handler;
     }
 
     public async ValueTask DisposeAsync()
     {
+        await _stop.CancelAsync();
+        await _signs;
+        _stop.Dispose();
         _parts?.Passwords.Dispose();
         _parts?.Access.Dispose();
         if (_open is not null)

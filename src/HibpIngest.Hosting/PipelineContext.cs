@@ -63,7 +63,7 @@ public sealed record PipelineContext
     /// Told of every message that is put off because a store is down, so that a one-off run can
     /// stop where waiting is no use (<see cref="StoreFullException"/>).
     /// </summary>
-    public Action<StoreUnavailableException>? OnPutOff { get; init; }
+    public Action<PutOff>? OnPutOff { get; init; }
 
     private PipelineMessages Messages => new(Queues, Database, Database, Time);
 

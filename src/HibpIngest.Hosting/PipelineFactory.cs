@@ -13,9 +13,10 @@ public static partial class PipelineFactory
 {
     /// <summary>Opens everything; calls nothing.</summary>
     public static OpenPipeline Open(
-        PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<StoreUnavailableException>? onPutOff = null)
+        PipelineSettings settings, TimeProvider time, ILoggerFactory logs, Action<PutOff>? onPutOff = null,
+        StorageOptions? storage = null)
     {
-        var account = StorageAccount.Open(settings.Storage, logs, further: settings.FurtherStorage);
+        var account = StorageAccount.Open(settings.Storage, logs, storage, settings.FurtherStorage);
         var logAccount = settings.LogStorage is { } logStorage ? StorageAccount.Open(logStorage, logs) : null;
         var database = DatabaseFactory.Open(settings.Database, time, logs);
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());

@@ -3,6 +3,7 @@ using System.ComponentModel.DataAnnotations;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -21,6 +22,7 @@ public sealed record PipelineSettings
     private const string MailFromVariable = "MAIL_FROM";
     private const string LogStorageVariable = "LOG_STORAGE";
     private const string WebUrlVariable = "WEB_URL";
+    private const string EmulatorPortVariable = "EMULATOR_PORT";
 
     /// <summary>Options whose variables are not named as they are.</summary>
     private static readonly Dictionary<string, string> NamedApart = new()
@@ -40,11 +42,17 @@ public sealed record PipelineSettings
 
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
-        ["STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "EMULATOR_DIR", "APP", "APPINSIGHTS"];
+    [
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "EMULATOR_DIR", EmulatorPortVariable, "APP",
+        "APPINSIGHTS",
+    ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
     private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
         .Select(number => string.Create(System.Globalization.CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
+
+    /// <summary>The storage emulator, where it is meant; null: a storage account is.</summary>
+    public LocalEmulator? Emulator { get; init; }
 
     /// <summary>Connection string of the storage account.</summary>
     public required string Storage { get; init; }
@@ -74,6 +82,18 @@ public sealed record PipelineSettings
 
     /// <summary>Variables that begin with HIBP_ and mean nothing here, in order: most likely misspelt.</summary>
     public required IReadOnlyList<string> UnknownVariables { get; init; }
+
+    /// <summary>A sentence for each of <see cref="UnknownVariables"/>, with what may have been meant.</summary>
+    public IEnumerable<string> DescribeUnknown()
+    {
+        var known = OptionKeys.Concat(WebKeys).Concat(PasswordKeys).Select(VariableOf)
+            .Concat(OwnVariables.Concat(FurtherVariables).Select(name => PipelineOptions.SectionName + name))
+            .Select(name => name[PipelineOptions.SectionName.Length..]).Distinct().ToList();
+        return UnknownVariables.Select(name =>
+            Spelling.Nearest(name[PipelineOptions.SectionName.Length..], known) is { } nearest
+                ? $"{name} means nothing here; did you mean {PipelineOptions.SectionName}{nearest}?"
+                : $"{name} means nothing here; docs/settings.md has all that do");
+    }
 
     /// <summary>Reads and checks them.</summary>
     /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
@@ -113,9 +133,12 @@ public sealed record PipelineSettings
         Check(web, "");
         Check(passwords, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
+        storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
+        var emulator = LocalEmulator.IsMeantBy(storage) ? EmulatorOf(values.GetValueOrDefault(EmulatorPortVariable)) : null;
         return new PipelineSettings
         {
-            Storage = storage ?? values.GetValueOrDefault("STORAGE") ?? DefaultStorage,
+            Emulator = emulator,
+            Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
             FurtherStorage = FurtherOf(values),
             LogStorage = values.GetValueOrDefault(LogStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DefaultDatabase,
@@ -144,6 +167,17 @@ public sealed record PipelineSettings
             value = value.GetType().GetProperty(part)!.GetValue(value)!;
         return string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
     }));
+
+    private static LocalEmulator EmulatorOf(string? port)
+    {
+        if (port is null)
+            return new LocalEmulator();
+        return int.TryParse(port, System.Globalization.CultureInfo.InvariantCulture, out var number)
+            && number is > 0 and <= LocalEmulator.HighestPort
+            ? new LocalEmulator(number)
+            : throw new BadInputException($"{VariableOf(EmulatorPortVariable)} is expected to be from 1 to {LocalEmulator.HighestPort}, "
+                + $"the first of the emulator's ports, found '{port}'");
+    }
 
     /// <summary>None may be left out: their order counts.</summary>
     private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)

@@ -145,6 +145,21 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
 
     /// <inheritdoc/>
+    public Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<HeldWork>>(
+            async session => await session.ListAsync(
+                """
+                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+                WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now
+                UNION ALL
+                SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at
+                FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
+                WHERE s.state <> 'done' AND s.owner IS NOT NULL AND s.lease_expires_at > @now
+                """,
+                row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))),
+            cancellationToken);
+
+    /// <inheritdoc/>
     public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync("UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", OfLoad(load)),

@@ -12,7 +12,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// The store register: partitions <c>store</c> (the identity, which of the store's storage accounts this is, the
 /// ids), <c>layout</c> (a row a layout, and <c>read</c>, which says which of them is read), <c>open</c> (a row a
 /// load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
-/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind).
+/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process).
 /// </summary>
 internal sealed partial class StoreRegister(TableService tables, string table) : IStoreRegister
 {
@@ -186,7 +186,7 @@ internal sealed partial class StoreRegister(TableService tables, string table) :
     {
         var mark = Guid.NewGuid().ToString("N");
         await tables.PutAsync(
-            table, CataloguePartition, mark, writer => writer.WriteString(SetAt, now.ToString("u", CultureInfo.InvariantCulture)),
+            table, CataloguePartition, mark, writer => writer.WriteString(SetAt, Text(now)),
             "marking of the catalogue as behind", cancellationToken);
         return mark;
     }
@@ -222,8 +222,7 @@ internal sealed partial class StoreRegister(TableService tables, string table) :
         return await tables.ReplaceAsync(
             table, ReceiptPartition, ReceiptKey(blob), receipt.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
 
-        // Text that no service takes for a time: those come back in forms of their own.
-        void Write(Utf8JsonWriter writer) => writer.WriteString(SentAt, now.ToString("u", CultureInfo.InvariantCulture));
+        void Write(Utf8JsonWriter writer) => writer.WriteString(SentAt, Text(now));
     }
 
     public Task AddReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>

@@ -31,6 +31,7 @@ internal static class CommandTree
             new SubscribersCommands(),
             new NotifyCommand(),
             new HoldCommand(),
+            new MailCommands(),
             new SlicesCommand(),
             new RequeueCommand(),
             new PoisonCommands(),

@@ -69,6 +69,7 @@ internal sealed class DemoCommand : HibpCommand
         var drop = DropCommand.Prepare(file);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         var settings = session.Settings;
+        session.WarnOfUnknownVariables();
 
         Directory.CreateDirectory(Path.GetDirectoryName(Folder)!);
         await using var mine = Lock();
@@ -94,7 +95,7 @@ internal sealed class DemoCommand : HibpCommand
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
-        await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, e => GiveUpOn(e));
+        await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, put => GiveUpOn(put.Error));
         var context = pipeline.Context;
         await context.NewStoreSetup().EnsureAsync(cancellationToken);
 

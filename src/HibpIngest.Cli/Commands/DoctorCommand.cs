@@ -1,5 +1,6 @@
 using System.ComponentModel;
 using System.Diagnostics;
+using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
@@ -15,9 +16,13 @@ internal sealed class DoctorCommand : HibpCommand
     private const string Ok = "ok";
     private const string Missing = "missing";
     private const string Broken = "broken";
+    private const string NotChecked = "skipped";
 
-    // A service that is there answers in far less, on a machine that is busy, too; one that isn't would be retried for long.
+    // A service that is there answers in far less, on a machine that is busy, too.
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(30);
+
+    // Who looks wants to know what is down now: what refuses is asked twice again, within a second or two.
+    private static readonly StorageOptions Impatient = new() { MaxRetries = 2 };
 
     public DoctorCommand()
         : base("doctor", "Look at what is configured, what answers and what is missing, and say what to do about it.")
@@ -47,9 +52,8 @@ internal sealed class DoctorCommand : HibpCommand
         try
         {
             var settings = session.Settings;
-            checks.Add(settings.UnknownVariables is { Count: > 0 } unknown
-                ? new DoctorLine("settings", Missing, $"{string.Join(", ", unknown)} means nothing here", "look for a misspelt name: hibp "
-                    + "--help lists them")
+            checks.Add(settings.UnknownVariables.Count > 0
+                ? new DoctorLine("settings", Missing, string.Join(" ", settings.DescribeUnknown()), "mend the names, or take them away")
                 : new DoctorLine("settings", Ok, "read from the command line and HIBP_ variables", null));
             return settings;
         }
@@ -62,15 +66,18 @@ internal sealed class DoctorCommand : HibpCommand
 
     private static async Task CheckEmulatorAsync(PipelineSettings? settings, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        var needed = settings is null || LocalEmulator.IsMeantBy(settings.Storage);
-        var lacking = needed ? Broken : Missing;
+        var lacking = settings is null || settings.Emulator is not null ? Broken : Missing;
         var node = await NodeVersionAsync(cancellationToken);
         checks.Add(node is null
             ? new DoctorLine("node", lacking, "no node on the path", "install Node 20 or later: hibp demo and the storage emulator need it")
             : new DoctorLine("node", Ok, node, null));
-        checks.Add(RepositoryFolder.Find(Path.Combine(AzuriteEmulator.Folder, "node_modules", "azurite", "package.json")) is not null
-            ? new DoctorLine("emulator", Ok, "installed", null)
-            : new DoctorLine("emulator", Missing, "not installed yet", "nothing to do: hibp run or hibp demo installs it"));
+        checks.Add(AzuriteEmulator.Look() switch
+        {
+            ({ } missing, _) => new DoctorLine(
+                "emulator", lacking, missing, "hibp demo needs it, and hibp run where HIBP_STORAGE names nothing"),
+            (_, true) => new DoctorLine("emulator", Ok, "installed", null),
+            _ => new DoctorLine("emulator", Missing, "not installed yet", "nothing to do: hibp run or hibp demo installs it"),
+        });
     }
 
     private static async Task CheckStoresAsync(
@@ -79,47 +86,50 @@ internal sealed class DoctorCommand : HibpCommand
         OpenPipeline pipeline;
         try
         {
-            pipeline = PipelineFactory.Open(settings, session.Time, session.Logs);
+            pipeline = PipelineFactory.Open(settings, session.Time, session.Logs, storage: Impatient);
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine("settings", Broken, e.Message, "mend the setting"));
+            // One line for each check: what was read well enough can't be opened.
+            checks.RemoveAll(check => check.Check == "settings");
+            checks.Insert(0, new DoctorLine("settings", Broken, e.Message, "mend the setting"));
             return;
         }
         await using var closing = pipeline;
         var context = pipeline.Context;
-        var storageAnswers = false;
         StoreIdentity? inTable = null;
         StoreIdentity? inDatabase = null;
-        if (LocalEmulator.IsMeantBy(settings.Storage) && !await LocalEmulator.AnswersAsync(cancellationToken))
-        {
-            checks.Add(new DoctorLine("storage", Broken, "the storage emulator is not running", "hibp run starts it; or name a storage "
-                + "account in HIBP_STORAGE"));
-        }
-        else
-        {
-            const string Advice = "check HIBP_STORAGE and its permissions";
-            var storage = pipeline.Account.DisplayName;
-            storageAnswers = await CheckAsync(
-                "blobs", () => $"{storage}, container {IBreachBlobs.Container}", Advice,
-                async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token));
-            storageAnswers &= await CheckAsync("queues", () => storage, Advice, context.Queues.Get(QueueNames.Ingest).GetDepthAsync);
-            storageAnswers &= await CheckAsync(
-                "tables", () => storage, Advice, async token => inTable = await context.Register.GetIdentityAsync(token));
-        }
-
         var (found, expected) = (0, 0);
         (string Found, string Advice)? setUp = null;
-        var databaseAnswers = await CheckAsync(
-            "database", () => $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
-            async token =>
-            {
-                (found, expected) = await context.Database.GetSchemaVersionAsync(token);
-                setUp = await context.Database.CheckSetUpAsync(token);
-                if (found == 0)
-                    throw new StoreMissingException($"{context.Database.DisplayName} is not there, or is empty");
-                inDatabase = await context.Database.GetIdentityAsync(token);
-            });
+        const string StorageAdvice = "check HIBP_STORAGE and its permissions";
+        var storage = pipeline.Account.DisplayName;
+        var isDown = settings.Emulator is { } emulator && !await emulator.AnswersAsync(cancellationToken);
+        // Beside each other: what doesn't answer is waited for, and that is one wait then.
+        var looks = new[]
+        {
+            LookAtStorageAsync(
+                "blobs", () => $"{storage}, container {IBreachBlobs.Container}",
+                async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token)),
+            LookAtStorageAsync("queues", () => storage, context.Queues.Get(QueueNames.Ingest).GetDepthAsync),
+            LookAtStorageAsync("tables", () => storage, async token => inTable = await context.Register.GetIdentityAsync(token)),
+            LookAsync(
+                "database", () => $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
+                async token =>
+                {
+                    (found, expected) = await context.Database.GetSchemaVersionAsync(token);
+                    setUp = await context.Database.CheckSetUpAsync(token);
+                    if (found == 0)
+                        throw new StoreMissingException($"{context.Database.DisplayName} is not there, or is empty");
+                    inDatabase = await context.Database.GetIdentityAsync(token);
+                }),
+            LookAsync(
+                "mails", () => context.Sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM",
+                token => context.Sender.CheckAsync(MailFrom.Parse(context.Options.MailFrom).Address, token)),
+        };
+        var lines = await Task.WhenAll(looks);
+        checks.AddRange(lines);
+        var storageAnswers = lines[..3].All(line => line.State != Broken);
+        var databaseAnswers = lines[3].State != Broken;
         if (databaseAnswers && found != expected && found != 0)
         {
             checks.Add(found < expected
@@ -128,75 +138,95 @@ internal sealed class DoctorCommand : HibpCommand
         }
         if (setUp is { } lacking)
             checks.Add(new DoctorLine("row versions", Missing, lacking.Found, lacking.Advice));
+        var belong = false;
         if (databaseAnswers && storageAnswers)
         {
-            checks.Add(CheckIdentity(inDatabase, inTable));
-            if (inDatabase is not null && inDatabase == inTable && found == expected)
-            {
-                await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
-                await CheckLogAsync(context.Database, context.Options.Log, checks, cancellationToken);
-            }
+            var identity = await CheckIdentityAsync(context.NewStoreSetup(), inDatabase, inTable, found > 0, cancellationToken);
+            checks.Add(identity);
+            belong = identity.State == Ok && inTable is not null && found == expected;
         }
-
-        await CheckAsync("mails", () => context.Sender.DisplayName, "check HIBP_MAIL", context.Sender.CheckAsync);
+        else
+        {
+            checks.Add(Skipped("identity", "database and tables"));
+        }
+        if (belong)
+        {
+            await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
+            await CheckLogAsync(context.Database, context.Options.Log, checks, cancellationToken);
+        }
+        else
+        {
+            checks.Add(Skipped("layouts", "a database and tables that belong together"));
+            checks.Add(Skipped("account log", "a database and tables that belong together"));
+        }
         checks.Add(context.Passwords.Durable
             ? new DoctorLine("secret key", Ok, "set", null)
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
                 + "openssl rand -base64 32 makes one"));
         if (storageAnswers)
             await CheckClientsAsync(context.Clients, context.Keys, checks, cancellationToken);
+        else
+            checks.Add(Skipped("clients", "tables"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
         checks.Add(new DoctorLine("memory", Ok, $"{TableFormat.Bytes(memory)} for this process; an archive may have "
             + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "
             + $"{TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
 
+        Task<DoctorLine> LookAtStorageAsync(string what, Func<string> describe, Func<CancellationToken, Task> check) => isDown
+            ? Task.FromResult(new DoctorLine(
+                what, Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"))
+            : LookAsync(what, describe, StorageAdvice, check);
+
         // Makes nothing, so whether this program may write too shows only when it does.
-        async Task<bool> CheckAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
+        async Task<DoctorLine> LookAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
             timeout.CancelAfter(AnswerTimeout);
             try
             {
                 await check(timeout.Token);
-                checks.Add(new DoctorLine(what, Ok, describe(), null));
-                return true;
+                return new DoctorLine(what, Ok, describe(), null);
             }
             catch (StoreMissingException e)
             {
-                checks.Add(
-                    new DoctorLine(what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it"));
-                return true;
+                return new DoctorLine(
+                    what, Missing, e.Message, $"where it should be there: {advice}; otherwise nothing, hibp run makes it");
             }
             catch (HibpException e)
             {
-                checks.Add(new DoctorLine(what, Broken, e.Message, advice));
+                return new DoctorLine(what, Broken, e.Message, advice);
             }
             catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
             {
-                checks.Add(new DoctorLine(what, Broken, $"no answer within {AnswerTimeout.TotalSeconds:0} seconds", advice));
+                return new DoctorLine(what, Broken, $"no answer within {AnswerTimeout.TotalSeconds:0} seconds", advice);
             }
-            return false;
         }
     }
 
-    private static DoctorLine CheckIdentity(StoreIdentity? inDatabase, StoreIdentity? inTable)
+    private static DoctorLine Skipped(string check, string needs) => new(check, NotChecked, $"not looked at: it needs {needs}", null);
+
+    private static async Task<DoctorLine> CheckIdentityAsync(
+        StoreSetup setup, StoreIdentity? inDatabase, StoreIdentity? inTable, bool hasSchema, CancellationToken cancellationToken)
     {
         const string Check = "identity";
-        if (inDatabase == inTable)
+        const string Advice = "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before";
+        if (inDatabase is null && inTable is null)
+            return new DoctorLine(Check, Ok, "database and table are both new; the first command that needs them binds them", null);
+        try
         {
-            return inTable is null
-                ? new DoctorLine(Check, Ok, "database and table are both new; the first command that needs them binds them", null)
-                : new DoctorLine(Check, Ok, $"database and table belong together ({inTable.Id:N})", null);
+            // As every host does: whether a fresh one may go beside a used one, or one that was put back, is for the set-up to decide.
+            await setup.CheckAsync(hasSchema, cancellationToken);
         }
-        // A fresh one beside a used one may be all right only where the used one holds no loads yet: that is
-        // for the set-up to decide.
-        return inDatabase is null || inTable is null
-            ? new DoctorLine(
+        catch (HibpException e)
+        {
+            return new DoctorLine(Check, Broken, e.Message, Advice);
+        }
+        return inDatabase is not null && inTable is not null
+            ? new DoctorLine(Check, Ok, $"database and table belong together ({inTable.Id:N})", null)
+            : new DoctorLine(
                 Check, Missing, inDatabase is null
                 ? "the database is new, the table belongs to another one" : "the table is new, the database belongs to another one",
-                "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before")
-            : new DoctorLine(Check, Broken, "database and table don't belong together", "check that HIBP_DATABASE and HIBP_STORAGE are "
-                + "the pair that was used before");
+                Advice);
     }
 
     /// <summary>Database and register tell of the same layouts, and each has what it is to have.</summary>
@@ -251,7 +281,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
         try
         {
-            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.WaitsForLog && load.Id < 0).ToList();
+            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.WaitsForLog).ToList();
             checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every load that counts is in it", null)
                 : new DoctorLine(
                     Check, Missing, $"{TableFormat.Number(waiting.Count)} loads that count are not in it: {waiting[0].Breach}"
@@ -279,9 +309,9 @@ internal sealed class DoctorCommand : HibpCommand
                     + "secret is sealed under another HIBP_SECRET_KEY",
                     "set the one that was set at hibp clients add, behind the first; or give another secret: hibp clients rotate"));
             }
-            else if (all.Count > 0)
+            else
             {
-                checks.Add(new DoctorLine(Check, Ok, TableFormat.Number(all.Count), null));
+                checks.Add(new DoctorLine(Check, Ok, all.Count == 0 ? "none" : TableFormat.Number(all.Count), null));
             }
         }
         catch (HibpException e)
@@ -317,7 +347,7 @@ internal sealed class DoctorCommand : HibpCommand
         var table = TableFormat.Create("check", "state", "found", "what to do");
         foreach (var check in checks)
         {
-            var colour = check.State switch { Ok => Color.Green, Missing => Color.Yellow, _ => Color.Red };
+            var colour = check.State switch { Ok => Color.Green, Missing or NotChecked => Color.Yellow, _ => Color.Red };
             table.AddRow(
                 new Text(check.Check), new Text(check.State, new Style(colour)), new Text(check.Found), new Text(check.Advice ?? ""));
         }

@@ -13,6 +13,9 @@ internal sealed class DropCommand : HibpCommand
     /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a store that was throttling.</summary>
     private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
+    /// <summary>Ten blob scans.</summary>
+    private static readonly TimeSpan NotTakenTimeout = TimeSpan.FromSeconds(20);
+
     private readonly Argument<FileInfo> _file = new("FILE")
     {
         Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too."
@@ -83,6 +86,7 @@ internal sealed class DropCommand : HibpCommand
         }
         var follower = new LoadFollower(pipeline.Context.Database, session.Screen, session.Time)
         {
+            NotTaken = (NotTakenTimeout, () => NotTakenAsync(pipeline.Context.Register, session.Time.GetUtcNow(), cancellationToken)),
             Stalled = (
                 StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
         };
@@ -98,6 +102,16 @@ internal sealed class DropCommand : HibpCommand
                 + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
         }
         return 0;
+    }
+
+    private static async Task<string> NotTakenAsync(IHostSigns signs, DateTimeOffset now, CancellationToken cancellationToken)
+    {
+        var hosts = (await signs.ListSignsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
+        return $"nobody has taken the zip on for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
+            hosts.Count == 0 ? "no host is at work here; start one with 'hibp run', with the same storage and database (still waiting)"
+            : !hosts.Exists(sign => sign.Does(HostsView.Ingest))
+                ? "no host that is at work here ingests; start one with 'hibp run --roles ingest' (still waiting)"
+            : "those that ingest are at another load, or can't reach the container: hibp status (still waiting)");
     }
 
     /// <summary>Where a zip goes, and what is known of its breach.</summary>

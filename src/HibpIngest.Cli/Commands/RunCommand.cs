@@ -5,6 +5,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
@@ -12,6 +13,8 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class RunCommand : HibpCommand
 {
+    private static readonly TimeSpan WarningTimeout = TimeSpan.FromSeconds(3);
+
     private readonly Option<HostRoles> _roles = new("--roles")
     {
         Description = "What this process does, of ingest, upsert, notify, call, sweep, passwords, log, access and web, with commas "
@@ -85,6 +88,7 @@ internal sealed class RunCommand : HibpCommand
         CommandSession session, HostRoles roles, ServeOptions serve, string? listen, int? accounts, CancellationToken cancellationToken)
     {
         session.PipelineLevel = LogLevel.Information;
+        session.WarnOfUnknownVariables();
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;
@@ -104,6 +108,8 @@ internal sealed class RunCommand : HibpCommand
             session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
             session.Screen.Say($"database: {pipeline.Context.Database.DisplayName}");
             session.Screen.Say($"mails:    {pipeline.Context.Sender.DisplayName}");
+            if (roles.HasFlag(HostRoles.Notify))
+                await CheckMailAsync(session, pipeline.Context.Sender, cancellationToken);
         }
         session.Screen.Say(pipeline is null
             ? "ready; stop with Ctrl+C" : "ready; drop a breach with 'hibp drop FILE' in another terminal, stop with Ctrl+C");
@@ -113,6 +119,8 @@ internal sealed class RunCommand : HibpCommand
                 await Task.Delay(Timeout.InfiniteTimeSpan, session.Time, cancellationToken);
             else
             {
+                await using var progress = new LoadLines(
+                    pipeline.Context.Register, pipeline.Context.Database, session.Screen, session.Time);
                 await LocalHost.RunAsync(
                     pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All, Passwords = passwords, Access = access },
                     cancellationToken);
@@ -120,31 +128,44 @@ internal sealed class RunCommand : HibpCommand
         }
         finally
         {
+            if (emulators is { HasStarted: true } && pipeline is not null)
+                await WarnOthersAsync(session, pipeline.Context.Register);
             session.Screen.Say("stopped");
         }
         cancellationToken.ThrowIfCancellationRequested();
         return 0;
     }
 
-    /// <summary>Starts the emulators on their kept data, where they are meant and nobody has.</summary>
-    /// <exception cref="BadInputException">Another storage account is meant.</exception>
-    private static async Task<Emulators> StartEmulatorsAsync(CommandSession session, int? accounts, CancellationToken cancellationToken)
+    /// <summary>
+    /// Before the first load rather than after it. A mail server that is down may be back by then; one that refuses login or sender
+    /// won't take either of them later.
+    /// </summary>
+    private static async Task CheckMailAsync(CommandSession session, INotificationSender sender, CancellationToken cancellationToken)
     {
-        var started = new Emulators();
-        if (!LocalEmulator.IsMeantBy(session.Settings.Storage))
-        {
-            return accounts is null ? started
-                : throw new BadInputException("--accounts is for the emulator: name further storage accounts in HIBP_STORAGE_2, and so on");
-        }
         try
         {
-            for (var number = 1; number <= Math.Max(accounts ?? 1, 1 + LocalEmulator.Further().Count); number++)
-            {
-                if (await LocalEmulator.AnswersAsync(cancellationToken, number))
-                    continue;
-                session.Screen.Say($"starting the storage emulator, with its data in {LocalEmulator.DataFolderOf(number)}");
-                started.Add(await LocalEmulator.StartAsync(new SayProgress(session.Screen), cancellationToken, number));
-            }
+            await sender.CheckAsync(MailFrom.Parse(session.Settings.Options.MailFrom).Address, cancellationToken);
+        }
+        catch (StoreUnavailableException e)
+        {
+            session.Screen.Say($"warning: mails can't be sent now, and will be tried when there are any: {e.Message}");
+        }
+    }
+
+    /// <summary>Starts the emulators on their kept data, where they are meant and nobody has.</summary>
+    /// <exception cref="BadInputException">Another storage account is meant.</exception>
+    private static async Task<EmulatorSupervisor?> StartEmulatorsAsync(
+        CommandSession session, int? accounts, CancellationToken cancellationToken)
+    {
+        if (session.Settings.Emulator is not { } emulator)
+        {
+            return accounts is null ? null
+                : throw new BadInputException("--accounts is for the emulator: name further storage accounts in HIBP_STORAGE_2, and so on");
+        }
+        var started = new EmulatorSupervisor(emulator, new SayProgress(session.Screen), session.Time);
+        try
+        {
+            await started.StartAsync(Math.Max(accounts ?? 1, 1 + emulator.Further().Count), cancellationToken);
             return started;
         }
         catch (Exception)
@@ -154,17 +175,25 @@ internal sealed class RunCommand : HibpCommand
         }
     }
 
-    /// <summary>Those that this process has started.</summary>
-    private sealed class Emulators : IAsyncDisposable
+    /// <summary>Says who else uses the emulators that end with this process.</summary>
+    private static async Task WarnOthersAsync(CommandSession session, IHostSigns signs)
     {
-        private readonly List<AzuriteEmulator> _started = [];
-
-        public void Add(AzuriteEmulator emulator) => _started.Add(emulator);
-
-        public async ValueTask DisposeAsync()
+        using var timeout = new CancellationTokenSource(WarningTimeout);
+        try
         {
-            foreach (var emulator in _started)
-                await emulator.DisposeAsync();
+            var now = session.Time.GetUtcNow();
+            var others = (await signs.ListSignsAsync(timeout.Token))
+                .Where(sign => sign.Host != LoadLeases.Host && !sign.IsMissed(now)).ToList();
+            if (others.Count > 0)
+            {
+                session.Screen.Say(
+                    $"warning: the storage emulator ends with this process, and {HostsView.Names(others)} "
+                    + $"{(others.Count == 1 ? "waits" : "wait")} until it runs again: hibp run starts it");
+            }
+        }
+        catch (Exception e) when (e is HibpException or OperationCanceledException)
+        {
+            // It doesn't answer: whoever else uses it knows.
         }
     }
 
@@ -179,7 +208,7 @@ internal sealed class RunCommand : HibpCommand
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
-                result.AddError($"'{name}' is no role: ingest, upsert, notify, sweep, passwords, log, access, web");
+                result.AddError($"'{name}' is no role: ingest, upsert, notify, call, sweep, passwords, log, access, web");
         }
         return roles;
     }

@@ -2,7 +2,7 @@ using System.CommandLine;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Pipeline;
+using HibpIngest.Hosting;
 using HibpIngest.Stores;
 using Spectre.Console;
 using Spectre.Console.Rendering;
@@ -25,7 +25,7 @@ internal sealed class StatusCommand : HibpCommand
     private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
 
     public StatusCommand()
-        : base("status", "Show the loads, how far and how fast they are, the queues, and what failed.")
+        : base("status", "Show the loads, how far and how fast they are, the queues and hosts, what waits, and what failed.")
     {
         Add(_breach);
         Add(_watch);
@@ -38,82 +38,139 @@ internal sealed class StatusCommand : HibpCommand
         [
             ("hibp status", "all loads and queues"),
             ("hibp status Adobe --watch", "one breach, as it goes"),
-            ("hibp status --json", "for a program: {\"loads\": [...], \"queues\": [...]}"),
+            ("hibp status --json", "for a program: {\"loads\": [...], \"queues\": [...], \"hosts\": [...], ...}"),
         ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var context = pipeline.Context;
         var name = session.Parsed.GetValue(_breach);
-        var breach = name is null ? null : await GetBreachAsync(context.Database, name, cancellationToken);
+        await using var looks = new Looks(session, name);
         if (session.Parsed.GetValue(_watch))
-            return await WatchAsync(session, LookAsync, cancellationToken);
-        var (loads, queues) = await ReadAsync(context.Database, context.Queues, breach?.Name, cancellationToken);
+            return await WatchAsync(session, looks, cancellationToken);
+        var picture = await looks.TakeAsync(cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(new StatusDocument([.. loads.Select(Documents.Of)], queues), Documents.Default.StatusDocument);
+            session.Screen.ShowJson(Documents.Of(picture, session.Time.GetUtcNow()), Documents.Default.StatusDocument);
         else
-            session.Screen.Show(View(loads, queues));
+            session.Screen.Show(looks.View(picture, most: null));
         return 0;
-
-        IRenderable View(IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues) =>
-            StatusView.Create(loads, queues, session.Time.GetUtcNow(), context.Options.MailsPerSecond, context.Options.Log == LogMode.On);
-
-        async Task<IRenderable> LookAsync(int? most)
-        {
-            var (loads, queues) = await ReadAsync(context.Database, context.Queues, breach?.Name, cancellationToken);
-            return View(most is null ? loads : [.. loads.Skip(loads.Count - most.Value)], queues);
-        }
     }
 
     /// <summary>Until it is stopped or, where it writes into a pipe, nobody reads it any more.</summary>
-    private static async Task<int> WatchAsync(
-        CommandSession session, Func<int?, Task<IRenderable>> look, CancellationToken cancellationToken)
+    private static async Task<int> WatchAsync(CommandSession session, Looks looks, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)
         {
+            string? told = null;
             while (true)
             {
-                session.Screen.Show(await look(null));
+                var (picture, away) = await looks.TryTakeAsync(cancellationToken);
+                if (away is null)
+                    session.Screen.Show(looks.View(picture!, most: null));
+                else if (away != told)
+                    session.Screen.Say(Away(away));
+                told = away;
                 if (OutputPipe.IsAbandoned)
                     return ReaderIsGone;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
             }
         }
-        await results.Live(await look(Most(results))).Overflow(VerticalOverflow.Ellipsis).StartAsync(async live =>
-        {
-            while (true)
-            {
-                await Task.Delay(WatchEvery, session.Time, cancellationToken);
-                live.UpdateTarget(await look(Most(results)));
-            }
-        });
-        return 0;
-    }
-
-    // The newest loads; the rest of the lines are headings and queues.
-    private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 16, 3);
-
-    private static async Task<(IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues)> ReadAsync(
-        ILoads database, IMessageQueues messages, string? breach, CancellationToken cancellationToken)
-    {
-        var loads = await database.ListLoadsAsync(breach, cancellationToken);
-        var queues = await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
-            queue, await CountAsync(messages.Get(queue)), await CountAsync(messages.Get(queue + QueueNames.PoisonSuffix)))));
-        return (loads, queues);
-
-        async Task<int> CountAsync(IMessageQueue queue)
+        StatusPicture? last = null;
+        IRenderable shown = new Text("looking...");
+        await results.Live(shown).Overflow(VerticalOverflow.Ellipsis).Cropping(VerticalOverflowCropping.Bottom).StartAsync(async live =>
         {
             try
             {
-                return (await queue.GetDepthAsync(cancellationToken)).Messages;
+                while (true)
+                {
+                    var (picture, away) = await looks.TryTakeAsync(cancellationToken);
+                    last = picture ?? last;
+                    shown = last is null ? new Text("") : looks.View(last, Most(results));
+                    live.UpdateTarget(away is null ? shown : new Rows(new Text(Away(away) + "\n", new Style(Color.Yellow)), shown));
+                    await Task.Delay(WatchEvery, session.Time, cancellationToken);
+                }
             }
-            catch (StoreMissingException)
+            catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
             {
-                return 0; // the next host makes it
+                // What is on the screen stays there.
             }
+        });
+        cancellationToken.ThrowIfCancellationRequested();
+        return 0;
+    }
+
+    private static string Away(string reason) => $"waiting: {reason}";
+
+    // The newest loads; the rest of the lines are headings, queues and hosts.
+    private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
+
+    /// <summary>Takes one look after another; what is down, or not there yet, is opened when it is.</summary>
+    private sealed class Looks(CommandSession session, string? name) : IAsyncDisposable
+    {
+        // A store that is there answers in far less; one that isn't would be asked again and again meanwhile.
+        private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(10);
+
+        private readonly LoadMotion _motion = new(session.Time);
+        private OpenPipeline? _open;
+        private string? _breach;
+
+        public async Task<StatusPicture> TakeAsync(CancellationToken cancellationToken)
+        {
+            if (_open is null)
+            {
+                _open = await session.OpenExistingAsync(cancellationToken);
+                _breach = name is null ? null : (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;
+            }
+            else
+            {
+                await session.RequireEmulatorAsync(cancellationToken);
+            }
+            return await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
+        }
+
+        /// <returns>A picture, or why there is none.</returns>
+        public async Task<(StatusPicture? Picture, string? Away)> TryTakeAsync(CancellationToken cancellationToken)
+        {
+            using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+            timeout.CancelAfter(AnswerTimeout);
+            try
+            {
+                return (await TakeAsync(timeout.Token), null);
+            }
+            catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
+            {
+                // A database that was put away and back is another file.
+                if (e is not StoreUnavailableException)
+                    await DisposeAsync();
+                return (null, e.Message);
+            }
+            catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+            {
+                return (null, $"no answer for {AnswerTimeout.TotalSeconds:0} seconds");
+            }
+        }
+
+        public IRenderable View(StatusPicture picture, int? most)
+        {
+            var options = _open?.Context.Options ?? session.Settings.Options;
+            return StatusView.Create(
+                most is { } count ? Fit(picture, count) : picture,
+                session.Time.GetUtcNow(), options.MailsPerSecond, options.Log == LogMode.On, _motion.Moves);
+        }
+
+        // The rest would push what matters off the screen.
+        private static StatusPicture Fit(StatusPicture picture, int loads) => picture with
+        {
+            Loads = [.. picture.Loads.Skip(picture.Loads.Count - loads)],
+            Queues = [.. picture.Queues.Where(queue => queue.Messages > 0 || queue.Poison > 0)],
+        };
+
+        public async ValueTask DisposeAsync()
+        {
+            if (_open is not null)
+                await _open.DisposeAsync();
+            _open = null;
         }
     }
 }

@@ -19,6 +19,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),
         ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
         ("HIBP_LIMITS__MAXENTRIES", "most entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, MAXINFLATIONRATIO"),
+        ("HIBP_EMULATOR_PORT", "first of the emulator's three ports, where 10000 to 10002 are taken"),
         ("HIBP_EMULATOR_DIR", "folder with the emulator's package-lock.json, where it isn't above the program"),
     ];
 

@@ -9,7 +9,23 @@ namespace HibpIngest.Cli.Output;
 // The JSON documents of --json. Their shapes are a contract: properties are added, never renamed.
 
 /// <summary>hibp status.</summary>
-internal sealed record StatusDocument(IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues);
+internal sealed record StatusDocument(
+    IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostDocument> Hosts,
+    IReadOnlyList<HeldDocument> Held, IReadOnlyList<WaitingDocument> Waiting);
+
+/// <summary>A host. Missed: it gives no sign of life any more.</summary>
+internal sealed record HostDocument(
+    string Host, string Machine, int ProcessId, IReadOnlyList<string> Roles, string Version, DateTimeOffset StartedAt,
+    DateTimeOffset SeenAt, bool Missed, IReadOnlyList<TroubleDocument> Troubles);
+
+/// <summary>What a host waits for.</summary>
+internal sealed record TroubleDocument(long? Load, string What, string Reason, DateTimeOffset NextTry);
+
+/// <summary>What a host has taken on: a slice of a load, or its ingest or matching.</summary>
+internal sealed record HeldDocument(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
+
+/// <summary>A zip that no host has taken on.</summary>
+internal sealed record WaitingDocument(string Blob, DateTimeOffset Since);
 
 /// <summary>hibp catalogue publish.</summary>
 internal sealed record CatalogueDocument(long Version, int Breaches, int Written, int Deleted);
@@ -264,6 +280,12 @@ internal sealed record CallbackItem(
 /// <summary>hibp callbacks retry and drop: how many calls.</summary>
 internal sealed record CallbackChangeDocument(long Calls);
 
+/// <summary>hibp mail preview.</summary>
+internal sealed record MailDocument(string Breach, string From, string Subject, string Text, string Html);
+
+/// <summary>hibp mail test: where it was handed on to.</summary>
+internal sealed record MailTestDocument(string Sender);
+
 /// <summary>The calls of a load to clients.</summary>
 internal sealed record CallsDocument(bool Known, long Calls, long Answered, long Open, long Dead, string? Error);
 
@@ -358,6 +380,8 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(ClientRemovedDocument))]
 [JsonSerializable(typeof(CallbackListDocument))]
 [JsonSerializable(typeof(CallbackChangeDocument))]
+[JsonSerializable(typeof(MailDocument))]
+[JsonSerializable(typeof(MailTestDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
 [JsonSerializable(typeof(UsageReport))]
 [JsonSerializable(typeof(PasswordsImportedDocument))]
@@ -370,6 +394,16 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(PasswordsDeletedDocument))]
 internal sealed partial class Documents : JsonSerializerContext
 {
+    /// <summary>What status shows.</summary>
+    public static StatusDocument Of(StatusPicture picture, DateTimeOffset now) => new(
+        [.. picture.Loads.Select(Of)], picture.Queues,
+        [.. picture.Hosts.Select(host => new HostDocument(
+            host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),
+            [.. host.Troubles.Select(trouble => new TroubleDocument(
+                trouble.Load > 0 ? trouble.Load : null, trouble.What, trouble.Reason, trouble.NextTry))]))],
+        [.. picture.Held.Select(work => new HeldDocument(work.Load, work.Breach, work.Slice, work.Owner, work.Until))],
+        [.. picture.Waiting.Select(blob => new WaitingDocument(blob.Version.Name, blob.LastModified))]);
+
     /// <summary>A load as status shows it.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
         load.Id, load.Breach, load.Blob.Name, load.State.ToString()

@@ -24,16 +24,17 @@ internal sealed record LoadFigures
     /// <summary>Since the start; of a finished load, what it took.</summary>
     public TimeSpan Elapsed { get; private init; }
 
-    /// <summary>At the rate so far; null where nothing can be said.</summary>
+    /// <summary>At the rate so far; null where nothing can be said, as where nothing moves.</summary>
     public TimeSpan? Left { get; private init; }
 
-    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond)
+    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond, bool moves = true)
     {
         // The database's clock wrote these times; this machine's may be a little behind.
         var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
         var searchable = load.SearchablePart;
         TimeSpan? left = load.State switch
         {
+            _ when !moves => null,
             LoadState.Ingesting or LoadState.Upserting when searchable > 0 => elapsed * ((1 - searchable) / searchable),
             LoadState.Notifying => TimeSpan.FromSeconds(load.Notifications.Open / mailsPerSecond),
             _ => null,

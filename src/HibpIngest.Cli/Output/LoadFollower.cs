@@ -14,6 +14,9 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     /// <summary>Said once when nothing has moved for so long; null: never.</summary>
     public (TimeSpan After, string Line)? Stalled { get; init; }
 
+    /// <summary>Said once when nobody has taken the zip on for so long; null: never.</summary>
+    public (TimeSpan After, Func<Task<string>> Line)? NotTaken { get; init; }
+
     /// <summary>Returns the load of a blob version when it is done, held or failed.</summary>
     public async Task<Load> FollowAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
@@ -84,15 +87,15 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         long? id = null;
         object? seen = null;
         var movedAt = time.GetTimestamp();
-        var stallTold = false;
+        var (stallTold, notTakenTold) = (false, false);
         while (true)
         {
             var load = id is null
                 ? (await database.ListLoadsAsync(breach: null, cancellationToken)).LastOrDefault(load => load.Blob == blob)
                 : await database.GetLoadAsync(id.Value, cancellationToken);
             id = load?.Id;
-            var now = (load?.State, load?.LastPosition, load?.Slices, load?.MatchedPosition, load?.Notifications);
-            if (!now.Equals(seen))
+            var now = load is null ? null : LoadMotion.Of(load);
+            if (now is not null && !now.Equals(seen))
             {
                 seen = now;
                 movedAt = time.GetTimestamp();
@@ -108,6 +111,11 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             {
                 screen.Say(stalled.Line);
                 stallTold = true;
+            }
+            if (id is null && NotTaken is { } notTaken && !notTakenTold && time.GetElapsedTime(movedAt) > notTaken.After)
+            {
+                screen.Say(await notTaken.Line());
+                notTakenTold = true;
             }
             await Task.Delay(LookEvery, time, cancellationToken);
         }

@@ -6,18 +6,21 @@ namespace HibpIngest.Cli.Output;
 
 /// <summary>
 /// Logs to standard error, one line each, through the same console as live progress, which then moves down
-/// instead of being written over. An exception's stack is shown with <c>--verbose</c> only.
+/// instead of being written over. Warnings and errors for one reason, over and over, are one line and a count; with <c>--verbose</c>
+/// all are shown, and an exception's stack.
 /// </summary>
 internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProvider time) : ILoggerProvider
 {
+    private const string Reason = "Reason";
+
+    private readonly RepeatedLines _repeated = new(screen.Say, time);
+
     public ILogger CreateLogger(string categoryName) =>
-        new Logger(screen, verbose, time, categoryName[(categoryName.LastIndexOf('.') + 1)..]);
+        new Logger(screen, verbose, time, categoryName[(categoryName.LastIndexOf('.') + 1)..], _repeated);
 
-    public void Dispose()
-    {
-    }
+    public void Dispose() => _repeated.Dispose();
 
-    private sealed class Logger(Screen screen, bool verbose, TimeProvider time, string category) : ILogger
+    private sealed class Logger(Screen screen, bool verbose, TimeProvider time, string category, RepeatedLines repeated) : ILogger
     {
         public IDisposable? BeginScope<TState>(TState state)
             where TState : notnull => null;
@@ -36,8 +39,16 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
                 LogLevel.Error => "error",
                 _ => "critical",
             };
+            var message = OneLine(formatter(state, exception));
+            // What differs between two of one reason is which message it was, or how long it waits.
+            var reason = (state as IEnumerable<KeyValuePair<string, object?>>)?.FirstOrDefault(value => value.Key == Reason).Value;
+            if (!verbose && logLevel >= LogLevel.Warning
+                && !repeated.IsNew((category, eventId.Id, reason?.ToString() ?? message), $"{level} {category}: {message}"))
+            {
+                return;
+            }
             var now = time.GetLocalNow().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
-            var line = $"{now} {level} {category}: {OneLine(formatter(state, exception))}";
+            var line = $"{now} {level} {category}: {message}";
             if (exception is not null)
                 line += verbose ? Environment.NewLine + UnexpectedError.Describe(exception) : $" ({exception.GetType().Name})";
             screen.Say(line);

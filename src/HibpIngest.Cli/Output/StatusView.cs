@@ -10,25 +10,41 @@ internal static class StatusView
     private const int BarCells = 10;
     private const int MostUnlogged = 3;
 
+    /// <param name="picture">What is shown.</param>
+    /// <param name="now">When it was taken.</param>
+    /// <param name="mailsPerSecond">What mails are sent at.</param>
+    /// <param name="showsLog">Whether loads are to be in the account log.</param>
+    /// <param name="moves">Whether a load gets on, as far as is known.</param>
     public static IRenderable Create(
-        IReadOnlyList<Load> loads, IReadOnlyList<QueueDocument> queues, DateTimeOffset now, double mailsPerSecond,
-        bool showsLog)
+        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves)
     {
+        var loads = picture.Loads;
         var parts = new List<IRenderable>();
         if (loads.Count == 0)
             parts.Add(new Text("There is no load yet; hibp drop FILE makes one.\n"));
         else
-            parts.Add(Loads(loads, now, mailsPerSecond));
+            parts.Add(Loads(picture, now, mailsPerSecond, moves));
+        foreach (var blob in picture.Waiting)
+        {
+            parts.Add(Warning(
+                $"{blob.Version.Name} waits for a host that ingests, since {TableFormat.Moment(blob.LastModified)}"
+                + (picture.Hosts.Any(host => host.Does(HostsView.Ingest) && !host.IsMissed(now)) ? "" : ": none is at work (hibp run)")));
+        }
         foreach (var load in loads.Where(load => load.Error is not null))
             parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
-            parts.Add(new Text($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}\n", new Style(Color.Yellow)));
+            parts.Add(Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}"));
+        parts.AddRange(HostsView.HeldByDead(picture.Held, picture.Hosts, now).Select(Warning));
+        parts.AddRange(HostsView.Troubles(picture.Hosts, now).Select(Warning));
         if (showsLog)
             parts.AddRange(Unlogged(loads));
         parts.AddRange(Calls(loads));
-        parts.Add(Queues(queues));
+        parts.Add(picture.Queues.Count > 0 ? Queues(picture.Queues) : new Text("The queues are empty.\n"));
+        parts.Add(HostsView.Hosts(picture.Hosts, now));
         return new Rows(parts);
     }
+
+    private static Text Warning(string line) => new(line + "\n", new Style(Color.Yellow));
 
     private static IEnumerable<IRenderable> Unlogged(IReadOnlyList<Load> loads)
     {
@@ -65,14 +81,15 @@ internal static class StatusView
         }
     }
 
-    private static Table Loads(IReadOnlyList<Load> loads, DateTimeOffset now, double mailsPerSecond)
+    private static Table Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
         var table = TableFormat.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "time");
         foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9])
             table.Columns[column].RightAligned();
-        foreach (var load in loads)
+        foreach (var load in picture.Loads)
         {
-            var figures = LoadFigures.Of(load, now, mailsPerSecond);
+            var figures = LoadFigures.Of(
+                load, now, mailsPerSecond, moves(load) && HostsView.IsInHand(load, picture.Held, picture.Hosts, now));
             var open = load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
             table.AddRow(
                 new Text(TableFormat.Number(load.Id)),

@@ -35,6 +35,9 @@ public interface ILoads
     /// <summary>Loads with their counts, oldest first; of one breach (name without regard to case) or of all.</summary>
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
+    /// <summary>Loads and slices that somebody holds now.</summary>
+    Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
+
     /// <summary>The message of the load's state (match, mail) has just been sent.</summary>
     Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
 

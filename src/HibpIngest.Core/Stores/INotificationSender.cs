@@ -10,9 +10,11 @@ public interface INotificationSender : IAsyncDisposable
     string DisplayName { get; }
 
     /// <summary>Finds out whether mails could be sent now, without sending one.</summary>
+    /// <param name="from">Envelope sender, an address: whether it is taken, too.</param>
+    /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="Errors.StoreRefusedException">The set-up must be mended.</exception>
     /// <exception cref="Errors.StoreUnavailableException">Not now.</exception>
-    Task CheckAsync(CancellationToken cancellationToken);
+    Task CheckAsync(string from, CancellationToken cancellationToken);
 
     /// <summary>Sends one mail.</summary>
     /// <exception cref="Errors.BadInputException">Refused for good (5xx to this recipient or content); the

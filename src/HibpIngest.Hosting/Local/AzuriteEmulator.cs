@@ -35,12 +35,16 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
 
+    /// <summary>What a process that a signal has ended has for an exit code, less the signal's number.</summary>
+    private const int SignalBase = 128;
+
     private static readonly string[] Services = ["Blob", "Queue", "Table"];
 
     private readonly Process _process;
     private readonly FileStream? _folderLock;
     private readonly Dictionary<string, string> _addresses = new(StringComparer.Ordinal);
     private readonly TaskCompletionSource _ready = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource<string> _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Lock _gate = new();
     private string _lastError = "";
     private int _disposed;
@@ -54,6 +58,26 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 
     /// <summary>Process id of the server itself.</summary>
     public int ProcessId { get; private set; }
+
+    /// <summary>
+    /// Completes when the server has ended, however that came, with words for it: <c>ended with signal 9</c>. What it held in memory
+    /// and had not saved is lost then.
+    /// </summary>
+    public Task<string> Ended => _ended.Task;
+
+    /// <summary>Whether its folder is there, and whether it is installed in it.</summary>
+    /// <returns>The reason why it is not there; null: it is.</returns>
+    public static (string? Missing, bool IsInstalled) Look()
+    {
+        try
+        {
+            return (null, File.Exists(ServerScript(FindFolder())));
+        }
+        catch (NotPossibleException e)
+        {
+            return (e.Message, false);
+        }
+    }
 
     /// <summary>
     /// Connection string of an account: 0 is the well-known one, 1 to
@@ -150,7 +174,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
 
             if (!_process.HasExited)
                 _process.Kill();
-            await _process.WaitForExitAsync(CancellationToken.None);
+            await Ended;
         }
 
         _process.Dispose();
@@ -231,6 +255,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         await _process.WaitForExitAsync(CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         _ready.TrySetException(
             new NotPossibleException($"the storage emulator did not start: {(_lastError.Length == 0 ? "it ended at once" : _lastError)}"));
+        var code = _process.ExitCode;
+        _ended.TrySetResult(code > SignalBase ? $"ended with signal {code - SignalBase}" : $"ended with exit code {code}");
     }
 
     private void OnOutput(string? line)

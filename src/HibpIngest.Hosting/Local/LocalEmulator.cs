@@ -7,16 +7,19 @@ using HibpIngest.Stores;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulator at its well-known ports, which <c>UseDevelopmentStorage=true</c> stands for
-/// (learn.microsoft.com/azure/storage/common/storage-use-azurite).
+/// The storage emulator, which <c>UseDevelopmentStorage=true</c> stands for
+/// (learn.microsoft.com/azure/storage/common/storage-use-azurite): its blobs, queues and tables are at three ports in a row.
 /// </summary>
-public static class LocalEmulator
+/// <param name="port">The first of them; those of further emulators are ten apart.</param>
+public sealed class LocalEmulator(int port = LocalEmulator.WellKnownPort)
 {
-    private const int BlobPort = 10000;
-    private const int QueuePort = 10001;
-    private const int TablePort = 10002;
+    /// <summary>Where it is where nothing else is said.</summary>
+    public const int WellKnownPort = 10000;
 
-    private static readonly int[] Ports = [BlobPort, QueuePort, TablePort];
+    /// <summary>Of the first, so that further ones have ports too.</summary>
+    public const int HighestPort = 65_000;
+
+    private const int Services = 3;
 
     /// <summary>Loopback answers at once or not at all.</summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(2);
@@ -24,18 +27,24 @@ public static class LocalEmulator
     /// <summary>Where its data is kept.</summary>
     public static readonly string DataFolder = Path.Combine(".hibp", "azurite");
 
-    /// <summary>Whether a connection string is the emulator's.</summary>
+    /// <summary>Whether it is where every tool looks for it, so that <c>UseDevelopmentStorage=true</c> names it.</summary>
+    public bool IsAtWellKnownPorts => port == WellKnownPort;
+
+    /// <summary>Connection string of the first one.</summary>
+    public string Connection => ConnectionOf(1);
+
+    /// <summary>Whether a connection string is the emulator's, wherever its ports are.</summary>
     public static bool IsMeantBy(string connection) =>
-        connection.Split(';').Any(pair => pair.Trim().Equals("UseDevelopmentStorage=true", StringComparison.OrdinalIgnoreCase));
+        connection.Split(';').Any(pair => pair.Trim().Equals(PipelineSettings.DefaultStorage, StringComparison.OrdinalIgnoreCase));
 
     /// <summary>Whether its three services accept connections.</summary>
     /// <param name="cancellationToken">Stops it.</param>
     /// <param name="number">Which emulator: 1, or one that stands for another storage account of the store.</param>
-    public static async Task<bool> AnswersAsync(CancellationToken cancellationToken, int number = 1)
+    public async Task<bool> AnswersAsync(CancellationToken cancellationToken, int number = 1)
     {
-        foreach (var port in Ports)
+        for (var service = 0; service < Services; service++)
         {
-            if (!await AnswersAsync(port + PortsApart(number), cancellationToken))
+            if (!await AnswersAtAsync(PortOf(number) + service, cancellationToken))
                 return false;
         }
         return true;
@@ -45,19 +54,19 @@ public static class LocalEmulator
     /// <param name="progress">Told what takes long.</param>
     /// <param name="cancellationToken">Stops it.</param>
     /// <param name="number">Which.</param>
-    public static Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1) =>
+    public Task<AzuriteEmulator> StartAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1) =>
         AzuriteEmulator.StartAsync(
         new AzuriteOptions
         {
             DataFolder = DataFolderOf(number),
-            BlobPort = BlobPort + PortsApart(number),
-            QueuePort = QueuePort + PortsApart(number),
-            TablePort = TablePort + PortsApart(number),
+            BlobPort = PortOf(number),
+            QueuePort = PortOf(number) + 1,
+            TablePort = PortOf(number) + 2,
             Progress = progress
         }, cancellationToken);
 
     /// <summary>Connections of those behind the first, by the data that is kept of them.</summary>
-    public static IReadOnlyList<string> Further() =>
+    public IReadOnlyList<string> Further() =>
         [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1).TakeWhile(number => Directory.Exists(DataFolderOf(number)))
             .Select(ConnectionOf)];
 
@@ -65,17 +74,17 @@ public static class LocalEmulator
     public static string DataFolderOf(int number) =>
         number == 1 ? DataFolder : string.Create(CultureInfo.InvariantCulture, $"{DataFolder}-{number}");
 
-    private static int PortsApart(int number) => 10 * (number - 1);
+    private int PortOf(int number) => port + (10 * (number - 1));
 
-    private static string ConnectionOf(int number)
+    private string ConnectionOf(int number)
     {
-        string At(int port) => string.Create(
-            CultureInfo.InvariantCulture, $"http://127.0.0.1:{port + PortsApart(number)}/{StorageAccount.EmulatorAccount}");
+        string At(int service) => string.Create(
+            CultureInfo.InvariantCulture, $"http://127.0.0.1:{PortOf(number) + service}/{StorageAccount.EmulatorAccount}");
         return $"DefaultEndpointsProtocol=http;AccountName={StorageAccount.EmulatorAccount};AccountKey={StorageAccount.EmulatorKey};"
-            + $"BlobEndpoint={At(BlobPort)};QueueEndpoint={At(QueuePort)};TableEndpoint={At(TablePort)};";
+            + $"BlobEndpoint={At(0)};QueueEndpoint={At(1)};TableEndpoint={At(2)};";
     }
 
-    private static async Task<bool> AnswersAsync(int port, CancellationToken cancellationToken)
+    private static async Task<bool> AnswersAtAsync(int port, CancellationToken cancellationToken)
     {
         using var socket = new TcpClient(AddressFamily.InterNetwork);
         using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);

@@ -1,6 +1,7 @@
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
 
@@ -29,6 +30,17 @@ public static partial class LocalHost
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         StoreMismatchException? mismatch = null;
         var loops = new List<Task>();
+        var troubles = new HostTroubles(context.Time);
+        var health = new StoreHealth(log, (what, reason, pause) => troubles.Note(0, what, reason, pause));
+        var tellPutOff = context.OnPutOff;
+        context = context with
+        {
+            OnPutOff = put =>
+            {
+                troubles.Note(put);
+                tellPutOff?.Invoke(put);
+            },
+        };
         var dispatcher = context.NewDispatcher();
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
         if (options.Roles.HasFlag(HostRoles.Ingest))
@@ -81,16 +93,25 @@ public static partial class LocalHost
         }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
+        var signs = new HostSigns(context.Register, Describe(options.Roles), troubles, context.Time);
+        loops.Add(RepeatAsync("sign of life", HostSign.Every, signs.GiveAsync));
 
         LogStarted(log, options.Roles);
-        await Task.WhenAll(loops);
+        try
+        {
+            await Task.WhenAll(loops);
+        }
+        finally
+        {
+            await signs.LeaveAsync();
+        }
         LogStopped(log);
         if (mismatch is not null)
             throw mismatch;
 
         Task ListenAsync(string queue, QueueListenerOptions rules) => UntilStopAsync(async () => await new QueueListener(
             context.Queues, queue, (body, token) => DispatchAsync(queue, body, token),
-            rules with { MaxDequeueCount = context.Options.MaxTries }, context.Time, context.Logs.CreateLogger<QueueListener>(),
+            rules with { MaxDequeueCount = context.Options.MaxTries }, context.Time, context.Logs.CreateLogger<QueueListener>(), health,
             options.OnFailure is { } tell ? e => tell(queue, e) : null).RunAsync(stop.Token));
 
         async Task DispatchAsync(string queue, string body, CancellationToken token)
@@ -113,17 +134,16 @@ public static partial class LocalHost
 
         Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => UntilStopAsync(async () =>
         {
-            var health = new StoreHealth(log, what);
             while (true)
             {
                 try
                 {
                     await work(stop.Token);
-                    health.Up();
+                    health.Up(what);
                 }
                 catch (StoreUnavailableException e)
                 {
-                    health.Down(e);
+                    health.Down(what, e, every);
                 }
                 catch (Exception e) when (e is not (OperationCanceledException or StoreRefusedException or StoreMismatchException))
                 {
@@ -152,6 +172,10 @@ public static partial class LocalHost
             }
         }
     }
+
+    private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? HostSign.Everything : string.Join(
+        ", ", Enum.GetValues<HostRoles>().Where(role => role != HostRoles.None && int.IsPow2((int)role) && roles.HasFlag(role))
+            .Select(role => role.ToString().ToLowerInvariant()));
 
     [LoggerMessage(EventIds.LocalHostStarted, LogLevel.Information, "the local host works as: {Roles}")]
     private static partial void LogStarted(ILogger log, HostRoles roles);

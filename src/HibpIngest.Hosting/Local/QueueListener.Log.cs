@@ -6,11 +6,11 @@ namespace HibpIngest.Hosting.Local;
 internal sealed partial class QueueListener
 {
     [LoggerMessage(
-        EventIds.QueueListenerFailed, LogLevel.Warning, "{Queue}: message {Message} failed in try {Attempt} of {Tries}: {Reason}")]
+        EventIds.QueueListenerFailed, LogLevel.Warning, "{Queue}: message {Message} failed at delivery {Attempt} of {Tries}: {Reason}")]
     private partial void LogFailed(string queue, string message, long attempt, int tries, string reason);
 
-    [LoggerMessage(EventIds.QueueListenerPoisoned, LogLevel.Error, "{Queue}: message {Message} has used up its tries ({Tries}) and is now "
-        + "in {Queue}-poison; see: hibp poison list {Queue}")]
+    [LoggerMessage(EventIds.QueueListenerPoisoned, LogLevel.Error, "{Queue}: message {Message} has used up its {Tries} deliveries and is "
+        + "now in {Queue}-poison; see: hibp poison list {Queue}")]
     private partial void LogPoisoned(string queue, string message, long tries);
 
     [LoggerMessage(EventIds.QueueListenerLost, LogLevel.Warning, "{Queue}: message {Message} was handed out again before its work was "

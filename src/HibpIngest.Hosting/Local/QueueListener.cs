@@ -16,10 +16,11 @@ namespace HibpIngest.Hosting.Local;
 /// <param name="options">Its rules.</param>
 /// <param name="time">The clock of pauses and renewals.</param>
 /// <param name="log">Ids and counts only.</param>
+/// <param name="health">Told of the queue's store.</param>
 /// <param name="onFailure">Told of every failed try.</param>
 internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
-    ILogger log, Action<Exception>? onFailure = null)
+    ILogger log, StoreHealth health, Action<Exception>? onFailure = null)
 {
     // Calls made after the stop have to end: a process that is asked to stop has some seconds.
     private static readonly TimeSpan FarewellTimeout = TimeSpan.FromSeconds(5);
@@ -54,7 +55,6 @@ internal sealed partial class QueueListener(
 
     private async Task ListenAsync(List<InHand> inHand, CancellationToken stopWork, CancellationToken stopReceive, CancellationToken stop)
     {
-        var health = new StoreHealth(log, $"queue {name}");
         var pause = options.MinPause;
         while (true)
         {
@@ -70,11 +70,11 @@ internal sealed partial class QueueListener(
                 // Not cancelled at once: what the service hands out just then would stay invisible for the whole visibility.
                 stop.ThrowIfCancellationRequested();
                 received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
-                health.Up();
+                health.Up(name);
             }
             catch (StoreUnavailableException e)
             {
-                health.Down(e);
+                health.Down(name, e, pause);
                 received = [];
             }
             foreach (var message in received)

@@ -4,28 +4,50 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Logs when something a loop depends on goes down and when it is back: each change once, not each poll.</summary>
-internal sealed partial class StoreHealth(ILogger log, string what)
+/// <summary>
+/// Logs when what the loops of a host depend on goes down, each reason once, and when all of them are back: not each poll, and not each
+/// loop. Safe for use by many at once.
+/// </summary>
+/// <param name="log">Told of changes.</param>
+/// <param name="onDown">Told each time with the reason, and after how long the loop tries again.</param>
+internal sealed partial class StoreHealth(ILogger log, Action<string, string, TimeSpan>? onDown = null)
 {
-    private bool _down;
+    private const string Failed = " failed: ";
 
-    public void Down(StoreUnavailableException reason)
+    private readonly Lock _lock = new();
+    // The cause of each loop that waits.
+    private readonly Dictionary<string, string> _down = [];
+
+    /// <summary>What a loop needs is down.</summary>
+    public void Down(string what, StoreUnavailableException reason, TimeSpan pause)
     {
-        if (!_down)
-            LogDown(what, reason.Message);
-        _down = true;
+        onDown?.Invoke(what, reason.Message, pause);
+        lock (_lock)
+        {
+            var cause = Cause(reason.Message);
+            var isKnown = _down.ContainsValue(cause);
+            _down[what] = cause;
+            if (!isKnown)
+                LogDown(what, reason.Message);
+        }
     }
 
-    public void Up()
+    /// <summary>A loop has what it needs.</summary>
+    public void Up(string what)
     {
-        if (_down)
-            LogUp(what);
-        _down = false;
+        lock (_lock)
+        {
+            if (_down.Remove(what) && _down.Count == 0)
+                LogUp();
+        }
     }
+
+    /// <summary>Behind what was being done, which is different for each loop.</summary>
+    private static string Cause(string reason) => reason[(reason.IndexOf(Failed, StringComparison.Ordinal) is >= 0 and var at ? at : 0)..];
 
     [LoggerMessage(EventIds.StoreHealthDown, LogLevel.Warning, "{What} waits until its store is back: {Reason}")]
     private partial void LogDown(string what, string reason);
 
-    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "{What} is back at work")]
-    private partial void LogUp(string what);
+    [LoggerMessage(EventIds.StoreHealthUp, LogLevel.Warning, "all that waited for a store is back at work")]
+    private partial void LogUp();
 }

@@ -52,39 +52,39 @@ public sealed class MailComposer
             throw new BadInputException(
                 $"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
 
-        var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
-        var attached = notification.Domain is null ? 0 : Math.Min(domainAccounts?.Count ?? 0, MaxAttachedAccounts);
-        var values = Values(notification, breach.Metadata, title);
-        var id = $"hibp-{notification.Id}-{Fingerprint(notification, breach)}";
-        string subject, text, html;
-        byte[]? csv = null;
-        if (notification.Domain is null)
-        {
-            subject = $"Your email address is in leaked data: {title}";
-            text = IndividualText.Render(values);
-            html = IndividualHtml.Render(values);
-        }
-        else
-        {
-            subject = $"{Count(notification.Accounts)} of {notification.Domain} in leaked data: {title}";
-            var isWhole = complete && attached == domainAccounts?.Count;
-            var marked = 0;
-            if (attached > 0)
-                csv = Csv(domainAccounts!.Take(attached), notification.Domain, out marked);
-            values["attached"] = attached > 0 && isWhole;
-            values["attachedPart"] = attached > 0 && !isWhole ? $"the first {Number(attached)} of {Number(notification.Accounts)}" : "";
-            values["marked"] = marked > 0;
-            text = DomainText.Render(values);
-            html = DomainHtml.Render(values);
-        }
+        var parts = Write(notification, breach, domainAccounts, complete, out var csv);
+        return Compose(
+            notification.Id, $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date, csv,
+            notification.Domain);
+    }
 
+    /// <summary>What the mail of a notification says, without an attachment.</summary>
+    public static MailParts Read(Notification notification, Breach breach) => Write(notification, breach, null, complete: false, out _);
+
+    /// <summary>Makes a mail that says that mails arrive; another one each time.</summary>
+    /// <param name="to">An address.</param>
+    /// <param name="date">The header Date.</param>
+    /// <exception cref="BadInputException">It is no address that can be mailed to.</exception>
+    public OutgoingMail ComposeTest(string to, DateTimeOffset date)
+    {
+        if (!MailSyntax.IsAddress(to))
+            throw new BadInputException("that is not an address that a mail can be sent to");
+        const string Says = "Whoever gets this gets breach notifications: the mail server takes mails from here, and delivers them.";
+        var parts = new MailParts(
+            "Test of breach notifications", Says + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Says}</p></html>\n");
+        return Compose(0, $"hibp-test-{Guid.NewGuid():N}", to, parts, date, csv: null, domain: null);
+    }
+
+    private OutgoingMail Compose(
+        long number, string id, string to, MailParts parts, DateTimeOffset date, byte[]? csv, string? domain)
+    {
         // A boundary with "=_" can't be found in quoted-printable or base64.
         var inner = $"=_{id}-text";
         var outer = $"=_{id}-mail";
-        var message = new StringBuilder(text.Length + html.Length * 2 + (csv?.Length ?? 0) * 3 / 2 + 2000);
+        var message = new StringBuilder(parts.Text.Length + (parts.Html.Length * 2) + ((csv?.Length ?? 0) * 3 / 2) + 2000);
         message.Append(MimeText.AddressHeader("From", _from.Name, _from.Address))
-            .Append(MimeText.AddressHeader("To", name: null, notification.Email))
-            .Append(MimeText.Header("Subject", subject))
+            .Append(MimeText.AddressHeader("To", name: null, to))
+            .Append(MimeText.Header("Subject", parts.Subject))
             .Append("Date: ").Append(date.ToUniversalTime().ToString("ddd, dd MMM yyyy HH:mm:ss", CultureInfo.InvariantCulture))
             .Append(" +0000").Append(CrLf)
             .Append("Message-ID: <").Append(id).Append('@').Append(_from.Domain).Append('>').Append(CrLf)
@@ -94,17 +94,41 @@ public sealed class MailComposer
         if (csv is not null)
             message.Append($"Content-Type: multipart/mixed;\r\n boundary=\"{outer}\"\r\n\r\n--{outer}\r\n");
         message.Append($"Content-Type: multipart/alternative;\r\n boundary=\"{inner}\"\r\n\r\n");
-        AppendText(message, inner, "text/plain", Wrap(text));
-        AppendText(message, inner, "text/html", html);
+        AppendText(message, inner, "text/plain", parts.Text);
+        AppendText(message, inner, "text/html", parts.Html);
         message.Append($"--{inner}--\r\n");
         if (csv is not null)
         {
             message.Append($"--{outer}\r\nContent-Type: text/csv; charset=utf-8; header=present\r\nContent-Transfer-Encoding: base64\r\n")
-                .Append($"Content-Disposition: attachment;\r\n filename=\"{FileName(notification.Domain!)}\"\r\n\r\n")
+                .Append($"Content-Disposition: attachment;\r\n filename=\"{FileName(domain!)}\"\r\n\r\n")
                 .Append(Convert.ToBase64String(csv, Base64FormattingOptions.InsertLineBreaks)).Append(CrLf)
                 .Append($"--{outer}--\r\n");
         }
-        return new OutgoingMail(notification.Id, _from.Address, notification.Email, Encoding.ASCII.GetBytes(message.ToString()));
+        return new OutgoingMail(number, _from.Address, to, Encoding.ASCII.GetBytes(message.ToString()));
+    }
+
+    private static MailParts Write(
+        Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, out byte[]? csv)
+    {
+        csv = null;
+        var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
+        var values = Values(notification, breach.Metadata, title);
+        if (notification.Domain is null)
+        {
+            return new MailParts(
+                $"Your email address is in leaked data: {title}", Wrap(IndividualText.Render(values)), IndividualHtml.Render(values));
+        }
+        var attached = Math.Min(domainAccounts?.Count ?? 0, MaxAttachedAccounts);
+        var isWhole = complete && attached == domainAccounts?.Count;
+        var marked = 0;
+        if (attached > 0)
+            csv = Csv(domainAccounts!.Take(attached), notification.Domain, out marked);
+        values["attached"] = attached > 0 && isWhole;
+        values["attachedPart"] = attached > 0 && !isWhole ? $"the first {Number(attached)} of {Number(notification.Accounts)}" : "";
+        values["marked"] = marked > 0;
+        return new MailParts(
+            $"{Count(notification.Accounts)} of {notification.Domain} in leaked data: {title}", Wrap(DomainText.Render(values)),
+            DomainHtml.Render(values));
     }
 
     private static Dictionary<string, object?> Values(Notification notification, BreachMetadata metadata, string title)
@@ -197,3 +221,9 @@ public sealed class MailComposer
         return wrapped.ToString();
     }
 }
+
+/// <summary>What a mail says.</summary>
+/// <param name="Subject">One line.</param>
+/// <param name="Text">For who reads plain text, in lines of up to 76 characters where its words allow that.</param>
+/// <param name="Html">The same as HTML.</param>
+public sealed record MailParts(string Subject, string Text, string Html);

@@ -1,3 +1,4 @@
+using System.Security.Cryptography;
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
 
@@ -52,8 +53,11 @@ public sealed class LoadLeases(ILoads loads, IIngests ingests, PipelineMessages 
         await messages.SendLoadMessageAsync(next, TimeSpan.Zero, CancellationToken.None);
     }
 
-    /// <summary>Names the owner of leases and claims: at random, for hosts and pids come again.</summary>
-    internal static string NewOwner() => $"{Guid.NewGuid():N}";
+    /// <summary>Names this process: drawn, for machines and process ids come again.</summary>
+    public static string Host { get; } = Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(8));
+
+    /// <summary>Names the owner of leases and claims: begins with the process, so that what a dead one holds can be told.</summary>
+    internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
 
     private Task ReleaseAsync(long load, string owner) => ingests.ReleaseLoadAsync(load, owner, CancellationToken.None);
 }

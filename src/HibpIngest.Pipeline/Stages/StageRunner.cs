@@ -21,7 +21,7 @@ namespace HibpIngest.Pipeline;
 /// <param name="onPutOff">Told of every message that is put off.</param>
 public sealed partial class StageRunner(
     PipelineMessages messages, LoadTrace trace, PipelineOptions options, ILogger<StageRunner> log,
-    StoreSetup? setup = null, Action<StoreUnavailableException>? onPutOff = null)
+    StoreSetup? setup = null, Action<PutOff>? onPutOff = null)
 {
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
@@ -116,7 +116,7 @@ public sealed partial class StageRunner(
         var throttled = error is StoreThrottledException;
         var delay = Delay(throttled ? 0 : message.Deferrals);
         LogPutOff(log, message.Queue, delay, error.Message);
-        onPutOff?.Invoke(error);
+        onPutOff?.Invoke(new PutOff(message.Queue, load, error, delay));
         // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
         if (!message.MovesLoad || load == 0)

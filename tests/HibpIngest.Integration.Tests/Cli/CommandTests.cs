@@ -142,6 +142,7 @@ public sealed class CommandTests : IAsyncLifetime
         _variables["HIBP_LOG"] = "on";
         Assert.Empty((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
         Assert.Contains("load 1 of Tiny is not logged", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Equal("missing", StatesOf(await JsonAsync("doctor", "--json"))["account log"]);
         var unlogged = await RunAsync("log", "verify");
         Assert.Equal(1, unlogged.ExitCode);
         Assert.Contains("load 1 of Tiny is not logged", unlogged.Error, StringComparison.Ordinal);
@@ -213,7 +214,7 @@ public sealed class CommandTests : IAsyncLifetime
     {
         await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var status = await JsonAsync("status", "--json");
-        Assert.Equal(["loads", "queues"], Names(status));
+        Assert.Equal(["loads", "queues", "hosts", "held", "waiting"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(
             ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "breach-calls",
@@ -386,10 +387,42 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Contains("error: ", ill.Error, StringComparison.Ordinal);
 
         (await RunAsync("status")).FailedWithOneLine();
-
-        static Dictionary<string, string> StatesOf(JsonElement document) => document.GetProperty("checks").EnumerateArray()
-            .ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
     }
+
+    [Fact]
+    public async Task Doctor_names_each_check_once_and_all_of_them_where_nothing_answers()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var well = StatesOf(await JsonAsync("doctor", "--json"));
+
+        // A database that is fresh, beside tables that another one has filled, is what every host refuses.
+        var zip = Zip("Tiny.zip", "user1@example.com");
+        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+            (await RunAsync("drop", zip, "--wait")).Succeeded();
+        var database = _variables["HIBP_DATABASE"];
+        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "fresh.db");
+        var fresh = await RunAsync("doctor", "--json");
+        Assert.Equal((1, "broken"), (fresh.ExitCode, StatesOf(fresh.Json)["identity"]));
+
+        // Ports that refuse.
+        _variables["HIBP_DATABASE"] = database;
+        _variables["HIBP_STORAGE"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
+            + $"{Convert.ToBase64String(new byte[64])};BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:1/a;"
+            + "TableEndpoint=http://127.0.0.1:1/a;";
+        _variables["HIBP_MAIL"] = "smtp://127.0.0.1:1?tls=none";
+        var ill = await RunAsync("doctor", "--json");
+        Assert.Equal(1, ill.ExitCode);
+        var states = StatesOf(ill.Json);
+        Assert.Equal(well.Keys.Order(), states.Keys.Order());
+        Assert.Equal(
+            ["blobs", "mails", "queues", "tables"], states.Where(state => state.Value == "broken").Select(state => state.Key).Order());
+        Assert.Equal(
+            ["account log", "clients", "identity", "layouts"],
+            states.Where(state => state.Value == "skipped").Select(state => state.Key).Order());
+    }
+
+    private static Dictionary<string, string> StatesOf(JsonElement document) => document.GetProperty("checks").EnumerateArray()
+        .ToDictionary(check => Text(check, "check"), check => Text(check, "state"));
 
     [Fact]
     public async Task A_sample_is_the_same_for_the_same_seed()

@@ -22,7 +22,6 @@ public sealed class FreshStoresTests : IAsyncLifetime
 
     [Theory]
     [InlineData("status")]
-    [InlineData("status --watch")]
     [InlineData("status X")]
     [InlineData("breaches")]
     [InlineData("slices X")]
@@ -48,6 +47,15 @@ public sealed class FreshStoresTests : IAsyncLifetime
         var line = (await RunAsync(_storage, Missing, command.Split(' '))).FailedWithOneLine();
         Assert.StartsWith($"error: database {Missing} is not there, or is empty", line, StringComparison.Ordinal);
         Assert.DoesNotContain('@', line);
+        await AssertNothingMadeAsync();
+    }
+
+    [Fact]
+    public async Task Who_watches_waits_for_it_and_makes_nothing()
+    {
+        await using var watch = await HibpProcess.StartAsync(
+            _folder.Path, Variables(_storage, Missing), $"waiting: database {Missing} is not there, or is empty", "status", "--watch");
+        Assert.Equal(143, (await watch.TerminateAsync()).ExitCode);
         await AssertNothingMadeAsync();
     }
 

@@ -80,7 +80,8 @@ public sealed class LocalHostTests
         // Room for the schema and some rows.
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
-        var host = LocalHost.RunAsync(rig.Context with { Database = database, OnPutOff = e => told.TrySetResult(e) }, Quick, stop.Token);
+        var host = LocalHost.RunAsync(
+            rig.Context with { Database = database, OnPutOff = put => told.TrySetResult(put.Error) }, Quick, stop.Token);
         await Task.WhenAny(told.Task, host).WaitAsync(TestTimeout);
         Assert.IsType<StoreFullException>(await told.Task);
         await stop.CancelAsync();

@@ -176,7 +176,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
             begun.SetResult();
             await outlived.Task;
             await _stop.CancelAsync();
-        }, new QueueListenerOptions(), time, _log).RunAsync(_stop.Token);
+        }, new QueueListenerOptions(), time, _log, new StoreHealth(_log)).RunAsync(_stop.Token);
         await begun.Task.WaitAsync(TestTimeout);
         Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
         // As long as the listener's pause on an empty queue, so that each step sets a timer off.
@@ -351,12 +351,14 @@ public sealed class QueueListenerTests : IAsyncLifetime
     public async Task A_queue_that_is_not_there_ends_it()
     {
         await Assert.ThrowsAsync<StoreMissingException>(() =>
-            new QueueListener(_account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log)
+            new QueueListener(
+                _account.Queues, "no-such-queue", (_, _) => Task.CompletedTask, Rules, TimeProvider.System, _log, new StoreHealth(_log))
             .RunAsync(_stop.Token).WaitAsync(TestTimeout));
     }
 
     private Task ListenAsync(QueueListenerOptions rules, Func<string, CancellationToken, Task> work, Action<Exception>? onFailure = null) =>
-        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, onFailure).RunAsync(_stop.Token).WaitAsync(TestTimeout);
+        new QueueListener(_queues, Queue, work, rules, TimeProvider.System, _log, new StoreHealth(_log), onFailure).RunAsync(_stop.Token)
+            .WaitAsync(TestTimeout);
 
     private async Task SendAsync(params string[] bodies)
     {

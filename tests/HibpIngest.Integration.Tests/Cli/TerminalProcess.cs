@@ -42,10 +42,20 @@ internal sealed class TerminalProcess : IAsyncDisposable
         using var timeout = new CancellationTokenSource(TestTimeout);
         while (!_shown.ToString().Contains(text, StringComparison.Ordinal))
         {
-            if (!await ReadAsync(timeout.Token))
-                Assert.Fail($"it ended, and never showed '{text}', but: {_shown}");
+            try
+            {
+                if (!await ReadAsync(timeout.Token))
+                    Assert.Fail($"it ended, and never showed '{text}', but: {_shown}");
+            }
+            catch (OperationCanceledException)
+            {
+                Assert.Fail($"it has not shown '{text}' in {TestTimeout.TotalMinutes:0} minutes, but: {_shown}");
+            }
         }
     }
+
+    /// <summary>What was shown before doesn't count any more.</summary>
+    public void Forget() => _shown.Clear();
 
     /// <summary>Presses keys; a line ends with \r.</summary>
     public async Task TypeAsync(string keys)

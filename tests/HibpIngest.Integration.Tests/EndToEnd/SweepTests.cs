@@ -265,7 +265,7 @@ public sealed class SweepTests
 
         public string DisplayName => "waiting";
 
-        public Task CheckAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+        public Task CheckAsync(string from, CancellationToken cancellationToken) => Task.CompletedTask;
 
         public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
         {

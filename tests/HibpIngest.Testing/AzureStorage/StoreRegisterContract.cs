@@ -32,6 +32,32 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
+    public async Task Each_host_has_its_last_sign_until_it_takes_its_leave()
+    {
+        var register = await NewRegisterAsync();
+        var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
+        var one = new HostSign("aa11", "web-1", 4711, "ingest, upsert", "1.0", at.AddMinutes(1), at.AddMinutes(2), []);
+        var other = new HostSign(
+            "bb22", "web-2", 1, "sweep", "1.0 (abc)", at, at.AddMinutes(3),
+            [new HostTrouble(7, "breach-mail", "the server says: \"no\"", at.AddMinutes(4)), new HostTrouble(0, "sweep", "down", at)]);
+        Assert.Empty(await register.ListSignsAsync(CancellationToken.None));
+        await register.PutSignAsync(one, CancellationToken.None);
+        await register.PutSignAsync(other, CancellationToken.None);
+        var later = one with { SeenAt = at.AddHours(1), Troubles = other.Troubles };
+        await register.PutSignAsync(later, CancellationToken.None);
+        var signs = await register.ListSignsAsync(CancellationToken.None);
+        Assert.Equal(["bb22", "aa11"], signs.Select(sign => sign.Host));
+        foreach (var (expected, sign) in new[] { other, later }.Zip(signs))
+        {
+            Assert.Equal(expected.Troubles, sign.Troubles);
+            Assert.Equal(expected, sign with { Troubles = expected.Troubles });
+        }
+        await register.RemoveSignAsync("bb22", CancellationToken.None);
+        await register.RemoveSignAsync("bb22", CancellationToken.None);
+        Assert.Equal("aa11", Assert.Single(await register.ListSignsAsync(CancellationToken.None)).Host);
+    }
+
+    [Fact]
     public async Task Readers_have_the_first_layout_that_was_said_to_be_read()
     {
         var register = await NewRegisterAsync();

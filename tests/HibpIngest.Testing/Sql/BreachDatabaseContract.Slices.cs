@@ -27,6 +27,32 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task What_somebody_has_in_hand_is_listed_until_it_is_done_or_free()
+    {
+        var load = await IngestAsync(Numbered(9));
+        // The load itself is, too: by whoever ingests it.
+        var ingester = Assert.Single(await Database.ListHeldAsync(None));
+        Assert.Equal((load.Id, (int?)null), (ingester.Load, ingester.Slice));
+        var now = Time.GetUtcNow();
+        await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
+        await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease * 2, MaxTries, None);
+        var started = await Database.StartLoadAsync("Bold", new BreachMetadata(), Blob("Bold.zip"), Settings, null, None);
+        Assert.True(await Database.TryTakeLoadAsync(started.Id, LoadState.Ingesting, "host-c", Lease, None));
+        var held = (await Database.ListHeldAsync(None)).Where(work => work.Owner != ingester.Owner)
+            .OrderBy(work => work.Owner, StringComparer.Ordinal).ToList();
+        Assert.Equal(
+            [(load.Id, "Adobe", 1, "host-a"), (load.Id, "Adobe", 2, "host-b"), (started.Id, "Bold", (int?)null, "host-c")],
+            held.Select(work => (work.Load, work.Breach, work.Slice, work.Owner)));
+        Assert.Equal(
+            [SliceLease, SliceLease * 2, Lease], held.Select(work => TimeSpan.FromSeconds(Math.Round((work.Until - now).TotalSeconds))));
+        Assert.NotNull(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, 1, None));
+        Time.Advance(SliceLease + TimeSpan.FromSeconds(1));
+        Assert.Equal(["host-b"], (await Database.ListHeldAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
+        Time.Advance(SliceLease);
+        Assert.Empty(await Database.ListHeldAsync(None));
+    }
+
+    [Fact]
     public async Task A_done_slice_stays_done()
     {
         var load = await IngestAsync(Numbered(4));

@@ -44,6 +44,37 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
+    public void What_means_nothing_is_told_with_what_may_have_been_meant()
+    {
+        var settings = Read(("HIBP_MAILPERSECOND", "3"), ("HIBP_STORGE", "x"), ("HIBP_ZEBRA", "y"), ("HIBP_STORAGE_2", "two"));
+        Assert.Equal(
+            [
+                "HIBP_MAILPERSECOND means nothing here; did you mean HIBP_MAILSPERSECOND?",
+                "HIBP_STORGE means nothing here; did you mean HIBP_STORAGE?",
+                "HIBP_ZEBRA means nothing here; docs/settings.md has all that do",
+            ],
+            settings.DescribeUnknown());
+    }
+
+    [Fact]
+    public void The_emulator_is_where_its_variable_says()
+    {
+        var usual = Read();
+        Assert.True(usual.Emulator!.IsAtWellKnownPorts);
+        Assert.Null(Read(("HIBP_STORAGE", "account"), ("HIBP_EMULATOR_PORT", "12000")).Emulator);
+        var moved = Read(("HIBP_EMULATOR_PORT", "12000"));
+        Assert.False(moved.Emulator!.IsAtWellKnownPorts);
+        foreach (var service in (string[])["BlobEndpoint=http://127.0.0.1:12000/", "QueueEndpoint=http://127.0.0.1:12001/",
+            "TableEndpoint=http://127.0.0.1:12002/"])
+            Assert.Contains(service, moved.Storage, StringComparison.Ordinal);
+        foreach (var wrong in (string[])["0", "65001", "many", "-1"])
+        {
+            var refused = Assert.Throws<BadInputException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
+            Assert.Contains("HIBP_EMULATOR_PORT is expected to be from 1 to 65000", refused.Message, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
     public void Further_storage_accounts_have_an_order_without_gaps()
     {
         Assert.Empty(Read().FurtherStorage);

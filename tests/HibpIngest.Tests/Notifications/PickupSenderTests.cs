@@ -75,7 +75,7 @@ public sealed class PickupSenderTests : IDisposable
             await using var sender = new PickupSender(folder);
             Assert.Contains(
                 folder, (await Assert.ThrowsAsync<StoreRefusedException>(() => sender.SendAsync(Mail(7, "a\r\n"), default))).Message);
-            await Assert.ThrowsAsync<StoreRefusedException>(() => sender.CheckAsync(default));
+            await Assert.ThrowsAsync<StoreRefusedException>(() => sender.CheckAsync("hibp@example.com", default));
         }
     }
 
@@ -83,9 +83,9 @@ public sealed class PickupSenderTests : IDisposable
     public async Task A_check_leaves_nothing()
     {
         await using var there = new PickupSender(_root);
-        await there.CheckAsync(default);
+        await there.CheckAsync("hibp@example.com", default);
         await using var yetToBeMade = new PickupSender(Path.Combine(_root, "new", "deep"));
-        await yetToBeMade.CheckAsync(default);
+        await yetToBeMade.CheckAsync("hibp@example.com", default);
 
         Assert.Empty(Directory.GetFileSystemEntries(_root));
     }

@@ -609,10 +609,11 @@ public sealed class SmtpSenderTests
         await using var right = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
         await using var wrong = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "Secret"), TimeProvider.System);
 
-        await right.CheckAsync(default).WaitAsync(TestTimeout);
-        await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.CheckAsync(default).WaitAsync(TestTimeout));
+        await right.CheckAsync("hibp@example.com", default).WaitAsync(TestTimeout);
+        await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.CheckAsync("hibp@example.com", default).WaitAsync(TestTimeout));
 
-        Assert.DoesNotContain(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
+        Assert.Contains("MAIL FROM:<hibp@example.com>", server.Commands);
+        Assert.DoesNotContain(server.Commands, line => line.StartsWith("RCPT", StringComparison.Ordinal));
     }
 
     private static SmtpServer Server(

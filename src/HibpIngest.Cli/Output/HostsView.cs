@@ -1,0 +1,89 @@
+using System.Globalization;
+using HibpIngest.Breaches;
+using HibpIngest.Stores;
+using Spectre.Console;
+using Spectre.Console.Rendering;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Hosts, what they wait for, and what those hold that give no sign any more.</summary>
+internal static class HostsView
+{
+    /// <summary>A role as <see cref="HostSign.Roles"/> names it.</summary>
+    public const string Ingest = "ingest";
+
+    private const string Notify = "notify";
+
+    /// <summary>Who it is, to whoever looks for it: <c>laptop, process 4711</c>.</summary>
+    public static string Name(HostSign host) => string.Create(CultureInfo.InvariantCulture, $"{host.Machine}, process {host.ProcessId}");
+
+    /// <summary>Who they are, in a sentence.</summary>
+    public static string Names(IReadOnlyList<HostSign> hosts) => hosts.Count == 1
+        ? $"another host ({Name(hosts[0])})" : $"{TableFormat.Number(hosts.Count)} other hosts ({Name(hosts[0])} and others)";
+
+    /// <summary>A table of them.</summary>
+    public static IRenderable Hosts(IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    {
+        if (hosts.Count == 0)
+            return new Text("No host is at work here; start one: hibp run\n", new Style(Color.Yellow));
+        // Which version it is says something where another is at work, too.
+        var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
+        var table = showsVersions
+            ? TableFormat.Create("host", "works as", "since", "sign of life", "version")
+            : TableFormat.Create("host", "works as", "since", "sign of life");
+        foreach (var host in hosts)
+        {
+            var cells = new List<IRenderable>
+            {
+                new Text(Name(host)), new Text(host.Roles), new Text(Recently(host.StartedAt, now)),
+                host.IsMissed(now) ? new Text($"none since {Recently(host.SeenAt, now)}", new Style(Color.Red))
+                    : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, now))} ago"),
+            };
+            if (showsVersions)
+                cells.Add(new Text(host.Version));
+            table.AddRow(cells);
+        }
+        return table;
+    }
+
+    /// <summary>What is held by hosts that give no sign: a line for each load, host and time.</summary>
+    public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    {
+        foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)
+            .GroupBy(work => (work.Load, work.Breach, Host: HolderOf(work, hosts))))
+        {
+            var slices = group.Count(work => work.Slice is not null);
+            var what = slices == 0 ? "it" : slices == 1 ? "1 slice" : $"{TableFormat.Number(slices)} slices";
+            var who = group.Key.Host is { } host ? $"a host that gives no sign ({Name(host)})" : "a host that gives no sign";
+            yield return $"load {group.Key.Load} of {group.Key.Breach}: {what} {(slices > 1 ? "are" : "is")} held by {who}; free again at "
+                + Clock(group.Max(work => work.Until));
+        }
+    }
+
+    /// <summary>
+    /// Whether hosts that are alive work on a load. Mails have no holder: those send that notify, unless they tell why not.
+    /// </summary>
+    public static bool IsInHand(Load load, IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    {
+        var alive = hosts.Where(host => !host.IsMissed(now)).ToList();
+        return load.State == LoadState.Notifying
+            ? alive.Exists(host => host.Does(Notify)) && !alive.SelectMany(host => host.Troubles).Any(trouble => trouble.Load == load.Id)
+            : held.Any(work => work.Load == load.Id && HolderOf(work, alive) is not null);
+    }
+
+    /// <summary>Why hosts that are alive can't go on, each reason once.</summary>
+    public static IEnumerable<string> Troubles(IReadOnlyList<HostSign> hosts, DateTimeOffset now) => hosts
+        .Where(host => !host.IsMissed(now)).SelectMany(host => host.Troubles)
+        .GroupBy(trouble => (trouble.Load, trouble.What, trouble.Reason)).Select(group =>
+            (group.Key.Load > 0 ? $"load {group.Key.Load}, " : "") + $"{group.Key.What}: {group.Key.Reason}; next try "
+            + Clock(group.Min(trouble => trouble.NextTry)));
+
+    /// <summary>A time of today or tomorrow.</summary>
+    public static string Clock(DateTimeOffset time) => time.ToLocalTime().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
+
+    private static string Recently(DateTimeOffset time, DateTimeOffset now) =>
+        now - time < TimeSpan.FromHours(12) ? Clock(time) : TableFormat.Moment(time);
+
+    private static HostSign? HolderOf(HeldWork work, IReadOnlyList<HostSign> hosts) =>
+        hosts.FirstOrDefault(host => work.Owner.StartsWith(host.Host, StringComparison.Ordinal));
+}

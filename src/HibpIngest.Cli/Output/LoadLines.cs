@@ -1,0 +1,61 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>
+/// Says a line now and then of each load that gets on, until it is disposed of. At rest no database is asked.
+/// </summary>
+internal sealed class LoadLines : IAsyncDisposable
+{
+    // Often enough to see that it lives, seldom enough for a log file.
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(15);
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Task _saying;
+
+    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time) => _saying = SayAsync(open, loads, screen, time);
+
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _saying;
+        _stop.Dispose();
+    }
+
+    private async Task SayAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time)
+    {
+        var said = new Dictionary<long, object>();
+        try
+        {
+            while (true)
+            {
+                await Task.Delay(LineEvery, time, _stop.Token);
+                try
+                {
+                    foreach (var (id, _) in await open.ListOpenAsync(_stop.Token))
+                    {
+                        if (await loads.GetLoadAsync(id, _stop.Token) is { } load && IsAtWork(load)
+                            && !LoadMotion.Of(load).Equals(said.GetValueOrDefault(id)))
+                        {
+                            said[id] = LoadMotion.Of(load);
+                            screen.Say(LoadFigures.Line(load));
+                        }
+                    }
+                }
+                catch (HibpException)
+                {
+                    // The host says what is down.
+                }
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+            // It is over.
+        }
+    }
+
+    private static bool IsAtWork(Load load) =>
+        load.AwaitsCalls || load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
+}

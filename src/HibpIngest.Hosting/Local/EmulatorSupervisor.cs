@@ -1,0 +1,105 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>
+/// The storage emulators that this process has started: one that ends is started again on its kept data, until they are disposed of.
+/// Somebody else's that answers at the same ports is left alone.
+/// </summary>
+/// <param name="emulator">Where they are.</param>
+/// <param name="progress">Told one line for each thing that happens.</param>
+/// <param name="time">The clock of its pauses.</param>
+public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string> progress, TimeProvider time) : IAsyncDisposable
+{
+    private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
+
+    // One that was up for so long had no trouble with its start.
+    private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
+
+    private readonly CancellationTokenSource _stop = new();
+    private readonly List<Task> _watching = [];
+
+    /// <summary>Whether it has started any.</summary>
+    public bool HasStarted => _watching.Count > 0;
+
+    /// <summary>Starts the first ones, where nobody has, and watches over them.</summary>
+    /// <param name="count">So many; at least 1.</param>
+    /// <param name="cancellationToken">Ends the start.</param>
+    /// <exception cref="NotPossibleException">One can't be started: with what to do.</exception>
+    public async Task StartAsync(int count, CancellationToken cancellationToken)
+    {
+        for (var number = 1; number <= count; number++)
+        {
+            if (await emulator.AnswersAsync(cancellationToken, number))
+                continue;
+            progress.Report($"starting the storage emulator, with its data in {LocalEmulator.DataFolderOf(number)}");
+            var started = await emulator.StartAsync(progress, cancellationToken, number);
+            progress.Report($"the storage emulator runs (pid {started.ProcessId})");
+            _watching.Add(WatchAsync(started, number));
+        }
+    }
+
+    /// <summary>Ends those that it has started; they save first.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await Task.WhenAll(_watching);
+        _stop.Dispose();
+    }
+
+    private async Task WatchAsync(AzuriteEmulator started, int number)
+    {
+        var pause = FirstPause;
+        var running = (AzuriteEmulator?)started;
+        try
+        {
+            while (running is not null)
+            {
+                var startedAt = time.GetTimestamp();
+                var ended = await running.Ended.WaitAsync(_stop.Token);
+                if (time.GetElapsedTime(startedAt) > WellAfter)
+                    pause = FirstPause;
+                progress.Report(
+                    $"the storage emulator (pid {running.ProcessId}) {ended}; starting it again. What it was told in its last seconds may "
+                    + "be lost: where accounts were being upserted, hibp requeue BREACH --all does that again");
+                await running.DisposeAsync();
+                (running, pause) = await StartAgainAsync(number, pause);
+            }
+        }
+        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        {
+            // This process ends, and its emulators with it.
+        }
+        finally
+        {
+            if (running is not null)
+                await running.DisposeAsync();
+        }
+    }
+
+    /// <returns>Null: somebody else's answers there by now. And the pause before the next start, should this one end.</returns>
+    private async Task<(AzuriteEmulator? Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
+    {
+        while (true)
+        {
+            await Task.Delay(pause, time, _stop.Token);
+            pause = pause * 2 < LongestPause ? pause * 2 : LongestPause;
+            try
+            {
+                if (await emulator.AnswersAsync(_stop.Token, number))
+                {
+                    progress.Report("another process has started the storage emulator: it is used, and left to that one");
+                    return (null, pause);
+                }
+                var running = await emulator.StartAsync(progress, _stop.Token, number);
+                progress.Report($"the storage emulator runs again (pid {running.ProcessId})");
+                return (running, pause);
+            }
+            catch (NotPossibleException e)
+            {
+                progress.Report($"{e.Message}; next try in {pause.TotalSeconds:0} s");
+            }
+        }
+    }
+}

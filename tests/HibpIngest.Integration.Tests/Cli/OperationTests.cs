@@ -1,0 +1,215 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.NetworkInformation;
+using System.Net.Sockets;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using HibpIngest.Sql.Sqlite;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>
+/// What somebody at a terminal meets when things around a host go wrong: real processes, an emulator of theirs and a mail server, killed,
+/// stopped and replaced, and what the host and <c>hibp status</c> say of it.
+/// </summary>
+public sealed partial class OperationTests : IAsyncDisposable
+{
+    private const int Accounts = 40_000;
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly SmtpTestServer _mail = new();
+    private readonly Dictionary<string, string> _variables;
+
+    public OperationTests() => _variables = new()
+    {
+        ["HIBP_EMULATOR_PORT"] = FreePorts().ToString(CultureInfo.InvariantCulture),
+        ["HIBP_MAIL"] = _mail.Setting,
+        ["HIBP_MAIL_FROM"] = "breaches@example.com",
+        ["HIBP_SLICEROWS"] = "1000",
+    };
+
+    [Fact]
+    public async Task What_is_wrong_is_said_before_it_starts()
+    {
+        _variables["HIBP_MALSPERSECOND"] = "5";
+        _mail.Script = step => step.Name == "MAIL" ? SmtpAnswer.Say("550 5.7.1 not from here") : null;
+        var refused = await RunAsync("run");
+        Assert.Equal(1, refused.ExitCode);
+        Assert.Contains(
+            "HIBP_MALSPERSECOND means nothing here; did you mean HIBP_MAILSPERSECOND?", refused.Error, StringComparison.Ordinal);
+        Assert.Contains("550 5.7.1", refused.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain("ready", refused.Error, StringComparison.Ordinal);
+
+        // One that is down may be back by then; without a role that mails nobody looks.
+        _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
+        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        Assert.Contains("warning: mails can't be sent now", host.Error, StringComparison.Ordinal);
+        _mail.Script = null;
+        (await RunAsync("mail", "test", "somebody@example.org")).Succeeded();
+        var mail = Assert.Single(_mail.Mails);
+        Assert.Equal("somebody@example.org", mail.To);
+
+        var missing = await RunAsync("mail", "preview", "Nothing");
+        Assert.Contains("no breach 'Nothing'", missing.FailedWithOneLine(), StringComparison.Ordinal);
+        (await RunAsync("drop", Zip("Seen", 3).FullName, "--title", "Seen & heard", "--wait")).Succeeded();
+        var preview = (await RunAsync("mail", "preview", "Seen")).Succeeded().Output;
+        Assert.Contains("Seen & heard", preview, StringComparison.Ordinal);
+        Assert.StartsWith("From: breaches@example.com", preview, StringComparison.Ordinal);
+        Assert.Contains(
+            "Seen &amp; heard", (await RunAsync("mail", "preview", "Seen", "--html")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Single(_mail.Mails);
+        await host.TerminateAsync();
+    }
+
+    [Fact]
+    public async Task What_dies_around_it_is_said_and_comes_right()
+    {
+        // Somebody watches before there is anything.
+        await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
+        await terminal.SeesAsync("waiting: the storage emulator is not running");
+        await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,log");
+        await terminal.SeesAsync("works as");
+
+        // Nobody ingests.
+        (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
+        await using var drop = await HibpProcess.StartAsync(
+            _folder.Path, _variables, "no host that is at work here ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
+        Assert.Contains("Big.zip waits for a host that ingests", await StatusAsync(), StringComparison.Ordinal);
+        Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
+
+        // One that ingests and upserts dies with slices in hand.
+        await using (var dies = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        {
+            // Looked for in the database: by the time that a process has told of them, slices are done.
+            await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, ".hibp", "hibp.db"), TimeProvider.System))
+            {
+                await UntilAsync(async () =>
+                    (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null));
+            }
+            await KillAsync(dies.Id);
+            var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
+            Assert.Contains($"({Environment.MachineName}, process {dies.Id})", line, StringComparison.Ordinal);
+            Assert.True((await ListAsync("hosts")).Single(host => host.GetProperty("processId").GetInt32() == dies.Id)
+                .GetProperty("missed").GetBoolean());
+        }
+
+        // The mail server is down when its mails are due; then the emulator dies, too.
+        _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
+        await using var second = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        var trouble = await UntilAsync(async () => MailLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
+        Assert.Contains("421", trouble, StringComparison.Ordinal);
+        var next = (await ListAsync("hosts")).SelectMany(host => host.GetProperty("troubles").EnumerateArray())
+            .First(one => one.GetProperty("what").GetString() == "breach-mail");
+        Assert.Equal(1, next.GetProperty("load").GetInt64());
+        Assert.InRange(
+            next.GetProperty("nextTry").GetDateTimeOffset(), TimeProvider.System.GetUtcNow().AddMinutes(-1),
+            TimeProvider.System.GetUtcNow().AddMinutes(11));
+
+        var emulator = int.Parse(EmulatorLine().Match(owner.Error).Groups["pid"].Value, CultureInfo.InvariantCulture);
+        await KillAsync(emulator);
+        await UntilAsync(() => Task.FromResult(
+            owner.Error.Contains("the storage emulator runs again", StringComparison.Ordinal) ? "" : null));
+        Assert.Contains(
+            $"the storage emulator (pid {emulator}) ended with signal 9; starting it again", owner.Error, StringComparison.Ordinal);
+        terminal.Forget();
+        await terminal.SeesAsync("works as");
+        // Not a line for each queue and poll.
+        Assert.InRange(
+            owner.Error.Split('\n').Count(line => line.Contains(" warning ", StringComparison.Ordinal)), 0, 12);
+
+        // It comes right: what the emulator may have forgotten is done again.
+        _mail.Script = null;
+        (await RunAsync("requeue", "Big", "--all")).Succeeded();
+        var done = (await drop.EndAsync()).Succeeded();
+        Assert.Contains($"{Accounts:N0} accounts", done.Output, StringComparison.Ordinal);
+        Assert.Contains("load 1 of Big: ", owner.Error + second.Error, StringComparison.Ordinal);
+        await UntilAsync(() => Task.FromResult(_mail.Mails.IsEmpty ? null : ""));
+        Assert.Equal("user7@d7.example.org", Assert.Single(_mail.Mails).To);
+
+        // Whoever ends the owner is told who needs its emulator; the other takes its leave.
+        var stopped = await owner.TerminateAsync();
+        Assert.Contains($"process {second.Id}) waits until it runs again", stopped.Error, StringComparison.Ordinal);
+        await second.TerminateAsync();
+        terminal.Forget();
+        await terminal.SeesAsync("waiting: ");
+        await terminal.TypeAsync("\x03");
+        Assert.Equal(130, (await terminal.EndAsync()).ExitCode);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _mail.DisposeAsync();
+        _folder.Dispose();
+    }
+
+    [GeneratedRegex(
+        @"load 1 of Big: [0-9]+ slices? (is|are) held by a host that gives no sign \(.*\); free again at [0-9:]{8}",
+        RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex HeldLine();
+
+    [GeneratedRegex(@"load 1, breach-mail: .*; next try [0-9:]{8}", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex MailLine();
+
+    [GeneratedRegex(@"the storage emulator runs \(pid (?<pid>[0-9]+)\)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex EmulatorLine();
+
+    /// <summary>The first of three free ports in a row.</summary>
+    private static int FreePorts()
+    {
+        var taken = IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Select(one => one.Port).ToHashSet();
+        while (true)
+        {
+            // Below those that the system gives to whoever asks for any.
+            var port = Random.Shared.Next(11_000, 32_000);
+            if (Enumerable.Range(port, 3).All(one => !taken.Contains(one) && IsFree(one)))
+                return port;
+        }
+
+        static bool IsFree(int port)
+        {
+            using var listener = new TcpListener(IPAddress.Loopback, port);
+            try
+            {
+                listener.Start();
+                return true;
+            }
+            catch (SocketException)
+            {
+                return false;
+            }
+        }
+    }
+
+    private static async Task KillAsync(int process)
+    {
+        using var kill = Process.Start("kill", ["-KILL", process.ToString(CultureInfo.InvariantCulture)]);
+        await kill.WaitForExitAsync();
+    }
+
+    /// <summary>Looks again and again; what ends the test is the time that a process may take.</summary>
+    private static async Task<T> UntilAsync<T>(Func<Task<T?>> look)
+        where T : class
+    {
+        using var timeout = new CancellationTokenSource(TimeSpan.FromMinutes(8));
+        while (true)
+        {
+            if (await look() is { } found)
+                return found;
+            await Task.Delay(TimeSpan.FromSeconds(1), timeout.Token);
+        }
+    }
+
+    private FileInfo Zip(string breach, int accounts) => new(_folder.Write(
+        $"{breach}.zip", PipelineRig.Zip(("accounts.csv", PipelineRig.Accounts(0, accounts)))));
+
+    private string Subscribers() => _folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
+
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    private async Task<string> StatusAsync() => (await RunAsync("status")).Succeeded().Output;
+
+    private async Task<JsonElement> JsonAsync() => (await RunAsync("status", "--json")).Succeeded().Json;
+
+    private async Task<IReadOnlyList<JsonElement>> ListAsync(string what) => [.. (await JsonAsync()).GetProperty(what).EnumerateArray()];
+}

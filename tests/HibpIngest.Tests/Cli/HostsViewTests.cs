@@ -1,0 +1,84 @@
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>What is told of hosts, alive and dead.</summary>
+public sealed class HostsViewTests
+{
+    private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
+
+    private static readonly HostSign Alive =
+        new("aa", "web-1", 11, "ingest, upsert", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+
+    private static readonly HostSign Dead = Alive with { Host = "dd", Machine = "web-2", ProcessId = 22, SeenAt = Now.AddSeconds(-21) };
+
+    [Fact]
+    public void What_a_dead_host_holds_is_told_with_the_time_when_it_is_free()
+    {
+        HeldWork[] held =
+        [
+            Held(7, 1, "aa-1", 30), Held(7, 2, "dd-1", 20), Held(7, 3, "dd-2", 40), Held(7, 4, "gone-1", 10), Held(8, null, "dd-3", 25),
+        ];
+        Assert.Equal(
+            [
+                $"load 7 of Adobe: 2 slices are held by a host that gives no sign (web-2, process 22); free again at {Clock(40)}",
+                $"load 7 of Adobe: 1 slice is held by a host that gives no sign; free again at {Clock(10)}",
+                $"load 8 of Adobe: it is held by a host that gives no sign (web-2, process 22); free again at {Clock(25)}",
+            ],
+            HostsView.HeldByDead(held, [Alive, Dead], Now));
+        Assert.True(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Alive, Dead], Now));
+        Assert.False(HostsView.IsInHand(Of(8, LoadState.Ingesting), held, [Alive, Dead], Now));
+        Assert.False(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Dead], Now));
+    }
+
+    [Fact]
+    public void Mails_are_in_hand_where_somebody_sends_and_has_no_trouble_with_them()
+    {
+        var load = Of(7, LoadState.Notifying);
+        var sends = Alive with { Roles = "sweep, notify" };
+        Assert.True(HostsView.IsInHand(load, [], [sends], Now));
+        Assert.True(HostsView.IsInHand(load, [], [Alive with { Roles = HostSign.Everything }], Now));
+        Assert.False(HostsView.IsInHand(load, [], [], Now));
+        Assert.False(HostsView.IsInHand(load, [], [Alive, Dead with { Roles = "notify" }], Now));
+        var trouble = new HostTrouble(8, "breach-mail", "the mail server refuses", Now);
+        Assert.True(HostsView.IsInHand(load, [], [sends with { Troubles = [trouble] }], Now));
+        Assert.False(HostsView.IsInHand(load, [], [sends with { Troubles = [trouble with { Load = 7 }] }], Now));
+    }
+
+    [Fact]
+    public void What_hosts_wait_for_is_told_once_with_the_next_try()
+    {
+        var trouble = new HostTrouble(7, "breach-mail", "the mail server refuses", Now.AddSeconds(10));
+        var hosts = new[]
+        {
+            Alive with { Troubles = [trouble with { NextTry = Now.AddSeconds(30) }, new HostTrouble(0, "sweep", "no answer", Now)] },
+            Alive with { Host = "bb", Troubles = [trouble] },
+            Dead with { Troubles = [trouble with { Reason = "of a dead one" }] },
+        };
+        Assert.Equal(
+            [
+                $"load 7, breach-mail: the mail server refuses; next try {Clock(10)}",
+                $"sweep: no answer; next try {Clock(0)}",
+            ],
+            HostsView.Troubles(hosts, Now));
+    }
+
+    private static HeldWork Held(long load, int? slice, string owner, int seconds) =>
+        new(load, "Adobe", slice, owner, Now.AddSeconds(seconds));
+
+    private static Load Of(long id, LoadState state) => new()
+    {
+        Id = id,
+        Breach = "Adobe",
+        Blob = new BlobVersion("Adobe.zip", "1"),
+        State = state,
+        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Checkpoint = new LoadCheckpoint(),
+        StartedAt = Now,
+    };
+
+    private static string Clock(int seconds) => $"{Now.AddSeconds(seconds).ToLocalTime():HH:mm:ss}";
+}

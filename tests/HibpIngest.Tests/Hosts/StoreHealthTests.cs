@@ -1,0 +1,55 @@
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Telemetry;
+
+namespace HibpIngest.Tests.Hosts;
+
+/// <summary>What a host says, and remembers, of stores that are down.</summary>
+public sealed class StoreHealthTests
+{
+    private static readonly TimeSpan Pause = TimeSpan.FromSeconds(10);
+
+    [Fact]
+    public void Each_cause_is_said_once_and_the_end_of_all_once()
+    {
+        var log = new CollectingLogger();
+        var health = new StoreHealth(log);
+        health.Down("sweep", Reason("listing"), Pause);
+        health.Down("breach-mail", Reason("receiving"), Pause);
+        health.Down("sweep", Reason("listing"), Pause);
+        Assert.Equal(EventIds.StoreHealthDown, Assert.Single(log.Lines).Event);
+        health.Down("scan", new StoreUnavailableException("the database doesn't answer"), Pause);
+        Assert.Equal(2, log.Lines.Count);
+        health.Up("sweep");
+        health.Up("scan");
+        health.Up("scan");
+        Assert.Equal(2, log.Lines.Count);
+        health.Up("breach-mail");
+        Assert.Equal(EventIds.StoreHealthUp, log.Lines.Last().Event);
+        Assert.Equal(3, log.Lines.Count);
+    }
+
+    [Fact]
+    public void What_is_down_is_remembered_until_its_next_try_has_had_time()
+    {
+        var clock = TestClock.Standing();
+        var troubles = new HostTroubles(clock);
+        var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => troubles.Note(0, what, reason, pause));
+        troubles.Note(3, "breach-mail", "refused", TimeSpan.FromMinutes(2));
+        health.Down("sweep", Reason("listing"), Pause);
+        health.Down("sweep", Reason("reading"), Pause);
+        Assert.Equal(
+            [
+                (0, "sweep", "reading failed: no connection", clock.GetUtcNow() + Pause),
+                (3, "breach-mail", "refused", clock.GetUtcNow().AddMinutes(2)),
+            ],
+            troubles.List().Select(one => ((int)one.Load, one.What, one.Reason, one.NextTry)));
+        clock.Advance(TimeSpan.FromMinutes(1));
+        Assert.Equal("breach-mail", Assert.Single(troubles.List()).What);
+        clock.Advance(TimeSpan.FromMinutes(2));
+        Assert.Empty(troubles.List());
+    }
+
+    private static StoreUnavailableException Reason(string what) => new($"{what} failed: no connection");
+}
