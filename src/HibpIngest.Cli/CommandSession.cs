@@ -61,7 +61,8 @@ internal sealed class CommandSession : IDisposable
         get
         {
             _settings ??= PipelineSettings.Read(
-                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables());
+                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables(),
+                emulatorPort: Parsed.GetValue(CommonOptions.EmulatorPort));
             return _settings.FurtherStorage.Count == 0 && _settings.Emulator is { } emulator
                 ? _settings with { FurtherStorage = emulator.Further() } : _settings;
         }
@@ -128,7 +129,7 @@ internal sealed class CommandSession : IDisposable
     public Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async pipeline =>
         {
-            if (Settings.Database != PipelineSettings.DefaultDatabase || File.Exists(PipelineSettings.DefaultDatabase))
+            if (Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase))
                 await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken);
         },
         cancellationToken);

@@ -6,25 +6,21 @@ namespace HibpIngest.Delivery;
 /// <summary>Makes the sender that HIBP_MAIL names.</summary>
 public static class NotificationSenders
 {
-    /// <summary>Where mails go when HIBP_MAIL names nothing.</summary>
-    public const string Default = "pickup:.hibp/mail";
-
     private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit "
         + "(user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
 
     /// <summary>
     /// <c>pickup:DIR</c>, or <c>smtp://user:password@host:port?tls=none|starttls|implicit</c>. Without tls:
     /// implicit on port 465, none on port 25, else starttls. Without port: 465 for implicit, 25 for none, 587
-    /// for starttls. A login goes out unencrypted only where tls=none says so. Null or blank:
-    /// <see cref="Default"/>.
+    /// for starttls. A login goes out unencrypted only where tls=none says so.
     /// </summary>
     /// <param name="setting">Value of HIBP_MAIL.</param>
     /// <param name="time">For timeouts; null: the system's.</param>
     /// <exception cref="BadInputException">It is something else; the message holds nothing of it that could be
     /// secret.</exception>
-    public static INotificationSender Create(string? setting, TimeProvider? time = null)
+    public static INotificationSender Create(string setting, TimeProvider? time = null)
     {
-        setting = string.IsNullOrWhiteSpace(setting) ? Default : setting.Trim();
+        setting = setting.Trim();
         if (setting.StartsWith("pickup:", StringComparison.OrdinalIgnoreCase))
         {
             var folder = setting["pickup:".Length..].Trim();

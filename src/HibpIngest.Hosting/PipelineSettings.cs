@@ -1,5 +1,6 @@
 using System.Collections;
 using System.ComponentModel.DataAnnotations;
+using System.Globalization;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
@@ -16,8 +17,6 @@ namespace HibpIngest.Hosting;
 public sealed record PipelineSettings
 {
     public const string DefaultStorage = "UseDevelopmentStorage=true";
-
-    public static readonly string DefaultDatabase = Path.Combine(".hibp", "hibp.db");
 
     private const string MailFromVariable = "MAIL_FROM";
     private const string LogStorageVariable = "LOG_STORAGE";
@@ -43,13 +42,16 @@ public sealed record PipelineSettings
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "EMULATOR_DIR", EmulatorPortVariable, "APP",
-        "APPINSIGHTS",
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "HOME", "EMULATOR_DIR", EmulatorPortVariable,
+        "APP", "APPINSIGHTS",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
     private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
-        .Select(number => string.Create(System.Globalization.CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
+        .Select(number => string.Create(CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
+
+    /// <summary>The folder of <see cref="HomeFolder"/>.</summary>
+    public required string Home { get; init; }
 
     /// <summary>The storage emulator, where it is meant; null: a storage account is.</summary>
     public LocalEmulator? Emulator { get; init; }
@@ -66,8 +68,14 @@ public sealed record PipelineSettings
     /// <summary>File of the database, or its connection string.</summary>
     public required string Database { get; init; }
 
+    /// <summary>File of the database where none is named.</summary>
+    public string DefaultDatabase => DatabaseIn(Home);
+
+    /// <summary>Full path of a folder of <see cref="Home"/>.</summary>
+    public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
+
     /// <summary>Where mails go.</summary>
-    public string? Mail { get; init; }
+    public required string Mail { get; init; }
 
     /// <summary>Seals archive passwords and what clients are called with, as <see cref="SecretKeys.Parse"/> reads it.</summary>
     public string? SecretKey { get; init; }
@@ -96,10 +104,14 @@ public sealed record PipelineSettings
     }
 
     /// <summary>Reads and checks them.</summary>
+    /// <param name="storage">Of the command line; null: of the environment.</param>
+    /// <param name="database">Of the command line; null: of the environment.</param>
+    /// <param name="environment">The variables, whatever they begin with.</param>
     /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
+    /// <param name="emulatorPort">Of the command line; null: of the environment.</param>
     /// <exception cref="BadInputException">A value is not what it has to be; the message names the variable.</exception>
     public static PipelineSettings Read(
-        string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null)
+        string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null, int? emulatorPort = null)
     {
         var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase);
         foreach (DictionaryEntry variable in environment)
@@ -133,16 +145,19 @@ public sealed record PipelineSettings
         Check(web, "");
         Check(passwords, "");
         Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
+        var home = HomeFolder.Find(values.GetValueOrDefault("HOME"));
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
-        var emulator = LocalEmulator.IsMeantBy(storage) ? EmulatorOf(values.GetValueOrDefault(EmulatorPortVariable)) : null;
+        var port = emulatorPort?.ToString(CultureInfo.InvariantCulture) ?? values.GetValueOrDefault(EmulatorPortVariable);
+        var emulator = LocalEmulator.IsMeantBy(storage) ? EmulatorOf(home, port) : null;
         return new PipelineSettings
         {
+            Home = home,
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
             FurtherStorage = FurtherOf(values),
             LogStorage = values.GetValueOrDefault(LogStorageVariable),
-            Database = database ?? values.GetValueOrDefault("DATABASE") ?? DefaultDatabase,
-            Mail = values.GetValueOrDefault("MAIL"),
+            Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
+            Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
             Options = options,
             Web = web,
@@ -165,16 +180,18 @@ public sealed record PipelineSettings
         object value = Options;
         foreach (var part in key.Split(':'))
             value = value.GetType().GetProperty(part)!.GetValue(value)!;
-        return string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
+        return string.Create(CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
     }));
 
-    private static LocalEmulator EmulatorOf(string? port)
+    private static string DatabaseIn(string home) => Path.Combine(home, "hibp.db");
+
+    private static LocalEmulator EmulatorOf(string home, string? port)
     {
         if (port is null)
-            return new LocalEmulator();
-        return int.TryParse(port, System.Globalization.CultureInfo.InvariantCulture, out var number)
+            return new LocalEmulator(home);
+        return int.TryParse(port, CultureInfo.InvariantCulture, out var number)
             && number is > 0 and <= LocalEmulator.HighestPort
-            ? new LocalEmulator(number)
+            ? new LocalEmulator(home, number)
             : throw new BadInputException($"{VariableOf(EmulatorPortVariable)} is expected to be from 1 to {LocalEmulator.HighestPort}, "
                 + $"the first of the emulator's ports, found '{port}'");
     }

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Benchmarks;
 
@@ -20,6 +21,7 @@ internal sealed class CommandProcesses(string folder, IDictionary<string, string
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         var process = Process.Start(start)!;

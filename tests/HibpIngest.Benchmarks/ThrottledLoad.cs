@@ -40,6 +40,7 @@ internal sealed class ThrottledLoad(string folder)
                 RedirectStandardError = true,
                 UseShellExecute = false
             };
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         (start.Environment["HIBP_STORAGE"], start.Environment["HIBP_DATABASE"], start.Environment["HIBP_MAIL"]) =
             (connection, file, $"pickup:{folder}/mail");
         using var host = Process.Start(start)!;

@@ -13,6 +13,7 @@ internal static class CommandTree
         {
             CommonOptions.Storage,
             CommonOptions.Database,
+            CommonOptions.EmulatorPort,
             CommonOptions.Json,
             CommonOptions.Verbose,
             new DemoCommand(),

@@ -15,8 +15,15 @@ internal static class CommonOptions
     public static readonly Option<string?> Database = new("--database")
     {
         Description = "File of a SQLite database, or connection string of one on SQL Server or Azure SQL. Default: HIBP_DATABASE, else "
-            + ".hibp/hibp.db.",
+            + "hibp.db in HIBP_HOME.",
         HelpName = "DATABASE",
+        Recursive = true,
+    };
+
+    public static readonly Option<int?> EmulatorPort = new("--emulator-port")
+    {
+        Description = "First of the local emulator's three ports. Default: HIBP_EMULATOR_PORT, else 10000.",
+        HelpName = "PORT",
         Recursive = true,
     };
 

@@ -11,6 +11,7 @@ using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
+using HibpIngest.Samples;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
@@ -19,8 +20,6 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class DemoCommand : HibpCommand
 {
-    private static readonly string Folder = Path.Combine(".hibp", "demo");
-
     // Nobody waits for a demo to be gentle to a mail server that it doesn't have.
     private const double MailsPerSecond = 10_000;
 
@@ -65,24 +64,29 @@ internal sealed class DemoCommand : HibpCommand
         var time = session.Time;
         var screen = session.Screen;
         var started = time.GetTimestamp();
-        var file = session.Parsed.GetValue(_file) ?? Sample();
-        var drop = DropCommand.Prepare(file);
+        var given = session.Parsed.GetValue(_file);
+        // What is wrong with it is better told now.
+        var drop = given is null ? null : DropCommand.Prepare(given);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         var settings = session.Settings;
         session.WarnOfUnknownVariables();
 
-        Directory.CreateDirectory(Path.GetDirectoryName(Folder)!);
-        await using var mine = Lock();
-        if (Directory.Exists(Folder))
-            Directory.Delete(Folder, recursive: true);
-        Directory.CreateDirectory(Folder);
+        Directory.CreateDirectory(settings.Home);
+        var folder = Path.Combine(settings.Home, "demo");
+        await using var mine = Lock(folder);
+        if (Directory.Exists(folder))
+            Directory.Delete(folder, recursive: true);
+        var samples = Directory.CreateDirectory(Path.Combine(folder, "samples")).FullName;
+        ShippedSample.WriteTo(samples);
+        var file = given ?? new FileInfo(Path.Combine(samples, ShippedSample.Archive));
+        drop ??= DropCommand.Prepare(file);
 
         screen.Say("starting a storage emulator of its own, in memory");
         await using var emulator = await AzuriteEmulator.StartAsync(
             new AzuriteOptions { Progress = new SayProgress(screen) }, cancellationToken);
 
         settings.Options.MailsPerSecond = MailsPerSecond;
-        var mails = Path.Combine(Folder, "mail");
+        var mails = Path.Combine(folder, "mail");
         settings =
             settings with
             {
@@ -90,7 +94,7 @@ internal sealed class DemoCommand : HibpCommand
                 FurtherStorage = [],
                 LogStorage = null,
                 Database = session.Parsed.GetValue(CommonOptions.Database)
-                ?? Path.Combine(Folder, "hibp.db"),
+                ?? Path.Combine(folder, "hibp.db"),
                 Mail = "pickup:" + mails
             };
         // What waiting won't mend ends the demo at once.
@@ -99,11 +103,9 @@ internal sealed class DemoCommand : HibpCommand
         var context = pipeline.Context;
         await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
-        if (RepositoryFolder.Find(Path.Combine("samples", "subscribers.csv")) is { } subscribers)
-        {
-            var (_, added) = await SubscribersImportCommand.ImportAsync(context.Database, subscribers, cancellationToken);
-            screen.Say($"imported {TableFormat.Number(added)} subscriptions from samples/subscribers.csv");
-        }
+        var (_, added) = await SubscribersImportCommand.ImportAsync(
+            context.Database, Path.Combine(samples, ShippedSample.Subscribers), cancellationToken);
+        screen.Say($"imported {TableFormat.Number(added)} subscriptions of the sample");
         screen.Say($"dropping {drop.Blob} ({TableFormat.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)
@@ -177,21 +179,17 @@ internal sealed class DemoCommand : HibpCommand
         return await answer.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
     }
 
-    private static FileInfo Sample() => RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip")) is { } path
-        ? new FileInfo(path)
-        : throw new NotPossibleException($"samples/Contoso.zip is in no folder above {AppContext.BaseDirectory}: name a zip");
-
     /// <summary>Two demos in one folder would pull the files from under each other.</summary>
-    private static FileStream Lock()
+    private static FileStream Lock(string folder)
     {
         try
         {
-            return new FileStream(Folder + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            return new FileStream(folder + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
         }
         catch (IOException e) when (e is not (FileNotFoundException or DirectoryNotFoundException))
         {
             throw new NotPossibleException(
-                $"another demo is at work in {Path.GetFullPath(Folder)}: wait for its end, or run this one in another folder");
+                $"another demo is at work in {Path.GetFullPath(folder)}: wait for its end, or set HIBP_HOME to another folder");
         }
     }
 

@@ -106,12 +106,11 @@ internal sealed class PasswordsImportCommand : HibpCommand
         HelpName = "MB",
         DefaultValueFactory = _ => (int)(ImportOptions.DefaultMemoryBytes >> 20),
     };
-    private readonly Option<DirectoryInfo> _folder = new("--folder")
+    private readonly Option<DirectoryInfo?> _folder = new("--folder")
     {
         Description = "Folder for what is sorted on disk: 28 bytes a line, twice that with --plain. An import that is broken off goes on "
-            + "from it.",
+            + "from it. Default: passwords-import in HIBP_HOME.",
         HelpName = "DIR",
-        DefaultValueFactory = _ => new DirectoryInfo(Path.Combine(".hibp", "passwords-import")),
     };
 
     public PasswordsImportCommand()
@@ -175,7 +174,7 @@ internal sealed class PasswordsImportCommand : HibpCommand
                 ? ImportInput.StandardInput(Console.OpenStandardInput()) : ImportInput.File(file))],
             Options = new ImportOptions
             {
-                WorkFolder = parsed.GetRequiredValue(_folder).FullName,
+                WorkFolder = parsed.GetValue(_folder)?.FullName ?? session.Settings.FolderInHome("passwords-import"),
                 MemoryBytes = (long)parsed.GetValue(_memory) << 20,
                 Mode = parsed.GetValue(_mode),
                 Plain = parsed.GetValue(_plain),

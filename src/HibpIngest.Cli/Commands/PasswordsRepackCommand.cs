@@ -12,11 +12,10 @@ internal sealed class PasswordsRepackCommand : HibpCommand
         Description = "Name of the new release. Default: the date.",
         HelpName = "NAME",
     };
-    private readonly Option<DirectoryInfo> _folder = new("--folder")
+    private readonly Option<DirectoryInfo?> _folder = new("--folder")
     {
-        Description = "Folder for packs on their way: some hundreds of megabytes each core.",
+        Description = "Folder for packs on their way: some hundreds of megabytes each core. Default: passwords-repack in HIBP_HOME.",
         HelpName = "DIR",
-        DefaultValueFactory = _ => new DirectoryInfo(Path.Combine(".hibp", "passwords-repack")),
     };
 
     public PasswordsRepackCommand()
@@ -41,7 +40,8 @@ internal sealed class PasswordsRepackCommand : HibpCommand
         {
             var view = new PasswordsView(show, session.Time);
             return repack.RunAsync(
-                session.Parsed.GetValue(_release), session.Parsed.GetRequiredValue(_folder).FullName,
+                session.Parsed.GetValue(_release),
+                session.Parsed.GetValue(_folder)?.FullName ?? session.Settings.FolderInHome("passwords-repack"),
                 async (release, token) => (_, replicas) = await everywhere.SwitchAsync(PasswordBackend.Pack, release, token),
                 view, view, cancellationToken);
         });

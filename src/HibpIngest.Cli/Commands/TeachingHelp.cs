@@ -10,8 +10,9 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
     private static readonly (string Name, string Meaning)[] Variables =
     [
         ("HIBP_STORAGE", "connection string of the storage account (UseDevelopmentStorage=true: the local emulator)"),
-        ("HIBP_DATABASE", "file of the database (.hibp/hibp.db)"),
-        ("HIBP_MAIL", "pickup:DIR (pickup:.hibp/mail) or smtp://user:password@host:port?tls=none|starttls|implicit"),
+        ("HIBP_HOME", "folder of database, mails and the emulator's data (.hibp in the repository, else the platform's for data)"),
+        ("HIBP_DATABASE", "file of the database (hibp.db in HIBP_HOME)"),
+        ("HIBP_MAIL", "pickup:DIR (mail in HIBP_HOME) or smtp://user:password@host:port?tls=none|starttls|implicit"),
         ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
         ("HIBP_WEB_URL", "where the web is, for links (http://127.0.0.1:8080)"),
         ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords and clients' secrets; make one with: openssl rand -base64 32"),
@@ -20,7 +21,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_MAILSPERSECOND", "mails a second, for the whole system (10)"),
         ("HIBP_LIMITS__MAXENTRIES", "most entries in an archive (1000000); also MAXNESTING, MAXINFLATEDBYTES, MAXINFLATIONRATIO"),
         ("HIBP_EMULATOR_PORT", "first of the emulator's three ports, where 10000 to 10002 are taken"),
-        ("HIBP_EMULATOR_DIR", "folder with the emulator's package-lock.json, where it isn't above the program"),
+        ("HIBP_EMULATOR_DIR", "folder that the emulator is installed in (hibp in the user's folder for caches)"),
     ];
 
     public override int Invoke(ParseResult parseResult)

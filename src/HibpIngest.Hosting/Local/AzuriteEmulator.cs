@@ -6,18 +6,15 @@ using HibpIngest.Errors;
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
-/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file of
-/// <see cref="Folder"/> when missing, ready when <see cref="StartAsync"/> returns, ended by
+/// The storage emulator (Azurite) as a child process on loopback: installed from the lock file that this
+/// program brings with it when missing, ready when <see cref="StartAsync"/> returns, ended by
 /// <see cref="DisposeAsync"/> or by the end of this process, however that comes. Needs Node 20 or later on the
 /// path.
 /// </summary>
 public sealed partial class AzuriteEmulator : IAsyncDisposable
 {
-    /// <summary>Names the folder that holds the emulator's package.json where it can't be found above the program.</summary>
+    /// <summary>Names the folder that it is installed in; without it, one in the user's folder for caches.</summary>
     public const string FolderVariable = "HIBP_EMULATOR_DIR";
-
-    /// <summary>Where the emulator's package.json and lock are in the repository.</summary>
-    public const string Folder = "src/HibpIngest.Hosting/Local/Azurite";
 
     /// <summary>
     /// The emulator's well-known account (learn.microsoft.com/azure/storage/common/storage-use-azurite): no
@@ -65,19 +62,9 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// </summary>
     public Task<string> Ended => _ended.Task;
 
-    /// <summary>Whether its folder is there, and whether it is installed in it.</summary>
-    /// <returns>The reason why it is not there; null: it is.</returns>
-    public static (string? Missing, bool IsInstalled) Look()
-    {
-        try
-        {
-            return (null, File.Exists(ServerScript(FindFolder())));
-        }
-        catch (NotPossibleException e)
-        {
-            return (e.Message, false);
-        }
-    }
+    /// <summary>Whether it is installed, so that a start downloads nothing.</summary>
+    /// <exception cref="NotPossibleException">There is no folder for it.</exception>
+    public static bool IsInstalled() => File.Exists(ServerScript(EmulatorPackage.Folder));
 
     /// <summary>
     /// Connection string of an account: 0 is the well-known one, 1 to
@@ -95,7 +82,8 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// <exception cref="NotPossibleException">No Node, no package, a port or the folder taken: with what to do.</exception>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
-        var folder = FindFolder();
+        var folder = EmulatorPackage.Folder;
+        EmulatorPackage.Unpack(folder);
         await NodePackages.InstallAsync(folder, "the storage emulator", ServerScript(folder), options.Progress, cancellationToken);
 
         // In memory it still asks for a working directory, and leaves it alone.
@@ -217,22 +205,6 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
         account == 0 ? Account : string.Create(CultureInfo.InvariantCulture, $"teststore{account}");
 
     private static string ServerScript(string folder) => Path.Combine(folder, "node_modules", "azurite", "dist", "src", "azurite.js");
-
-    private static string FindFolder()
-    {
-        var named = Environment.GetEnvironmentVariable(FolderVariable);
-        if (!string.IsNullOrEmpty(named))
-        {
-            if (!File.Exists(Path.Combine(named, "package-lock.json")))
-                throw new NotPossibleException($"{FolderVariable} names a folder without package-lock.json: {named}");
-            return Path.GetFullPath(named);
-        }
-
-        return RepositoryFolder.Find(Path.Combine(Folder, "package-lock.json")) is { } found
-            ? Path.GetDirectoryName(found)!
-            : throw new NotPossibleException($"the storage emulator's folder ({Folder}) is not above {AppContext.BaseDirectory}; set "
-                + $"{FolderVariable} to it, or HIBP_STORAGE to a storage account");
-    }
 
     private void Launch()
     {

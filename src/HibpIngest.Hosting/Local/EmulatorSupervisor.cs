@@ -33,7 +33,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         {
             if (await emulator.AnswersAsync(cancellationToken, number))
                 continue;
-            progress.Report($"starting the storage emulator, with its data in {LocalEmulator.DataFolderOf(number)}");
+            progress.Report($"starting the storage emulator, with its data in {emulator.DataFolderOf(number)}");
             var started = await emulator.StartAsync(progress, cancellationToken, number);
             progress.Report($"the storage emulator runs (pid {started.ProcessId})");
             _watching.Add(WatchAsync(started, number));

@@ -10,8 +10,9 @@ namespace HibpIngest.Hosting.Local;
 /// The storage emulator, which <c>UseDevelopmentStorage=true</c> stands for
 /// (learn.microsoft.com/azure/storage/common/storage-use-azurite): its blobs, queues and tables are at three ports in a row.
 /// </summary>
+/// <param name="home">The folder of <see cref="HomeFolder"/>, in which it keeps its data.</param>
 /// <param name="port">The first of them; those of further emulators are ten apart.</param>
-public sealed class LocalEmulator(int port = LocalEmulator.WellKnownPort)
+public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnownPort)
 {
     /// <summary>Where it is where nothing else is said.</summary>
     public const int WellKnownPort = 10000;
@@ -23,9 +24,6 @@ public sealed class LocalEmulator(int port = LocalEmulator.WellKnownPort)
 
     /// <summary>Loopback answers at once or not at all.</summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(2);
-
-    /// <summary>Where its data is kept.</summary>
-    public static readonly string DataFolder = Path.Combine(".hibp", "azurite");
 
     /// <summary>Whether it is where every tool looks for it, so that <c>UseDevelopmentStorage=true</c> names it.</summary>
     public bool IsAtWellKnownPorts => port == WellKnownPort;
@@ -50,7 +48,7 @@ public sealed class LocalEmulator(int port = LocalEmulator.WellKnownPort)
         return true;
     }
 
-    /// <summary>Starts it, with its data under <see cref="DataFolder"/>.</summary>
+    /// <summary>Starts it, with its data in <see cref="DataFolderOf"/>.</summary>
     /// <param name="progress">Told what takes long.</param>
     /// <param name="cancellationToken">Stops it.</param>
     /// <param name="number">Which.</param>
@@ -71,8 +69,8 @@ public sealed class LocalEmulator(int port = LocalEmulator.WellKnownPort)
             .Select(ConnectionOf)];
 
     /// <summary>Where the data of one of them is kept.</summary>
-    public static string DataFolderOf(int number) =>
-        number == 1 ? DataFolder : string.Create(CultureInfo.InvariantCulture, $"{DataFolder}-{number}");
+    public string DataFolderOf(int number) =>
+        Path.Combine(home, number == 1 ? "azurite" : string.Create(CultureInfo.InvariantCulture, $"azurite-{number}"));
 
     private int PortOf(int number) => port + (10 * (number - 1));
 

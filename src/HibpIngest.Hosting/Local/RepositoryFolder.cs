@@ -1,15 +1,16 @@
 namespace HibpIngest.Hosting.Local;
 
-/// <summary>Finds files that come with the program, in a folder above it: <c>samples</c>, the emulator's.</summary>
+/// <summary>Finds files of the repository, in a folder above.</summary>
 public static class RepositoryFolder
 {
     /// <summary>
-    /// Full path of the file or folder of that relative path in the nearest folder above the program that has
-    /// it; null where none has.
+    /// Full path of the file or folder of that relative path in the nearest folder above that has it; null where none has.
     /// </summary>
-    public static string? Find(string relative)
+    /// <param name="relative">Its path from the repository's top.</param>
+    /// <param name="from">The folder to begin in; null: the program's.</param>
+    public static string? Find(string relative, string? from = null)
     {
-        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        for (var folder = new DirectoryInfo(from ?? AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
         {
             var candidate = Path.Combine(folder.FullName, relative);
             if (Path.Exists(candidate))

@@ -3,6 +3,7 @@ using System.IO.Compression;
 using System.Text;
 using System.Text.Json;
 using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -446,6 +447,7 @@ public sealed class CommandTests : IAsyncLifetime
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
+        start.Environment[HomeFolder.Variable] = Path.Combine(_folder.Path, ".hibp");
         foreach (var (name, value) in _variables)
             start.Environment[name] = value;
         using var shell = Process.Start(start)!;

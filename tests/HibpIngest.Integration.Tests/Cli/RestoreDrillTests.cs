@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using HibpIngest.AccountLog;
 using HibpIngest.Stores;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
@@ -84,6 +85,7 @@ public sealed class RestoreDrillTests
         foreach (var name in Environment.GetEnvironmentVariables().Keys.Cast<string>()
             .Where(name => name.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase)).ToList())
             start.Environment.Remove(name);
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         using var process = Process.Start(start)!;

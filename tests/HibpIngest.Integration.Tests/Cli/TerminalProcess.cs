@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Text;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
@@ -31,6 +32,7 @@ internal sealed class TerminalProcess : IAsyncDisposable
             RedirectStandardOutput = true,
         };
         start.Environment["TERM"] = "xterm";
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         _process = Process.Start(start)!;

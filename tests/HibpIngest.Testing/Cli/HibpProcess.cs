@@ -2,6 +2,7 @@ using System.Collections;
 using System.Diagnostics;
 using System.Text;
 using System.Text.Json;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Testing;
 
@@ -36,6 +37,8 @@ public sealed class HibpProcess : IAsyncDisposable
         foreach (var name in Environment.GetEnvironmentVariables()
             .Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
             start.Environment.Remove(name);
+        // What a test leaves behind is in its folder.
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         _process = new Process { StartInfo = start };

@@ -4,6 +4,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Testing;
 
@@ -37,6 +38,7 @@ internal sealed class HandlerProcess : IAsyncDisposable
         foreach (var name in Environment.GetEnvironmentVariables().Cast<DictionaryEntry>().Select(variable => (string)variable.Key)
             .Where(name => OurVariables.Any(start => name.StartsWith(start, StringComparison.OrdinalIgnoreCase))).ToList())
             start.Environment.Remove(name);
+        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         _process = new Process { StartInfo = start };

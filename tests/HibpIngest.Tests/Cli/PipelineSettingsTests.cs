@@ -1,3 +1,4 @@
+using System.Collections;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
@@ -13,8 +14,8 @@ public sealed class PipelineSettingsTests
     {
         var settings = Read();
         Assert.Equal("UseDevelopmentStorage=true", settings.Storage);
-        Assert.Equal(Path.Combine(".hibp", "hibp.db"), settings.Database);
-        Assert.Null(settings.Mail);
+        Assert.Equal(Path.Combine(settings.Home, "hibp.db"), settings.Database);
+        Assert.Equal($"pickup:{Path.Combine(settings.Home, "mail")}", settings.Mail);
         Assert.Null(settings.SecretKey);
         Assert.Equal(20_000, settings.Options.BatchRows);
         Assert.Equal(NotifyMode.Send, settings.Options.Notify);
@@ -57,6 +58,20 @@ public sealed class PipelineSettingsTests
     }
 
     [Fact]
+    public void Everything_of_this_machine_is_in_one_folder()
+    {
+        // The tests run in the repository.
+        Assert.Equal(Path.Combine(DocumentFiles.Root, ".hibp"), Read().Home);
+        var settings = Read(("HIBP_HOME", "/srv/hibp"));
+        Assert.Equal(
+            ("/srv/hibp", "/srv/hibp/hibp.db", "/srv/hibp/hibp.db", "pickup:/srv/hibp/mail", "/srv/hibp/azurite-2"),
+            (settings.Home, settings.Database, settings.DefaultDatabase, settings.Mail, settings.Emulator!.DataFolderOf(2)));
+        // Below the current folder it is shown as it is typed.
+        Assert.Equal(Path.Combine("here", "data"), Read(("HIBP_HOME", "here/data")).Home);
+        Assert.Equal("own.db", Read(("HIBP_HOME", "/srv/hibp"), ("HIBP_DATABASE", "own.db")).Database);
+    }
+
+    [Fact]
     public void The_emulator_is_where_its_variable_says()
     {
         var usual = Read();
@@ -67,6 +82,8 @@ public sealed class PipelineSettingsTests
         foreach (var service in (string[])["BlobEndpoint=http://127.0.0.1:12000/", "QueueEndpoint=http://127.0.0.1:12001/",
             "TableEndpoint=http://127.0.0.1:12002/"])
             Assert.Contains(service, moved.Storage, StringComparison.Ordinal);
+        var asked = PipelineSettings.Read(null, null, new Hashtable { ["HIBP_EMULATOR_PORT"] = "12000" }, emulatorPort: 13000);
+        Assert.Contains("BlobEndpoint=http://127.0.0.1:13000/", asked.Storage, StringComparison.Ordinal);
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])
         {
             var refused = Assert.Throws<BadInputException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));

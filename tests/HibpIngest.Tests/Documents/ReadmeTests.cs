@@ -7,6 +7,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 
@@ -97,11 +98,11 @@ public sealed partial class ReadmeTests
         string[] others =
         [
             "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_WEB_URL", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
+            HomeFolder.Variable,
             TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable,
         ];
         Assert.All(others, name => Assert.Contains($"\n| {name} | ", text, StringComparison.Ordinal));
         Assert.Contains($"| HIBP_STORAGE | `{PipelineSettings.DefaultStorage}` |", text, StringComparison.Ordinal);
-        Assert.Contains($"| HIBP_DATABASE | `{PipelineSettings.DefaultDatabase}` |", text, StringComparison.Ordinal);
         Assert.Contains($"| HIBP_WEB_URL | `{new PipelineOptions().WebUrl}` |", text, StringComparison.Ordinal);
         Assert.Contains($"| HIBP_MAIL_FROM | `{new PipelineOptions().MailFrom}` |", text, StringComparison.Ordinal);
     }

@@ -6,16 +6,6 @@ namespace HibpIngest.Tests.Notifications;
 public sealed class NotificationSendersTests
 {
     [Theory]
-    [InlineData(null)]
-    [InlineData("  ")]
-    public async Task Without_a_setting_mails_go_to_a_folder_beside_the_database(string? setting)
-    {
-        await using var sender = NotificationSenders.Create(setting);
-
-        Assert.Equal($"pickup folder {Path.GetFullPath(".hibp/mail")}", sender.DisplayName);
-    }
-
-    [Theory]
     [InlineData("smtp://mail.example.com", "mail.example.com", 587, SmtpTls.StartTls, null, null)]
     [InlineData("SMTP://mail.example.com/", "mail.example.com", 587, SmtpTls.StartTls, null, null)]
     [InlineData("smtp://mail.example.com:465", "mail.example.com", 465, SmtpTls.Implicit, null, null)]

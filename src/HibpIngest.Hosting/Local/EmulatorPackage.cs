@@ -1,0 +1,77 @@
+using System.Security.Cryptography;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>
+/// What the emulator is installed from: its package.json, its lock file and our scripts beside it, which the program brings with it and
+/// puts into a folder of the user's. Another content gets another folder, so that two versions of this program don't mend each other's.
+/// </summary>
+internal static class EmulatorPackage
+{
+    private const string Prefix = "emulator/";
+
+    private static readonly (string Name, byte[] Content)[] Files =
+    [
+        .. from resource in typeof(EmulatorPackage).Assembly.GetManifestResourceNames()
+           where resource.StartsWith(Prefix, StringComparison.Ordinal)
+           orderby resource
+           select (resource[Prefix.Length..], Read(resource)),
+    ];
+
+    /// <summary>Where it is installed.</summary>
+    /// <exception cref="NotPossibleException">The user has no folder for it, and none is named.</exception>
+    public static string Folder
+    {
+        get
+        {
+            if (Environment.GetEnvironmentVariable(AzuriteEmulator.FolderVariable) is { Length: > 0 } named)
+                return Path.GetFullPath(named);
+            return HomeFolder.FindCache() is { } cache
+                ? Path.Combine(cache, $"emulator-{Version()}")
+                : throw new NotPossibleException($"the storage emulator has no folder to be installed in, for this user has no home: set "
+                    + $"{AzuriteEmulator.FolderVariable} to one, or HIBP_STORAGE to a storage account");
+        }
+    }
+
+    /// <summary>Puts the files where they are missing or say something else.</summary>
+    /// <exception cref="NotPossibleException">The folder can't be written to.</exception>
+    public static void Unpack(string folder)
+    {
+        try
+        {
+            Directory.CreateDirectory(folder);
+            foreach (var (name, content) in Files)
+            {
+                var path = Path.Combine(folder, name);
+                if (File.Exists(path) && File.ReadAllBytes(path).AsSpan().SequenceEqual(content))
+                    continue;
+                // Renamed, so that a process that starts beside this one reads all of it.
+                var partial = $"{path}.{Guid.NewGuid():N}";
+                File.WriteAllBytes(partial, content);
+                File.Move(partial, path, overwrite: true);
+            }
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            throw new NotPossibleException($"the storage emulator can't be put into {folder} ({e.Message}): set "
+                + $"{AzuriteEmulator.FolderVariable} to another folder, or HIBP_STORAGE to a storage account");
+        }
+    }
+
+    private static string Version()
+    {
+        using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
+        foreach (var (_, content) in Files)
+            hash.AppendData(content);
+        return Convert.ToHexStringLower(hash.GetHashAndReset().AsSpan(0, 4));
+    }
+
+    private static byte[] Read(string resource)
+    {
+        using var stream = typeof(EmulatorPackage).Assembly.GetManifestResourceStream(resource)!;
+        var content = new byte[stream.Length];
+        stream.ReadExactly(content);
+        return content;
+    }
+}

@@ -1,0 +1,58 @@
+namespace HibpIngest.Hosting.Local;
+
+/// <summary>
+/// The folder in which this machine keeps an installation: SQLite's database, the emulator's data, mails of the pickup folder, the
+/// demo's. One for a user, wherever commands are run from: two folders would be two databases beside one emulator.
+/// </summary>
+public static class HomeFolder
+{
+    /// <summary>Names it.</summary>
+    public const string Variable = "HIBP_HOME";
+
+    private const string InRepository = ".hibp";
+    private const string Program = "hibp";
+
+    /// <summary>
+    /// What <paramref name="named"/> says; else <c>.hibp</c> at the top of the repository that the current folder is in; else
+    /// <c>hibp</c> in the platform's folder for data (<c>~/.local/share</c> by the XDG base directory specification,
+    /// <c>~/Library/Application Support</c>, <c>%LOCALAPPDATA%</c>). Relative where it lies below the current folder.
+    /// </summary>
+    /// <param name="named">Value of <see cref="Variable"/>.</param>
+    public static string Find(string? named)
+    {
+        var current = Environment.CurrentDirectory;
+        if (!string.IsNullOrWhiteSpace(named))
+            return Below(current, Path.GetFullPath(named));
+        if (RepositoryFolder.Find("HibpIngest.sln", current) is { } solution)
+            return Below(current, Path.Combine(Path.GetDirectoryName(solution)!, InRepository));
+        var platform =
+            Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify);
+        // A user without a home, as services may be, has none: what is beside the program's current folder is at least found again.
+        return platform.Length == 0 ? InRepository : Below(current, Path.Combine(platform, Program));
+    }
+
+    /// <summary>
+    /// The folder for what can be made again: <c>hibp</c> in <c>XDG_CACHE_HOME</c> or <c>~/.cache</c>, <c>~/Library/Caches</c>, or
+    /// <c>%LOCALAPPDATA%</c>; null for a user without a home.
+    /// </summary>
+    public static string? FindCache()
+    {
+        if (OperatingSystem.IsWindows())
+            return In(Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData), Program, "cache");
+        var home = Environment.GetFolderPath(Environment.SpecialFolder.UserProfile);
+        if (OperatingSystem.IsMacOS())
+            return In(home, "Library", "Caches", Program);
+        // A relative path there is to be ignored (specifications.freedesktop.org/basedir-spec).
+        return Environment.GetEnvironmentVariable("XDG_CACHE_HOME") is { } cache && Path.IsPathFullyQualified(cache)
+            ? Path.Combine(cache, Program) : In(home, ".cache", Program);
+
+        static string? In(string folder, params ReadOnlySpan<string> names) =>
+            folder.Length == 0 ? null : Path.Combine([folder, .. names]);
+    }
+
+    private static string Below(string current, string path)
+    {
+        var relative = Path.GetRelativePath(current, path);
+        return Path.IsPathRooted(relative) || relative.StartsWith("..", StringComparison.Ordinal) ? path : relative;
+    }
+}

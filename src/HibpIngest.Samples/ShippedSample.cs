@@ -1,0 +1,25 @@
+namespace HibpIngest.Samples;
+
+/// <summary>The sample that comes with the program: a breach, its metadata, and subscribers, some of whom are in it.</summary>
+public static class ShippedSample
+{
+    /// <summary>Name of the breach's zip.</summary>
+    public const string Archive = "Contoso.zip";
+
+    /// <summary>Name of the list of subscribers.</summary>
+    public const string Subscribers = "subscribers.csv";
+
+    private const string Prefix = "samples/";
+
+    /// <summary>Writes its files into a folder that is there.</summary>
+    public static void WriteTo(string folder)
+    {
+        var assembly = typeof(ShippedSample).Assembly;
+        foreach (var resource in assembly.GetManifestResourceNames().Where(name => name.StartsWith(Prefix, StringComparison.Ordinal)))
+        {
+            using var content = assembly.GetManifestResourceStream(resource)!;
+            using var file = File.Create(Path.Combine(folder, resource[Prefix.Length..]));
+            content.CopyTo(file);
+        }
+    }
+}
