@@ -13,7 +13,7 @@ const command = "dotnet run --project src/HibpIngest.Cli -c Release -- demo";
 
 // What is to be built and installed is built and installed before, so that the picture shows the demo alone.
 execFileSync("dotnet", ["build", "src/HibpIngest.Cli", "-c", "Release", "-v", "q"], { cwd: root, stdio: "inherit" });
-execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--silent"], { cwd: join(root, "src", "HibpIngest.Hosting", "Local", "Azurite"), stdio: "inherit" });
+execFileSync("dotnet", ["run", "--project", "src/HibpIngest.Cli", "-c", "Release", "--no-build", "--", "demo", "--json"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
 
 const output = execFileSync("script", ["-qec", `stty cols ${columns} rows 50; ${command}`, "/dev/null"], {
   cwd: root,

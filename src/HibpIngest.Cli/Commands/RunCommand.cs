@@ -89,6 +89,13 @@ internal sealed class RunCommand : HibpCommand
     {
         session.PipelineLevel = LogLevel.Information;
         session.WarnOfUnknownVariables();
+        // Where installations were kept once.
+        if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
+        {
+            session.Screen.Say(
+                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp "
+                + "where that one is meant");
+        }
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;

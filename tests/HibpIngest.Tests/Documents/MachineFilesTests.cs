@@ -1,0 +1,121 @@
+using System.Collections;
+using System.Text.RegularExpressions;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>
+/// Dockerfile, compose file and service: what they name of this repository and of the program is there. Images and services
+/// themselves are built and run by nobody here.
+/// </summary>
+public sealed partial class MachineFilesTests
+{
+    private const string Dockerfile = "infra/container/Dockerfile";
+    private const string Compose = "infra/container/compose.yaml";
+    private const string Service = "infra/systemd/hibp.service";
+
+    [Theory]
+    [InlineData(Dockerfile, 2)]
+    [InlineData(Compose, 2)]
+    [InlineData(Service, 1)]
+    public void Paths_are_the_repositorys(string file, int atLeast)
+    {
+        var named = RepositoryPath().Matches(DocumentFiles.Read(file)).Select(match => match.Value.TrimEnd('.')).Distinct().ToList();
+        Assert.True(named.Count >= atLeast, $"{file} names {named.Count} paths");
+        Assert.All(named, path => Assert.True(Path.Exists(Path.Combine(DocumentFiles.Root, path)), $"{file}: there is no {path}"));
+        Assert.True(File.Exists(Path.Combine(DocumentFiles.Root, Dockerfile + ".dockerignore")));
+    }
+
+    [Fact]
+    public void Settings_exist()
+    {
+        foreach (var file in (string[])[Dockerfile, Compose, Service])
+        {
+            var named = Variable().Matches(DocumentFiles.Read(file)).Select(match => match.Value).Distinct().ToList();
+            Assert.NotEmpty(named);
+            Assert.All(named, name => Assert.True(Exists(name), $"{file}: there is no setting {name}"));
+        }
+
+        static bool Exists(string name)
+        {
+            try
+            {
+                return PipelineSettings.Read(null, null, new Hashtable { [name] = "1" }).UnknownVariables.Count == 0;
+            }
+            catch (BadInputException)
+            {
+                return true; // known, and no 1
+            }
+        }
+    }
+
+    [Fact]
+    public void Command_lines_are_understood()
+    {
+        string[] lines =
+        [
+            .. DockerCommand().Matches(DocumentFiles.Read(Dockerfile)).Select(match => match.Groups["line"].Value),
+            .. ComposeCommand().Matches(DocumentFiles.Read(Compose)).Select(match => match.Groups["line"].Value),
+            .. ServiceCommand().Matches(DocumentFiles.Read(Service)).Select(match => match.Groups["line"].Value),
+        ];
+        Assert.Equal(["run", "drop /drop/Adobe.zip --wait", "run", "serve --urls http://0.0.0.0:8080", "run"], lines);
+        // The drop's file is nobody's here.
+        Assert.All(lines.Where(line => !line.StartsWith("drop", StringComparison.Ordinal)), line => Assert.Empty(
+            CommandTree.Create().Parse(line).Errors));
+    }
+
+    [Fact]
+    public void Versions_and_connections_are_the_programs()
+    {
+        var compose = DocumentFiles.Read(Compose);
+        var package = DocumentFiles.Read("src/HibpIngest.Hosting/Local/Azurite/package.json");
+        var azurite = AzuriteVersion().Match(package).Groups["version"].Value;
+        Assert.Contains($"azure-storage/azurite:{azurite}\n", compose, StringComparison.Ordinal);
+        var framework = Framework().Match(DocumentFiles.Read("Directory.Build.props")).Groups["version"].Value;
+        Assert.Equal(
+            [$"sdk:{framework}", $"aspnet:{framework}"],
+            Image().Matches(DocumentFiles.Read(Dockerfile)).Select(match => match.Groups["image"].Value));
+
+        // A line that ends with a backslash goes on behind the next one's indent (yaml.org/spec/1.2.2, 7.3.1).
+        var storage = Folded().Replace(Quoted().Match(compose).Groups["value"].Value, "");
+        using var account = HibpIngest.AzureStorage.StorageAccount.Open(
+            storage, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
+        Assert.Contains("devstoreaccount1", account.DisplayName, StringComparison.Ordinal);
+        Assert.False(HibpIngest.Hosting.Local.LocalEmulator.IsMeantBy(storage));
+        foreach (var (service, port) in (ReadOnlySpan<(string, int)>)[("Blob", 10000), ("Queue", 10001), ("Table", 10002)])
+            Assert.Contains($"{service}Endpoint=http://storage:{port}/devstoreaccount1;", storage, StringComparison.Ordinal);
+    }
+
+    [GeneratedRegex(@"(?<![\w/.])(src|infra|tests|docs|samples)/[\w./-]+", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex RepositoryPath();
+
+    [GeneratedRegex(@"\bHIBP_[A-Z0-9_]+", RegexOptions.None, 1000)]
+    private static partial Regex Variable();
+
+    [GeneratedRegex("""^CMD \["(?<line>[^"]+)"\]""", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex DockerCommand();
+
+    [GeneratedRegex(
+        @"^    command: (?<line>(run|serve)\b.*)$|\bhost (?<line>drop .*)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex ComposeCommand();
+
+    [GeneratedRegex(@"^ExecStart=/opt/hibp/hibp (?<line>.+)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex ServiceCommand();
+
+    [GeneratedRegex("\"azurite\":\"(?<version>[\\d.]+)\"", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex AzuriteVersion();
+
+    [GeneratedRegex("<TargetFramework>net(?<version>[\\d.]+)<", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Framework();
+
+    [GeneratedRegex(@"^FROM mcr.microsoft.com/dotnet/(?<image>\S+)", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    private static partial Regex Image();
+
+    [GeneratedRegex("HIBP_STORAGE: \"(?<value>[^\"]+)\"", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Quoted();
+
+    [GeneratedRegex(@"\\\n\s*", RegexOptions.None, 1000)]
+    private static partial Regex Folded();
+}
