@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using HibpIngest.AccountLog;
-using HibpIngest.Stores;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
