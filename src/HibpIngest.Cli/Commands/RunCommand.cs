@@ -13,7 +13,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class RunCommand : HibpCommand
 {
-    private static readonly TimeSpan WarningTimeout = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan WarningTimeout = TimeSpan.FromSeconds(10);
 
     private readonly Option<HostRoles> _roles = new("--roles")
     {
