@@ -2,7 +2,7 @@ using HibpIngest.Breaches;
 
 namespace HibpIngest.Archives;
 
-/// <summary>One text of the archive: an entry that is no archive itself, at whatever depth.</summary>
+/// <summary>One text of a dropped file: an entry that is no archive itself, at whatever depth, or a part of a text.</summary>
 public sealed class ArchiveText
 {
     internal ArchiveText(ArchivePosition topLevel, EntryContent content)

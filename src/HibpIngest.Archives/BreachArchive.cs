@@ -5,8 +5,7 @@ namespace HibpIngest.Archives;
 
 /// <summary>
 /// A breach's zip, read as it lies: entry by entry in the order of its central directory, straight from a
-/// seekable stream, zips and gzips within it opened in the stream by their magic number, nothing on disk, no
-/// entry held.
+/// seekable stream, archives within it opened in the stream by their magic number, nothing on disk, no entry held.
 /// </summary>
 /// <remarks>
 /// The zip format is read here rather than through ZipArchive or SharpZipLib's ZipFile: both hold the whole
@@ -14,7 +13,7 @@ namespace HibpIngest.Archives;
 /// reader serves outer and nested entries, plain and encrypted; inflating is left to DeflateStream, and to
 /// SharpZipLib's inflater where only the data itself tells where it ends.
 /// </remarks>
-public sealed class BreachArchive : IDisposable
+public sealed class BreachArchive : BreachFile
 {
     private const int ScratchBytes = 1 << 14;
 
@@ -22,16 +21,18 @@ public sealed class BreachArchive : IDisposable
     private readonly string? _password;
     private readonly CentralDirectory _directory;
     private readonly InflationMeter _meter;
+    private readonly NestedTexts _nested;
     private readonly byte[] _scratch = new byte[ScratchBytes];
     private int _entry;
     private (int Entry, long Start, long End) _before;
 
-    private BreachArchive(Stream archive, string? password, ArchiveLimits limits, CentralDirectory directory)
+    private BreachArchive(Stream archive, string? password, ArchiveLimits limits, CentralDirectory directory, bool opensTars)
     {
         _archive = archive;
         _password = password;
         _directory = directory;
         _meter = new InflationMeter(limits, archive.Length);
+        _nested = new NestedTexts(password, _meter, opensTars);
     }
 
     /// <summary>
@@ -40,11 +41,8 @@ public sealed class BreachArchive : IDisposable
     /// </summary>
     public int Entries => _directory.Entries;
 
-    /// <summary>
-    /// Where reading stands: the top-level entry that is being read (<see cref="Entries"/> after the last), and
-    /// the counts so far, not those at its start.
-    /// </summary>
-    public ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
+    /// <inheritdoc/>
+    public override ArchivePosition Position => new(_entry, _meter.InflatedBytes, _meter.EntriesOpened, _meter.IdleBytes);
 
     /// <summary>
     /// Finds the central directory and reads it through: entries that overlap are refused before any is opened.
@@ -52,15 +50,16 @@ public sealed class BreachArchive : IDisposable
     /// <param name="archive">Seekable; read synchronously, best on a thread of its own; stays open.</param>
     /// <param name="password">For encrypted entries; null or empty: there is none.</param>
     /// <param name="limits">What the archive may ask of us.</param>
+    /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
     /// <exception cref="BadArchiveException">Not a zip, truncated, entries overlap, or past a limit by what it
     /// says itself.</exception>
-    public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits)
+    public static BreachArchive Open(Stream archive, string? password, ArchiveLimits limits, bool opensTars = false)
     {
         var directory = CentralDirectory.Find(archive, limits);
         try
         {
             EntryExtents.Check(directory);
-            return new BreachArchive(archive, password, limits, directory);
+            return new BreachArchive(archive, password, limits, directory, opensTars);
         }
         catch
         {
@@ -69,13 +68,12 @@ public sealed class BreachArchive : IDisposable
         }
     }
 
-    /// <summary>
-    /// Every text from that top-level entry on, in the archive's order; one enumeration at a time. Entries
-    /// before it are neither opened nor counted. Directories and empty entries are passed over, and counted as
-    /// entries. <see cref="BadArchiveException"/> and whatever the archive's stream throws come out of the
-    /// enumeration and of the texts' content.
-    /// </summary>
-    public IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
+    /// <inheritdoc/>
+    /// <remarks>
+    /// Entries before the first are neither opened nor counted. Directories and empty entries are passed over, and counted
+    /// as entries.
+    /// </remarks>
+    public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
     {
         _meter.StartAt(start);
         _directory.Rewind();
@@ -93,14 +91,18 @@ public sealed class BreachArchive : IDisposable
                 continue;
             using (content)
             {
-                foreach (var text in Texts(position, content, depth: 0))
+                foreach (var text in _nested.Open(position, content, depth: 0))
                     yield return text;
             }
         }
     }
 
     /// <summary>Gives its buffers back; the archive's stream stays open.</summary>
-    public void Dispose() => _directory.Dispose();
+    public override void Dispose()
+    {
+        _directory.Dispose();
+        base.Dispose();
+    }
 
     /// <summary>The next entry of the central directory; null: it is empty.</summary>
     private EntryContent? OpenNext()
@@ -144,44 +146,6 @@ public sealed class BreachArchive : IDisposable
         _before = (_entry, at, end);
         MoveTo(dataAt);
         return ZipEntries.Open(_archive, central, entry, _password, _meter, atEnd: null);
-    }
-
-    private IEnumerable<ArchiveText> Texts(ArchivePosition topLevel, EntryContent content, int depth)
-    {
-        switch (content.PeekMagic())
-        {
-            case []:
-                yield break;
-            case [(byte)'P', (byte)'K', 3, 4] or [(byte)'P', (byte)'K', 5, 6]:
-                _meter.CheckNesting(depth + 1, content.Entry);
-                using (var zip = new NestedZip(content, _password, _meter))
-                {
-                    while (zip.Next() is { } inner)
-                    {
-                        using (inner)
-                        {
-                            foreach (var text in Texts(topLevel, inner, depth + 1))
-                                yield return text;
-                        }
-                    }
-                }
-                break;
-            case [0x1F, 0x8B, 8, ..]:
-                _meter.CheckNesting(depth + 1, content.Entry);
-                _meter.CountEntry(content.Entry);
-                var gauge = new IdleGauge(_meter, content.Entry);
-                using (var inner = new EntryContent(
-                    content.Entry, new GzipDecoder(content, gauge), _meter, gauge, null, static (_, _) => { }, maybePassword: false))
-                {
-                    foreach (var text in Texts(topLevel, inner, depth + 1))
-                        yield return text;
-                }
-                break;
-            default:
-                yield return new ArchiveText(topLevel, content);
-                break;
-        }
-        content.Drain(_scratch);
     }
 
     private void MoveTo(long position)

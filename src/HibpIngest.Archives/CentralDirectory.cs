@@ -209,20 +209,13 @@ internal sealed class CentralDirectory : IDisposable
 
     private static BadArchiveException NoEnd(Stream archive, long length)
     {
-        Span<byte> head = stackalloc byte[(int)Math.Min(length, 8)];
+        Span<byte> head = stackalloc byte[(int)Math.Min(length, BreachFile.HeadBytes)];
         ReadAt(archive, 0, head);
         if (head.StartsWith("PK\u0003\u0004"u8))
             return Damaged("it begins as a zip and has no end record: truncated");
-        var found = head switch
-        {
-            [0x1F, 0x8B, ..] => "a gzip file",
-            [0x37, 0x7A, 0xBC, 0xAF, ..] => "a 7z archive",
-            [0x52, 0x61, 0x72, 0x21, ..] => "a RAR archive",
-            [0x42, 0x5A, 0x68, ..] => "a bzip2 file",
-            [0x28, 0xB5, 0x2F, 0xFD, ..] => "a Zstandard file",
-            _ => string.Create(CultureInfo.InvariantCulture, $"a file of {length:N0} bytes without a zip's end record"),
-        };
-        return new BadArchiveException($"not a zip: found {found}; put the files into a zip and drop that");
+        var found = FoundFormat.NameOf(head)
+            ?? string.Create(CultureInfo.InvariantCulture, $"a file of {length:N0} bytes without a zip's end record");
+        return new BadArchiveException($"not a zip: found {found}; drop it under the name of what it is, or put its files into a zip");
     }
 
     private static void ReadAt(Stream archive, long position, Span<byte> buffer)

@@ -9,21 +9,21 @@ namespace HibpIngest.Archives;
 /// </summary>
 /// <param name="entry">Named in messages.</param>
 /// <param name="decoder">Disposed with this.</param>
-/// <param name="meter">Counts.</param>
+/// <param name="meter">Counts; null where what it lies in is counted already, byte for byte.</param>
 /// <param name="gauge">Told what comes out of the decoder; null for stored data, which can't but come out.</param>
 /// <param name="longest">More bytes than these are a lie of the header; null where it says nothing.</param>
 /// <param name="atEnd">Called once with CRC-32 and size when the decoder has ended; throws
 /// <see cref="DamagedDataException"/>.</param>
 /// <param name="maybePassword">A wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
-    EntryName entry, Stream decoder, InflationMeter meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
+    EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge, long? longest, Action<uint, long> atEnd, bool maybePassword)
     : DecoderStream
 {
     /// <summary>Longest magic number.</summary>
     private const int MagicBytes = 4;
 
     private readonly Crc32 _crc = new();
-    private readonly byte[] _head = new byte[MagicBytes];
+    private byte[] _head = new byte[MagicBytes];
     private int _headCount;
     private int _headRead;
     private long _length;
@@ -33,11 +33,16 @@ internal sealed class EntryContent(
     public EntryName Entry => entry;
 
     /// <summary>The first bytes, up to four, without moving on; empty where the content is.</summary>
-    public ReadOnlySpan<byte> PeekMagic()
+    public ReadOnlySpan<byte> PeekMagic() => Peek(MagicBytes);
+
+    /// <summary>The first bytes, up to so many, without moving on; before anything has been read.</summary>
+    public ReadOnlySpan<byte> Peek(int bytes)
     {
-        while (_headCount < MagicBytes && ReadOn(_head.AsSpan(_headCount)) is > 0 and var read)
+        if (_head.Length < bytes)
+            Array.Resize(ref _head, bytes);
+        while (_headCount < bytes && ReadOn(_head.AsSpan(_headCount)) is > 0 and var read)
             _headCount += read;
-        return _head.AsSpan(0, _headCount);
+        return _head.AsSpan(0, Math.Min(_headCount, bytes));
     }
 
     public override int Read(Span<byte> buffer)
@@ -88,7 +93,7 @@ internal sealed class EntryContent(
             if (_length > longest)
                 throw new DamagedDataException($"it inflates to more than the {longest:N0} bytes its header says");
             _crc.Append(buffer[..read]);
-            meter.CountBytes(read, entry);
+            meter?.CountBytes(read, entry);
             gauge?.Out(read);
             return read;
         }

@@ -15,8 +15,8 @@ internal sealed class EntryName
     // What ends an address within a name. Rather too much is taken for the address than too little.
     private static readonly SearchValues<char> Separators = SearchValues.Create("/\\\"<>()[]{}|,;: ");
 
-    private readonly int _ordinal;
-    private readonly int _entries; // none: a file that is no zip
+    private readonly int _ordinal; // negative: a file that has no entries
+    private readonly int _entries; // none: as many as a tar turns out to have
 
     private EntryName(int ordinal, int entries, string path)
     {
@@ -28,16 +28,17 @@ internal sealed class EntryName
     public string Path { get; }
 
     /// <param name="ordinal">0-based; shown as people count, from 1.</param>
-    /// <param name="entries">Entries of the central directory.</param>
+    /// <param name="entries">Entries of the central directory; 0 where there is none.</param>
     /// <param name="name">As it is in the header, in whatever encoding.</param>
     public static EntryName TopLevel(int ordinal, int entries, ReadOnlySpan<byte> name) => new(ordinal, entries, Shorten(Clean(name)));
 
-    /// <param name="name">Of a file that is no zip, as its owner names it.</param>
-    public static EntryName File(string name) => new(0, 0, name);
+    /// <param name="name">Of a file that is read as a whole, as its owner names it.</param>
+    public static EntryName File(string name) => new(-1, 0, name);
 
     public EntryName Nested(ReadOnlySpan<byte> name) => new(_ordinal, _entries, Shorten($"{Path}/{Clean(name)}"));
 
-    public override string ToString() => _entries == 0 ? $"'{Path}'" : $"entry {_ordinal + 1} of {_entries} '{Path}'";
+    public override string ToString() => _ordinal < 0 ? $"'{Path}'"
+        : _entries == 0 ? $"entry {_ordinal + 1} '{Path}'" : $"entry {_ordinal + 1} of {_entries} '{Path}'";
 
     private static string Clean(ReadOnlySpan<byte> name)
     {

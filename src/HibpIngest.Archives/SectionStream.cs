@@ -14,7 +14,7 @@ internal sealed class SectionStream(Stream source, long length) : DecoderStream
             return 0;
         var read = source.Read(buffer);
         if (read == 0)
-            throw new DamagedDataException($"cut off: {Remaining:N0} bytes of its compressed data are missing");
+            throw new DamagedDataException($"cut off: {Remaining:N0} bytes of its data are missing");
         Remaining -= read;
         return read;
     }

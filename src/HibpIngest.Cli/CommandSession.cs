@@ -68,6 +68,10 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
+    /// <summary>A database is named, or is where one would be by default.</summary>
+    public bool NamesDatabase =>
+        Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
+
     /// <summary>Says what of the environment means nothing: most likely misspelt.</summary>
     public void WarnOfUnknownVariables()
     {
@@ -129,7 +133,7 @@ internal sealed class CommandSession : IDisposable
     public Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async pipeline =>
         {
-            if (Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase))
+            if (NamesDatabase)
                 await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken);
         },
         cancellationToken);

@@ -29,19 +29,27 @@ internal static class BlockUpload
 
     private const int HashBytes = 14;
 
+    /// <summary>Key of a blob's metadata: SHA-256 of its content, lower-case hex.</summary>
+    public const string Sha256Key = "sha256";
+
+    /// <summary>Uploads whatever is there already, and puts the SHA-256 of it into the blob's metadata.</summary>
     public static async Task<ETag> RunAsync(
-        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
-        (await TryRunAsync(blob, content, null, progress, cancellationToken))!.Value;
+        BlockBlobClient blob, Stream content, IProgress<long>? progress, CancellationToken cancellationToken)
+    {
+        using var sha256 = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
+        return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
+    }
 
     /// <param name="blob">Where to.</param>
     /// <param name="content">What it is to hold.</param>
     /// <param name="conditions">What has to hold when it is committed; null: nothing has.</param>
     /// <param name="progress">Told of bytes that are there.</param>
     /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="sha256">Given all of it, and put into the blob's metadata; null: no metadata.</param>
     /// <returns>Null where they don't hold, and nothing was committed.</returns>
     public static async Task<ETag?> TryRunAsync(
         BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
-        CancellationToken cancellationToken)
+        CancellationToken cancellationToken, IncrementalHash? sha256 = null)
     {
         Task<T> Call<T>(Func<Task<T>> call, CancellationToken token) => BreachBlobs.Call($"upload of blob '{blob.Name}'", call, token);
 
@@ -66,6 +74,7 @@ internal static class BlockUpload
 
                 if (ids.Count == MaxBlocks)
                     throw new BadInputException($"the file is too large for a blob: more than {MaxBlocks} blocks of {blockBytes} bytes");
+                sha256?.AppendData(buffer, 0, length);
                 var id = BlockId(ids.Count, buffer.AsSpan(0, length));
                 ids.Add(id);
                 if (there.TryGetValue(id, out var size) && size == length)
@@ -93,12 +102,19 @@ internal static class BlockUpload
             throw;
         }
 
+        var options = new CommitBlockListOptions
+        {
+            Conditions = conditions,
+            Metadata = sha256 is null ? null : new Dictionary<string, string>
+            {
+                [Sha256Key] = Convert.ToHexStringLower(sha256.GetHashAndReset()),
+            },
+        };
         return await Call<ETag?>(async () =>
         {
             try
             {
-                BlobContentInfo info = await blob.CommitBlockListAsync(
-                    ids, new CommitBlockListOptions { Conditions = conditions }, cancellationToken);
+                BlobContentInfo info = await blob.CommitBlockListAsync(ids, options, cancellationToken);
                 return info.ETag;
             }
             catch (RequestFailedException e) when (conditions is not null && (e.Status == 412 || e.ErrorCode is not null

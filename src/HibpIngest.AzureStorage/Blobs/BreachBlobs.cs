@@ -17,21 +17,28 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         return true;
     }, cancellationToken);
 
-    public IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken) => ListAsync(".zip", cancellationToken);
+    public IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken) =>
+        ListAsync(static name => BreachFiles.FormatOf(name) is not null, cancellationToken);
 
-    public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) => ListAsync(".png", cancellationToken);
+    public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) =>
+        ListAsync(static name => name.EndsWith(".png", StringComparison.OrdinalIgnoreCase), cancellationToken);
 
-    private async IAsyncEnumerable<BreachBlob> ListAsync(string ending, [EnumeratorCancellation] CancellationToken cancellationToken)
+    private async IAsyncEnumerable<BreachBlob> ListAsync(
+        Predicate<string> isMeant, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        await using var blobs = container.GetBlobsAsync(BlobTraits.None, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(
+        await using var blobs = container.GetBlobsAsync(BlobTraits.Metadata, BlobStates.None, null, cancellationToken).GetAsyncEnumerator(
             cancellationToken);
         while (await Call("listing of breaches", async () => await blobs.MoveNextAsync(), cancellationToken))
         {
             var blob = blobs.Current;
-            if (blob.Name.EndsWith(ending, StringComparison.OrdinalIgnoreCase))
-                yield return new BreachBlob(
-                    Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
-                    blob.Properties.LastModified ?? default);
+            if (!isMeant(blob.Name))
+                continue;
+            yield return new BreachBlob(
+                Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
+                blob.Properties.LastModified ?? default)
+            {
+                Sha256 = Sha256Of(blob.Metadata),
+            };
         }
     }
 
@@ -42,7 +49,10 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         try
         {
             BlobProperties properties = await container.GetBlobClient(name).GetPropertiesAsync(null, cancellationToken);
-            return new BreachBlob(Version(name, properties.ETag), properties.ContentLength, properties.LastModified);
+            return new BreachBlob(Version(name, properties.ETag), properties.ContentLength, properties.LastModified)
+            {
+                Sha256 = Sha256Of(properties.Metadata),
+            };
         }
         catch (RequestFailedException e) when (IsMissingBlob(e))
         {
@@ -96,6 +106,9 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     public async Task<BlobVersion> UploadAsync(
         string name, Stream content, IProgress<long>? progress, CancellationToken cancellationToken) =>
         Version(name, await BlockUpload.RunAsync(container.GetBlockBlobClient(name), content, progress, cancellationToken));
+
+    private static string? Sha256Of(IDictionary<string, string>? metadata) =>
+        metadata is not null && metadata.TryGetValue(BlockUpload.Sha256Key, out var hash) ? hash : null;
 
     /// <summary>The listing gives ETags without quotes, everything else with them; one version has one name here.</summary>
     internal static BlobVersion Version(string name, ETag etag) => new(name, etag.ToString("H"));

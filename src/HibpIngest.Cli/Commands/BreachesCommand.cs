@@ -9,7 +9,8 @@ internal sealed class BreachesCommand : HibpCommand
     public BreachesCommand()
         : base("breaches", "List the breaches, and who may see them.")
     {
-        Examples = [("hibp breaches", "all of them, by name, with the number of accounts of their loads")];
+        Examples = [("hibp breaches", "all of them, by name, with the number of accounts of their loads; at most that many where several loads may hold "
+            + "the same")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -41,7 +42,7 @@ internal sealed class BreachesCommand : HibpCommand
                 new Text(breach.Metadata.Title ?? ""),
                 new Text(breach.Metadata.Domain ?? ""),
                 new Text(TableFormat.Date(breach.Metadata.BreachDate)),
-                new Text(TableFormat.Number(Accounts(own))),
+                new Text((IsAtMost(own) ? "at most " : "") + TableFormat.Number(Accounts(own))),
                 new Text(TableFormat.Number(own.Count)),
                 new Text(
                     breach.IsPublic
@@ -55,11 +56,14 @@ internal sealed class BreachesCommand : HibpCommand
     private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads) => new(
         breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description,
         breach.Metadata.DataClasses,
-        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads));
+        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads), IsAtMost(loads));
 
     // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced
     // stands in its place, and either would count twice.
     private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
+
+    /// <summary>Loads are told apart by nothing but their accounts: one that is in two of them is counted in both.</summary>
+    private static bool IsAtMost(IEnumerable<Load> loads) => loads.Count(load => load.PublishedAt is not null) > 1;
 
     /// <summary>A breach's flags by name, as documents have them.</summary>
     public static IEnumerable<string> Flags(Breach breach) =>

@@ -28,7 +28,7 @@ internal sealed class DemoCommand : HibpCommand
     private static readonly QueueListenerOptions Impatient =
         new() { BatchSize = 2, NewBatchThreshold = 1, RetryDelay = TimeSpan.FromSeconds(1), MaxPause = TimeSpan.FromMilliseconds(200) };
 
-    private readonly Argument<FileInfo?> _file = new("ZIP")
+    private readonly Argument<FileInfo?> _file = new("FILE")
     {
         Description = "The breach to load. Default: the sample that comes with the program.",
         Arity = ArgumentArity.ZeroOrOne,
@@ -68,6 +68,8 @@ internal sealed class DemoCommand : HibpCommand
         // What is wrong with it is better told now.
         var drop = given is null ? null : DropCommand.Prepare(given);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        if (password is not null && drop is not null)
+            ArchivePasswords.CheckTakesOne(drop.Blob);
         var settings = session.Settings;
         session.WarnOfUnknownVariables();
 

@@ -113,7 +113,7 @@ internal sealed class DoctorCommand : HibpCommand
         {
             LookAtStorageAsync(
                 "blobs", () => $"{storage}, container {IBreachBlobs.Container}",
-                async token => await context.Blobs.ListZipsAsync(token).AnyAsync(token)),
+                async token => await context.Blobs.ListDropsAsync(token).AnyAsync(token)),
             LookAtStorageAsync("queues", () => storage, context.Queues.Get(QueueNames.Ingest).GetDepthAsync),
             LookAtStorageAsync("tables", () => storage, async token => inTable = await context.Register.GetIdentityAsync(token)),
             LookAsync(

@@ -1,5 +1,7 @@
 using System.CommandLine;
+using System.Security.Cryptography;
 using System.Text.Json;
+using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
@@ -18,10 +20,11 @@ internal sealed class DropCommand : HibpCommand
 
     private readonly Argument<FileInfo> _file = new("FILE")
     {
-        Description = "The zip. Breach NAME is loaded from NAME.zip, and from NAME.2.zip too."
+        Description = $"A file whose name ends in {string.Join(", ", BreachFiles.Endings)}, or a .json, which is uploaded as .json.gz. "
+            + "Breach NAME is loaded from NAME.zip, and from NAME.2.csv too."
     };
     private readonly Option<string?> _breach =
-        new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME.zip.", HelpName = "NAME" };
+        new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME with its own extension.", HelpName = "NAME" };
     private readonly DescriptionOptions _described = new();
     private readonly Option<string?> _notify = new("--notify")
     {
@@ -30,6 +33,10 @@ internal sealed class DropCommand : HibpCommand
     };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
+    private readonly Option<bool> _again = new("--again")
+    {
+        Description = "Upload it though the same bytes lie in the container already."
+    };
     private readonly Option<bool> _wait = new("--wait")
     {
         Description = "Follow the load to its end. Somebody has to run the pipeline: hibp run."
@@ -47,6 +54,7 @@ internal sealed class DropCommand : HibpCommand
         Add(_notify);
         Add(_password);
         Add(_passwordFromInput);
+        Add(_again);
         Add(_wait);
         Examples =
         [
@@ -54,6 +62,7 @@ internal sealed class DropCommand : HibpCommand
             ("hibp drop dump.zip --breach Adobe --title Adobe --domain adobe.com --date 2013-10-04 --data-class \"Email addresses\" "
                 + "--data-class Passwords --verified", "the same, described here"),
             ("hibp drop Adobe.2.zip --notify hold", "more of the same breach; its mails wait for hibp notify Adobe"),
+            ("hibp drop dump.sql.gz --breach Adobe", "any of the formats; a .json is compressed on its way: Adobe.json.gz"),
             ("hibp drop Adobe.zip --password-stdin < password.txt", "an encrypted archive; needs HIBP_SECRET_KEY here and where the "
                 + "pipeline runs"),
         ];
@@ -64,10 +73,18 @@ internal sealed class DropCommand : HibpCommand
         var file = session.Parsed.GetRequiredValue(_file);
         var drop = Prepare(session.Parsed, file);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        if (password is not null)
+            ArchivePasswords.CheckTakesOne(drop.Blob);
         var wait = session.Parsed.GetValue(_wait);
         await using var pipeline = wait || password is not null
             ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
-        // Before the zip: when the pipeline sees it, all that it needs is there.
+        await pipeline.Context.Blobs.CreateAsync(cancellationToken);
+        if (!session.Parsed.GetValue(_again))
+        {
+            await RefuseSameAsync(
+                pipeline.Context.Blobs, session.NamesDatabase ? pipeline.Context.Database : null, file, drop, cancellationToken);
+        }
+        // Before the upload: when the pipeline sees it, all that it needs is there.
         if (password is not null)
             await pipeline.Context.Passwords.KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
 
@@ -107,53 +124,96 @@ internal sealed class DropCommand : HibpCommand
     private static async Task<string> NotTakenAsync(IHostSigns signs, DateTimeOffset now, CancellationToken cancellationToken)
     {
         var hosts = (await signs.ListSignsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
-        return $"nobody has taken the zip on for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
+        return $"nobody has taken the file on for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
             hosts.Count == 0 ? "no host is at work here; start one with 'hibp run', with the same storage and database (still waiting)"
             : !hosts.Exists(sign => sign.Does(HostsView.Ingest))
                 ? "no host that is at work here ingests; start one with 'hibp run --roles ingest' (still waiting)"
             : "those that ingest are at another load, or can't reach the container: hibp status (still waiting)");
     }
 
-    /// <summary>Where a zip goes, and what is known of its breach.</summary>
+    /// <summary>Where a file goes, and what is known of its breach.</summary>
     /// <param name="Blob">Name of the blob.</param>
     /// <param name="Breach">Name of the breach.</param>
     /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
-    public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata);
+    public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
+    {
+        /// <summary>It is JSON, which would be metadata by its name, and is data: it is compressed on its way.</summary>
+        public required bool Compresses { get; init; }
 
-    /// <summary>A zip with the metadata that lies beside it, if any.</summary>
-    /// <exception cref="BadInputException">Its name yields no breach, it is no zip, or the metadata can't be read.</exception>
+        /// <summary>What is uploaded.</summary>
+        public Stream Open(FileInfo file, IProgress<long>? progress)
+        {
+            var content = new FileStream(
+                file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0,
+                FileOptions.Asynchronous | FileOptions.SequentialScan);
+            return Compresses ? new CompressedFile(content, progress) : content;
+        }
+    }
+
+    /// <summary>A file with the metadata that lies beside it, if any.</summary>
+    /// <exception cref="BadInputException">Its name yields no breach, it is not what its name says, or the metadata can't be
+    /// read.</exception>
     public static Drop Prepare(FileInfo file)
     {
-        RequireZip(file);
-        var breach = BreachName.FromBlob(file.Name);
-        foreach (var name in BreachName.MetadataBlobs(file.Name))
+        var blob = BlobOf(file, name: null);
+        var compresses = IsJson(file);
+        var breach = BreachName.FromBlob(blob);
+        CheckHead(file);
+        foreach (var name in BreachName.MetadataBlobs(blob))
         {
             var beside = new FileInfo(Path.Combine(file.DirectoryName!, name));
-            if (!beside.Exists)
+            // JSON that is dropped is the data.
+            if (!beside.Exists || (compresses && beside.FullName == file.FullName))
                 continue;
             if (beside.Length > BreachMetadata.MaxBytes)
                 throw new BadInputException($"{beside.Name} is {TableFormat.Bytes(beside.Length)} long; a breach's metadata has at most "
                     + $"{TableFormat.Bytes(BreachMetadata.MaxBytes)}");
             var content = File.ReadAllBytes(beside.FullName);
             BreachMetadata.Parse(content); // what is wrong with it is better told now
-            return new Drop(file.Name, breach, (name, content));
+            return new Drop(blob, breach, (name, content)) { Compresses = compresses };
         }
-        return new Drop(file.Name, breach, null);
+        return new Drop(blob, breach, null) { Compresses = compresses };
     }
 
-    /// <summary>Metadata first, then the zip.</summary>
+    /// <summary>Metadata first, then the file.</summary>
     public static async Task<BlobVersion> UploadAsync(
         IBreachBlobs blobs, TimeProvider time, Screen screen, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
         if (drop.Metadata is { } metadata)
             await blobs.WriteSmallAsync(metadata.Blob, metadata.Content, cancellationToken);
-        await using var content = new FileStream(
-            file.FullName, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0,
-            FileOptions.Asynchronous | FileOptions.SequentialScan);
-        return await Transfer.ShowAsync(
-            screen, $"uploading {drop.Blob}", file.Length, time, progress => blobs.UploadAsync(
-                drop.Blob, content, progress, cancellationToken));
+        return await Transfer.ShowAsync(screen, $"uploading {drop.Blob}", file.Length, time, async progress =>
+        {
+            await using var content = drop.Open(file, progress);
+            return await blobs.UploadAsync(drop.Blob, content, drop.Compresses ? null : progress, cancellationToken);
+        });
+    }
+
+    /// <summary>Refuses what lies in the container already, whatever it is called there.</summary>
+    /// <param name="blobs">The container.</param>
+    /// <param name="database">Knows which load it is; null: none is named.</param>
+    /// <param name="file">What is to be dropped.</param>
+    /// <param name="drop">Where to.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    private static async Task RefuseSameAsync(
+        IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
+    {
+        // Most files are told apart by their length; what becomes of JSON isn't known before.
+        var likely = await blobs.ListDropsAsync(cancellationToken)
+            .Where(blob => blob.Sha256 is not null && (drop.Compresses || blob.Length == file.Length)).ToListAsync(cancellationToken);
+        if (likely.Count == 0)
+            return;
+        await using var content = drop.Open(file, progress: null);
+        var sha256 = Convert.ToHexStringLower(await SHA256.HashDataAsync(content, cancellationToken));
+        if (likely.Where(blob => blob.Sha256 == sha256).MaxBy(blob => blob.LastModified) is not { } same)
+            return;
+        var load = database is not null && await StoreSetup.HasSchemaAsync(database, cancellationToken)
+            ? await database.FindLoadAsync(same.Version, cancellationToken) : null;
+        throw new CommandFailedException(
+            $"these bytes were dropped as {same.Version.Name} on {TableFormat.Date(DateOnly.FromDateTime(same.LastModified.UtcDateTime))}"
+            + (load is null ? "" : $" (load {load.Id}, {load.State.ToString().ToLowerInvariant()})")
+            + (load is { State: LoadState.Failed } ? $"; hibp resume {load.Id} carries on with that" : "")
+            + "; to load them once more: --again");
     }
 
     private Drop Prepare(ParseResult parsed, FileInfo file)
@@ -161,28 +221,39 @@ internal sealed class DropCommand : HibpCommand
         var name = DescriptionOptions.Trim(parsed.GetValue(_breach));
         if (name is null && !_described.IsGiven(parsed) && parsed.GetResult(_notify) is not { Implicit: false })
             return Prepare(file);
-        RequireZip(file);
         if (name is not null)
             BreachName.Check(name);
-        var blob = name is null ? file.Name : name + BreachName.Extension;
+        var blob = BlobOf(file, name);
+        var breach = name ?? BreachName.FromBlob(blob);
+        CheckHead(file);
         var document = _described.Read(parsed);
         if (name is not null)
             document["Name"] = name;
         if (parsed.GetValue(_notify) is { } notify)
             document["Notify"] = notify;
-        return new Drop(
-            blob, name ?? BreachName.FromBlob(blob), (BreachName.MetadataBlobs(blob)[0], JsonSerializer.SerializeToUtf8Bytes(document)));
+        return new Drop(blob, breach, (BreachName.MetadataBlobs(blob)[0], JsonSerializer.SerializeToUtf8Bytes(document)))
+        {
+            Compresses = IsJson(file),
+        };
     }
 
-    private static void RequireZip(FileInfo file)
+    private static bool IsJson(FileInfo file) => file.Name.EndsWith(BreachFiles.Json, StringComparison.OrdinalIgnoreCase);
+
+    /// <summary>The blob of a file, under another name where one is given.</summary>
+    private static string BlobOf(FileInfo file, string? name)
     {
+        var extension = IsJson(file) ? BreachFiles.JsonData : BreachFiles.ExtensionOf(file.Name);
+        return name is not null && extension is not null ? name + extension
+            : IsJson(file) ? file.Name[..^BreachFiles.Json.Length] + extension : file.Name;
+    }
+
+    /// <summary>JSON is as good as any other text.</summary>
+    private static void CheckHead(FileInfo file)
+    {
+        if (IsJson(file))
+            return;
         using var content = file.OpenRead();
-        Span<byte> start = stackalloc byte[4];
-        var read = content.ReadAtLeast(start, start.Length, throwOnEndOfStream: false);
-        // A local file header, the end of an empty archive, or the marker of a spanned one.
-        if (read < start.Length || !start.StartsWith("PK"u8)
-            || !(start[2..].SequenceEqual("\x03\x04"u8) || start[2..].SequenceEqual("\x05\x06"u8)
-                || start[2..].SequenceEqual("\x07\x08"u8)))
-            throw new BadInputException($"{file.Name} is no zip archive: it does not begin with a zip's signature");
+        Span<byte> head = stackalloc byte[BreachFile.HeadBytes];
+        BreachFile.CheckHead(head[..content.ReadAtLeast(head, head.Length, throwOnEndOfStream: false)], file.Name);
     }
 }

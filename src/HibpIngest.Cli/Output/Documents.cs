@@ -72,11 +72,13 @@ internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach
 /// <summary>hibp breaches.</summary>
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 
-/// <summary>A breach as an operator knows it.</summary>
+/// <summary>
+/// A breach as an operator knows it; where accountsAtMost is true, accounts are the sum of several loads, which may share some.
+/// </summary>
 internal sealed record BreachDocument(
     string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
     IReadOnlyList<string> Flags,
-    bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts);
+    bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost);
 
 /// <summary>hibp slices.</summary>
 internal sealed record SliceListDocument(string Breach, IReadOnlyList<SliceDocument> Slices);

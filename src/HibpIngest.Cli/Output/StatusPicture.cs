@@ -49,7 +49,7 @@ internal sealed record StatusPicture(
         try
         {
             // Those without a load are few: what has been loaded needs no look at its receipt.
-            await foreach (var blob in blobs.ListZipsAsync(cancellationToken))
+            await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
             {
                 if (!taken.Contains(blob.Version) && !await receipts.HasReceiptAsync(blob.Version, cancellationToken))
                     waiting.Add(blob);

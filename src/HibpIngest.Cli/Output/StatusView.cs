@@ -94,7 +94,7 @@ internal static class StatusView
             table.AddRow(
                 new Text(TableFormat.Number(load.Id)),
                 new Text(
-                    load.Blob.Name.Equals(load.Breach + BreachName.Extension, StringComparison.OrdinalIgnoreCase)
+                    load.Blob.Name.Equals(load.Breach + BreachFiles.Zip, StringComparison.OrdinalIgnoreCase)
                     ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
                 new Text(load.State.ToString().ToLowerInvariant(), new Style(Colour(load.State))),
                 new Text($"{Bar(figures.Searchable)} {figures.Searchable * 100,3:0}%"),

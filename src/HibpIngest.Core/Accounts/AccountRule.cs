@@ -3,7 +3,8 @@ namespace HibpIngest.Accounts;
 /// <summary>
 /// The rules that a candidate must keep, in the order they are tried: a candidate counts under the first it
 /// breaks. They are those that Have I Been Pwned publishes for its own extractor
-/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and shown: a contract.
+/// (github.com/HaveIBeenPwned/EmailAddressExtractor), and one of ours for what those don't see. The names are stored
+/// and shown, and counts are stored by their place: a contract.
 /// </summary>
 public enum AccountRule
 {
@@ -33,4 +34,11 @@ public enum AccountRule
 
     /// <summary>The whole account, with its @, has at most 255 characters.</summary>
     AccountLength,
+
+    /// <summary>
+    /// The address is ASCII: no local part as SMTPUTF8 allows it (é@example.com), no domain in Unicode (a@bücher.example),
+    /// which is to be written as a mail server sees it (xn--bcher-kva.example). Tried where no other part of the address is
+    /// an account.
+    /// </summary>
+    NonAscii,
 }

@@ -47,6 +47,11 @@ public static class AccountRules
         broken = null;
         var text = email.Trim(" \t\r\n"u8);
         var at = text.IndexOf((byte)'@');
+        if (at >= 0 && text.ContainsAnyInRange((byte)0x80, (byte)0xFF))
+        {
+            broken = AccountRule.NonAscii;
+            return false;
+        }
         if (at < 0 || text[..at].ContainsAnyExcept(AliasBytes) || text[(at + 1)..].ContainsAnyExcept(DomainBytes))
             return false;
         if (text.Length > MaxAliasLength + 1 + MaxDomainLength)

@@ -6,15 +6,12 @@ namespace HibpIngest.Breaches;
 /// <summary>How a blob's name says which breach it belongs to.</summary>
 public static partial class BreachName
 {
-    /// <summary>What a breach blob's name ends with, in any case.</summary>
-    public const string Extension = ".zip";
-
     /// <summary>Longest name of a breach, in characters; it is a key in SQL.</summary>
     public const int MaxLength = 100;
 
     /// <summary>
-    /// The last path segment, without <c>.zip</c> and without a trailing <c>.N</c>: <c>2013/Adobe.2.zip</c> is
-    /// of the breach Adobe.
+    /// The last path segment, without its extension (<see cref="BreachFiles"/>) and without a trailing <c>.N</c>:
+    /// <c>2013/Adobe.2.zip</c> and <c>Adobe.tar.gz</c> are of the breach Adobe.
     /// </summary>
     /// <exception cref="BadInputException">The name yields no breach.</exception>
     public static string FromBlob(string blob)
@@ -26,19 +23,19 @@ public static partial class BreachName
     }
 
     /// <summary>
-    /// Names of the metadata blobs of a zip, the one that counts first: <c>Adobe.2.json</c>, then
-    /// <c>Adobe.json</c>, in the zip's folder.
+    /// Names of the metadata blobs of a breach's blob, the one that counts first: <c>Adobe.2.json</c>, then
+    /// <c>Adobe.json</c>, in its folder.
     /// </summary>
     public static IReadOnlyList<string> MetadataBlobs(string blob)
     {
         var folder = blob[..(blob.LastIndexOf('/') + 1)];
         var stem = Stem(blob);
         return TrailingNumber().IsMatch(stem)
-            ? [$"{folder}{stem}.json", $"{folder}{TrailingNumber().Replace(stem, "")}.json"]
-            : [$"{folder}{stem}.json"];
+            ? [$"{folder}{stem}{BreachFiles.Json}", $"{folder}{TrailingNumber().Replace(stem, "")}{BreachFiles.Json}"]
+            : [$"{folder}{stem}{BreachFiles.Json}"];
     }
 
-    /// <summary>Names of the logos of a zip, named as <see cref="MetadataBlobs"/> are, but for <c>.png</c>.</summary>
+    /// <summary>Names of the logos of a breach's blob, named as <see cref="MetadataBlobs"/> are, but for <c>.png</c>.</summary>
     public static IReadOnlyList<string> LogoBlobs(string blob) =>
         [.. MetadataBlobs(blob).Select(name => Path.ChangeExtension(name, ".png"))];
 
@@ -71,9 +68,9 @@ public static partial class BreachName
     private static string Stem(string blob)
     {
         var file = blob[(blob.LastIndexOf('/') + 1)..];
-        return file.EndsWith(Extension, StringComparison.OrdinalIgnoreCase)
-            ? file[..^Extension.Length]
-            : throw new BadInputException($"a breach is a blob whose name ends in {Extension}");
+        return BreachFiles.ExtensionOf(file) is { } extension
+            ? file[..^extension.Length]
+            : throw new BadInputException($"a breach is a file whose name ends in {string.Join(", ", BreachFiles.Endings)}");
     }
 
     [GeneratedRegex(@"(?<=.)\.[0-9]+\z", RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]

@@ -10,8 +10,8 @@ public interface IBreachBlobs
 
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <summary>All zips (name ends in .zip, any case), by name, page by page.</summary>
-    IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken);
+    /// <summary>All breaches (by <see cref="BreachFiles"/>, in any folder), by name, page by page.</summary>
+    IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken);
 
     /// <summary>All images (name ends in .png, any case), by name, page by page.</summary>
     IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken);
@@ -36,7 +36,8 @@ public interface IBreachBlobs
 
     /// <summary>
     /// Uploads a file in blocks and commits them at the end, so that nobody sees a part. Block ids come from
-    /// position and content: an upload that was broken off goes on with the blocks the service has already.
+    /// position and content: an upload that was broken off goes on with the blocks the service has already. The
+    /// SHA-256 of all of it goes into the blob's metadata.
     /// </summary>
     /// <param name="progress">Bytes known to be there.</param>
     /// <returns>The version it made.</returns>
@@ -47,4 +48,11 @@ public interface IBreachBlobs
 /// <param name="Version">Name and ETag.</param>
 /// <param name="Length">Bytes.</param>
 /// <param name="LastModified">By the service's clock.</param>
-public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified);
+public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
+{
+    /// <summary>
+    /// SHA-256 of its content in lower-case hex, as whoever uploaded it says: good for recognising a file, no proof of
+    /// anything. Null where it was not put there by <see cref="IBreachBlobs.UploadAsync"/>.
+    /// </summary>
+    public string? Sha256 { get; init; }
+}

@@ -61,13 +61,13 @@ internal sealed class Invocation(JsonDocument request) : IDisposable
 
     /// <summary>
     /// The blob's name within the container, of a blobTrigger whose binding is called blob and whose path is
-    /// <c>container/{name}</c>, with the extension behind it.
+    /// <c>container/{name}</c>.
     /// </summary>
     /// <exception cref="BadInputException">There is none.</exception>
-    public string BlobName(string container, string extension)
+    public string BlobName(string container)
     {
         Require("blob", JsonValueKind.Object);
-        var name = Unquote(Metadata("name"), "Metadata.name") + extension;
+        var name = Unquote(Metadata("name"), "Metadata.name");
         // The two are made of one path: where they differ, this program misreads its host.
         var uri = Unquote(Metadata("Uri"), "Metadata.Uri");
         return Uri.TryCreate(uri, UriKind.Absolute, out var address)

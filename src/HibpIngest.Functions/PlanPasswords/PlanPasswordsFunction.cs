@@ -12,5 +12,5 @@ internal static class PlanPasswordsFunction
     public const string Name = "PlanPasswords";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Passwords.PlanAsync(invocation.BlobName(IPasswordDrops.Container, ""), cancellationToken);
+        pipeline.Passwords.PlanAsync(invocation.BlobName(IPasswordDrops.Container), cancellationToken);
 }

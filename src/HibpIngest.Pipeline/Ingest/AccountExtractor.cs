@@ -9,7 +9,7 @@ using HibpIngest.Telemetry;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Turns an archive into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one
+/// Turns a dropped file into batches of accounts from a load's checkpoint on. One thread inflates, one scans, one
 /// removes duplicates and fills batches; each waits when the next is behind, so memory is bounded: a few chunks
 /// of text, a few handfuls of accounts and a few batches, besides the dedupe set.
 /// </summary>
@@ -53,7 +53,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private AccountBatch _batch;
     private Task _running = Task.CompletedTask;
 
-    /// <param name="blob">The archive, for this extraction alone; disposed with it.</param>
+    /// <param name="blob">The file, for this extraction alone; disposed with it.</param>
     /// <param name="known">Holds the accounts at the positions before the checkpoint's entry.</param>
     public AccountExtractor(Stream blob, string? password, Load load, DedupeSet known)
     {
@@ -84,7 +84,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     /// </summary>
     public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
 
-    /// <summary>Where the archive's end leaves the load; once <see cref="Batches"/> has completed.</summary>
+    /// <summary>Where the file's end leaves the load; once <see cref="Batches"/> has completed.</summary>
     public LoadCheckpoint Checkpoint() => new()
     {
         Entry = _entry,
@@ -131,8 +131,10 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     {
         try
         {
-            using var archive = BreachArchive.Open(_blob, _password, _load.Settings.Limits);
-            foreach (var text in archive.ReadFrom(_entry))
+            using var file = BreachFile.Open(
+                _blob, _load.Blob.Name, _password, _load.Settings.Limits,
+                _load.Settings.ExtractorVersion >= AccountScanner.OpensTarsFrom);
+            foreach (var text in file.ReadFrom(_entry))
             {
                 Push(new Chunk { Entry = text.TopLevel, Starts = true });
                 int read;

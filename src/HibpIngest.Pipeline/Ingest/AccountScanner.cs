@@ -22,19 +22,35 @@ namespace HibpIngest.Pipeline;
 /// by its byte order mark. What is held between two chunks has a fixed size, whatever the length of a line or of a
 /// run. Not safe for use by several threads at once.
 /// </para>
+/// <para>
+/// An address outside ASCII yields no account, or a wrong rule of a part of it. It counts under
+/// <see cref="AccountRule.NonAscii"/> instead: where such a character stands before the @, or before an alias that begins
+/// with a period, or where it ends the run behind the @, no account was found here, and domain and character together go on
+/// to a label, a period and a label. That never takes part in what is found.
+/// </para>
 /// </summary>
 /// <param name="sink">Takes the accounts.</param>
 /// <param name="counts">Counts rejected candidates; <see cref="RejectionCounts.Duplicates"/> is left alone.</param>
 public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 {
-    /// <summary>Raised with every change to what is found in a given text: positions depend on it.</summary>
-    public const int Version = 1;
+    /// <summary>
+    /// Raised with every change to what is found in a given file: positions depend on it. 2: tars within an archive are
+    /// opened.
+    /// </summary>
+    public const int Version = 2;
+
+    /// <summary>Loads that began with it go on by its rules.</summary>
+    public const int OldestVersion = 1;
+
+    /// <summary>From which on tars within an archive are opened, and not text as they lie.</summary>
+    public const int OpensTarsFrom = 2;
 
     // An alias run is cut after so many bytes: one more than an escape letter and the longest alias, so that
     // over-long stays over-long.
     private const int MaxKeptAlias = AccountRules.MaxAliasLength + 2;
     private const int MaxKeptDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
+    private const byte FirstNonAscii = 0x80;
 
     private readonly byte[] _alias = new byte[MaxKeptAlias];
     private readonly byte[] _domain = new byte[MaxKeptDomain];
@@ -44,16 +60,23 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     private int _aliasLength;
     private int _domainLength;
     private bool _afterBackslash;
+    private bool _afterNonAscii;
     private bool _inDomain;
+
+    // The address outside ASCII whose domain is being followed: how far it is, and what else is counted where it is none.
+    private DomainPart _following;
+    private AccountRule? _otherwise;
 
     private TextEncoding _encoding;
     private byte _firstByte;
-    private bool _hasFirstByte;
+    private int _markBytes;
     private byte _oddByte;
     private bool _hasOddByte;
     private byte[]? _decoded;
 
     private enum TextEncoding { Unknown, Bytes, Utf16LittleEndian, Utf16BigEndian }
+
+    private enum DomainPart { None, Nothing, Label, LabelAndPeriod }
 
     /// <summary>The next bytes of the text.</summary>
     public void Scan(ReadOnlySpan<byte> chunk)
@@ -76,38 +99,44 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     {
         // A lone first half of a byte order mark is a separator, and so is half a code unit: nothing can follow that needs them.
         if (_inDomain && _domainLength >= AccountRules.MinCandidateDomainLength)
-            Decide(KeptAlias(), _domain.AsSpan(0, _domainLength));
+            Decide(KeptAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, default);
         DropPending();
+        EndFollowing(_otherwise);
         _encoding = TextEncoding.Unknown;
-        _hasFirstByte = false;
+        _markBytes = 0;
         _hasOddByte = false;
     }
 
     /// <summary>Looks for a byte order mark; returns what of the chunk comes after it.</summary>
     private ReadOnlySpan<byte> Detect(ReadOnlySpan<byte> chunk)
     {
-        if (chunk.IsEmpty)
-            return chunk;
-        if (!_hasFirstByte)
+        for (; !chunk.IsEmpty; chunk = chunk[1..])
         {
-            _firstByte = chunk[0];
-            if (_firstByte is not (0xFF or 0xFE))
+            var next = chunk[0];
+            switch (_markBytes, _firstByte, next)
             {
-                _encoding = TextEncoding.Bytes;
-                return chunk;
+                case (0, _, 0xFF or 0xFE or 0xEF):
+                    _firstByte = next;
+                    _markBytes = 1;
+                    continue;
+                case (1, 0xEF, 0xBB):
+                    _markBytes = 2;
+                    continue;
+                case (2, _, 0xBF):
+                    _encoding = TextEncoding.Bytes;
+                    return chunk[1..];
+                case (1, 0xFF, 0xFE):
+                    _encoding = TextEncoding.Utf16LittleEndian;
+                    return chunk[1..];
+                case (1, 0xFE, 0xFF):
+                    _encoding = TextEncoding.Utf16BigEndian;
+                    return chunk[1..];
             }
-            _hasFirstByte = true;
-            chunk = chunk[1..];
-            if (chunk.IsEmpty)
-                return chunk;
+            _encoding = TextEncoding.Bytes;
+            _afterNonAscii = _markBytes > 0; // what was held are separators
+            return chunk;
         }
-        _encoding = (_firstByte, chunk[0]) switch
-        {
-            (0xFF, 0xFE) => TextEncoding.Utf16LittleEndian,
-            (0xFE, 0xFF) => TextEncoding.Utf16BigEndian,
-            _ => TextEncoding.Bytes, // the first byte was a separator, which leaves nothing to remember
-        };
-        return _encoding == TextEncoding.Bytes ? chunk : chunk[1..];
+        return chunk;
     }
 
     private void ScanUtf16(ReadOnlySpan<byte> chunk)
@@ -155,7 +184,10 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 
     private void ScanBytes(ReadOnlySpan<byte> text)
     {
-        // No run reaches back past the floor: what lies before it is decided. The byte before the floor is never a backslash.
+        if (_following != DomainPart.None)
+            Follow(text);
+        // No run reaches back past the floor: what lies before it is decided. The byte before the floor is never a backslash,
+        // nor outside ASCII.
         var floor = FinishPending(text);
         if (floor < 0)
             return;
@@ -169,6 +201,9 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             var start = floor + text[floor..at].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
             if (start < at && start > floor && IsEscape(text[start - 1], text[start]))
                 start++;
+            var afterNonAscii = start > floor && text[start - 1] >= FirstNonAscii;
+            if (afterNonAscii && start == at)
+                Follow(DomainPart.Nothing, otherwise: null, text[(at + 1)..]);
             var domainLength = text[(at + 1)..].IndexOfAnyExcept(AccountRules.DomainBytes);
             if (domainLength < 0)
             {
@@ -178,6 +213,7 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                     break;
                 }
                 KeepAlias(text[start..at]);
+                _afterNonAscii = afterNonAscii;
                 _inDomain = true;
                 KeepDomain(text[(at + 1)..]);
                 return;
@@ -185,14 +221,17 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             position = at + 1 + domainLength;
             if (start == at || domainLength < AccountRules.MinCandidateDomainLength)
             {
+                if (start < at)
+                    FollowBehind(text.Slice(at + 1, domainLength), otherwise: null, text[position..]);
                 floor = at + 1;
                 continue;
             }
-            Decide(text[start..at], text.Slice(at + 1, domainLength));
+            Decide(text[start..at], text.Slice(at + 1, domainLength), afterNonAscii, text[position..]);
             floor = position;
         }
         var tail = floor + text[floor..].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
         _afterBackslash = tail > floor && text[tail - 1] == '\\';
+        _afterNonAscii = tail > floor && text[tail - 1] >= FirstNonAscii;
         KeepAlias(text[tail..]);
     }
 
@@ -223,6 +262,8 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
                 position++;
                 if (KeptAlias().IsEmpty)
                 {
+                    if (_aliasLength == 0 && _afterNonAscii)
+                        Follow(DomainPart.Nothing, otherwise: null, text[position..]);
                     DropPending();
                     return position;
                 }
@@ -238,12 +279,13 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             position += domainLength;
             if (_domainLength >= AccountRules.MinCandidateDomainLength)
             {
-                Decide(KeptAlias(), _domain.AsSpan(0, _domainLength));
+                Decide(KeptAlias(), _domain.AsSpan(0, _domainLength), _afterNonAscii, text[position..]);
                 DropPending();
                 return position;
             }
             // No candidate here; what follows the @ may be the alias of a later one.
             var run = _domain.AsSpan(0, _domainLength);
+            FollowBehind(run, otherwise: null, text[position..]);
             DropPending();
             KeepAlias(run);
         }
@@ -276,10 +318,15 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _aliasLength = 0;
         _domainLength = 0;
         _afterBackslash = false;
+        _afterNonAscii = false;
         _inDomain = false;
     }
 
-    private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    /// <param name="alias">Run before the @.</param>
+    /// <param name="domain">Run behind it.</param>
+    /// <param name="afterNonAscii">The alias follows a byte outside ASCII.</param>
+    /// <param name="rest">What follows the domain in this chunk; empty at the end of the text.</param>
+    private void Decide(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, bool afterNonAscii, ReadOnlySpan<byte> rest)
     {
         if (alias.Length > MaxKeptAlias)
             alias = alias[..MaxKeptAlias];
@@ -289,9 +336,64 @@ public sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         var lowerDomain = _lower.AsSpan(alias.Length, domain.Length);
         Ascii.ToLower(alias, lowerAlias, out _);
         Ascii.ToLower(domain, lowerDomain, out _);
-        if (AccountRules.Check(lowerAlias, lowerDomain) is { } broken)
-            counts.ByRule[(int)broken]++;
-        else
+        if (AccountRules.Check(lowerAlias, lowerDomain) is not { } broken)
             sink.Add(lowerAlias, lowerDomain);
+        else if (afterNonAscii && broken == AccountRule.AliasPeriod && alias[0] == '.')
+            counts.ByRule[(int)AccountRule.NonAscii]++;
+        else if (!FollowBehind(domain, broken, rest))
+            counts.ByRule[(int)broken]++;
+    }
+
+    /// <summary>Whether the domain's run ends with a byte outside ASCII, and what follows is therefore looked at.</summary>
+    /// <param name="domain">The run; one that was cut is too long for any domain.</param>
+    /// <param name="otherwise">Counted where the two are no domain; null: nothing is.</param>
+    /// <param name="rest">What follows it in this chunk.</param>
+    private bool FollowBehind(ReadOnlySpan<byte> domain, AccountRule? otherwise, ReadOnlySpan<byte> rest)
+    {
+        if (rest.IsEmpty || rest[0] < FirstNonAscii || domain.Length > AccountRules.MaxDomainLength)
+            return false;
+        var part = domain.IsEmpty ? DomainPart.Nothing
+            : domain[^1] != '.' ? DomainPart.Label
+            : domain.Length > 1 && domain[^2] != '.' ? DomainPart.LabelAndPeriod : DomainPart.Nothing;
+        Follow(part, otherwise, rest);
+        return true;
+    }
+
+    private void Follow(DomainPart part, AccountRule? otherwise, ReadOnlySpan<byte> text)
+    {
+        (_following, _otherwise) = (part, otherwise);
+        Follow(text);
+    }
+
+    private void Follow(ReadOnlySpan<byte> text)
+    {
+        foreach (var next in text)
+        {
+            if (next == '.')
+            {
+                _following = _following == DomainPart.Label ? DomainPart.LabelAndPeriod : DomainPart.Nothing;
+            }
+            else if (next < FirstNonAscii && !AccountRules.DomainBytes.Contains(next))
+            {
+                EndFollowing(_otherwise);
+                return;
+            }
+            else if (_following == DomainPart.LabelAndPeriod)
+            {
+                EndFollowing(AccountRule.NonAscii);
+                return;
+            }
+            else
+            {
+                _following = DomainPart.Label;
+            }
+        }
+    }
+
+    private void EndFollowing(AccountRule? counted)
+    {
+        if (counted is { } rule)
+            counts.ByRule[(int)rule]++;
+        (_following, _otherwise) = (DomainPart.None, null);
     }
 }

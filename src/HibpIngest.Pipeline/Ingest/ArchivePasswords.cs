@@ -28,8 +28,20 @@ public sealed class ArchivePasswords
     /// <summary>Whether passwords outlive this process.</summary>
     public bool Durable => _keys is not null;
 
+    /// <summary>Refuses a password for a file that is no zip: no other format is encrypted.</summary>
+    /// <exception cref="BadInputException">It is none.</exception>
+    public static void CheckTakesOne(string blob)
+    {
+        if (BreachFiles.FormatOf(blob) is not BreachFormat.Zip)
+        {
+            throw new BadInputException(
+                $"a password opens the entries of a zip, and '{blob}' is none: leave it out, or drop the encrypted zip itself");
+        }
+    }
+
     public async Task PutAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
+        CheckTakesOne(blob.Name);
         if (_keys is null)
         {
             _inMemory[blob] = password;
@@ -42,6 +54,7 @@ public sealed class ArchivePasswords
     /// <exception cref="BadInputException">Without HIBP_SECRET_KEY it would not leave this process.</exception>
     public async Task KeepAsync(BlobVersion blob, string password, CancellationToken cancellationToken)
     {
+        CheckTakesOne(blob.Name);
         if (!Durable)
         {
             throw new BadInputException("the password can only be kept for the ingest under HIBP_SECRET_KEY, which is not set: make a key "

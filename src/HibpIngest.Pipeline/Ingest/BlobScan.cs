@@ -20,7 +20,7 @@ public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider 
         var sent = 0;
         var listed = new HashSet<BlobVersion>();
         var before = time.GetUtcNow() - minimumAge;
-        await foreach (var blob in blobs.ListZipsAsync(cancellationToken))
+        await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
         {
             if (minimumAge > TimeSpan.Zero && blob.LastModified > before)
                 continue;

@@ -86,6 +86,8 @@ public sealed class IngestBreach(
         var load = work.Load;
         var reason = error switch
         {
+            BadArchiveException { NeedsPassword: true } when BreachFiles.FormatOf(load.Blob.Name) != BreachFormat.Zip =>
+                $"{error.Message}; only what is dropped as a zip takes one: unpack '{load.Blob.Name}' and drop the encrypted zip itself",
             BadArchiveException { NeedsPassword: true } =>
                 $"{error.Message}; give the right one with: hibp resume {load.Id} --password-stdin",
             BadInputException => error.Message,
@@ -146,7 +148,8 @@ public sealed class IngestBreach(
 
     private static void CheckExtractor(Load load)
     {
-        if (load.Settings.ExtractorVersion != AccountScanner.Version || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
+        if (load.Settings.ExtractorVersion is < AccountScanner.OldestVersion or > AccountScanner.Version
+            || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
         {
             throw new BadInputException($"it began with extractor {load.Settings.ExtractorVersion} and another list of top-level domains "
                 + $"or extractor than this program's ({AccountScanner.Version}), which would find other positions; start it anew: hibp "

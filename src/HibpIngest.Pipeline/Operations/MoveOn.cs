@@ -156,7 +156,7 @@ public sealed class MoveOn(
     private async Task<int> StartZipsAsync(CancellationToken cancellationToken)
     {
         var started = 0;
-        await foreach (var blob in blobs.ListZipsAsync(cancellationToken))
+        await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
         {
             if (await loads.FindLoadAsync(blob.Version, cancellationToken) is not null
                 || await register.WasRemovedAsync(blob.Version, cancellationToken))

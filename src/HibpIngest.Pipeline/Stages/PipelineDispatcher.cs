@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>Takes each message to its stage, and each zip that an event announces.</summary>
+/// <summary>Takes each message to its stage, and each dropped blob that an event announces.</summary>
 public sealed class PipelineDispatcher(
     StageRunner runner, IngestBreach ingest, UpsertSlice upsert, MatchSubscribers match, SendNotifications send, LogLoad log,
     CallClients call, DeliverCallbacks deliver, LoadStart starts, IBreachBlobs blobs, StoreSetup? setup = null)
@@ -38,6 +38,9 @@ public sealed class PipelineDispatcher(
     /// be sent on; the next blob scan finds it too.</exception>
     public async Task IngestBlobAsync(string blob, CancellationToken cancellationToken)
     {
+        // Metadata, a logo, or nothing to us.
+        if (BreachFiles.FormatOf(blob) is null)
+            return;
         // Gone, or replaced: whatever is there now has an event of its own.
         if (await blobs.FindAsync(blob, cancellationToken) is not { Version: var version })
             return;

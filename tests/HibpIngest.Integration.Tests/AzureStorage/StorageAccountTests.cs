@@ -315,7 +315,7 @@ public sealed class StorageAccountTests
             () => store.Blobs.OpenAsync(new BlobVersion("a.json", "\"1\""), CancellationToken.None),
             () => store.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None),
             () => store.Blobs.UploadAsync("a.zip", new MemoryStream([1, 2, 3]), null, CancellationToken.None),
-            () => store.Blobs.ListZipsAsync(CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+            () => store.Blobs.ListDropsAsync(CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
             () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
             () => store.Queues.Get("breach-test").ReceiveAsync(1, TimeSpan.FromSeconds(1), CancellationToken.None),
             () => store.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None),

@@ -54,7 +54,7 @@ public sealed class AzuriteEmulatorTests
         await using var emulator = await second;
         using var again = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
         // There it is: where the container is missing, this is an error.
-        await foreach (var _ in again.Blobs.ListZipsAsync(CancellationToken.None))
+        await foreach (var _ in again.Blobs.ListDropsAsync(CancellationToken.None))
             Assert.Fail("nothing was dropped");
     }
 

@@ -275,7 +275,7 @@ public sealed class CommandTests : IAsyncLifetime
 
         using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         await account.Blobs.CreateAsync(CancellationToken.None);
-        Assert.Empty(await account.Blobs.ListZipsAsync(CancellationToken.None).ToListAsync());
+        Assert.Empty(await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync());
     }
 
     [Fact]
@@ -296,7 +296,7 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(
             ("Site.2", Breaches.BreachFlags.StealerLog, Breaches.NotifyMode.Hold), (metadata.Name, metadata.Flags, metadata.Notify));
 
-        var blobs = await account.Blobs.ListZipsAsync(CancellationToken.None).ToListAsync();
+        var blobs = await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync();
         Assert.Equal(["Adobe.2.zip", "Site.2.zip"], blobs.Select(blob => blob.Version.Name));
         Assert.Equal([new FileInfo(first).Length, new FileInfo(second).Length], blobs.Select(blob => blob.Length));
         Assert.False(File.Exists(_variables["HIBP_DATABASE"]));

@@ -422,7 +422,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     private static async Task FireAgainAsync(PipelineContext context)
     {
         var queue = context.Queues.Get(QueueNames.Ingest);
-        await foreach (var blob in context.Blobs.ListZipsAsync(None))
+        await foreach (var blob in context.Blobs.ListDropsAsync(None))
         {
             var message = new IngestMessage { Blob = blob.Version.Name, ETag = blob.Version.ETag };
             await queue.SendAsync(message.ToJson(), TimeSpan.Zero, None);

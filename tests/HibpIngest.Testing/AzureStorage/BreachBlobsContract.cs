@@ -175,7 +175,7 @@ public abstract class BreachBlobsContract
     protected static async Task<List<BreachBlob>> ListAsync(IBreachBlobs blobs)
     {
         var listed = new List<BreachBlob>();
-        await foreach (var blob in blobs.ListZipsAsync(CancellationToken.None))
+        await foreach (var blob in blobs.ListDropsAsync(CancellationToken.None))
             listed.Add(blob);
         return listed;
     }

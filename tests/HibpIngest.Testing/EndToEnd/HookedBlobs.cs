@@ -8,7 +8,7 @@ internal sealed class HookedBlobs(IBreachBlobs real, Func<Task> beforeOpen) : IB
 {
     public Task CreateAsync(CancellationToken cancellationToken) => real.CreateAsync(cancellationToken);
 
-    public IAsyncEnumerable<BreachBlob> ListZipsAsync(CancellationToken cancellationToken) => real.ListZipsAsync(cancellationToken);
+    public IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken) => real.ListDropsAsync(cancellationToken);
 
     public IAsyncEnumerable<BreachBlob> ListImagesAsync(CancellationToken cancellationToken) => real.ListImagesAsync(cancellationToken);
 

@@ -1,0 +1,90 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// A dropped file, read text by text, in the way that its name says (<see cref="BreachFiles"/>). Every format has
+/// top-level entries, at whose beginning reading can start again: a zip's and a tar's are their own, a text's are
+/// parts of it that end with a line, a gzip file is one.
+/// </summary>
+public abstract class BreachFile : IDisposable
+{
+    /// <summary>Bytes of a file's beginning that say whether it is what its name says.</summary>
+    public const int HeadBytes = TarHeader.BlockBytes;
+
+    private protected BreachFile()
+    {
+    }
+
+    /// <summary>
+    /// Where reading stands: the top-level entry that is being read (behind the last at the end), and the counts so far,
+    /// not those at its start.
+    /// </summary>
+    public abstract ArchivePosition Position { get; }
+
+    /// <summary>Begins with a file.</summary>
+    /// <param name="file">Seekable; read synchronously, best on a thread of its own; stays open.</param>
+    /// <param name="name">Of its blob.</param>
+    /// <param name="password">For encrypted entries of a zip; null or empty: there is none.</param>
+    /// <param name="limits">What the file may ask of us.</param>
+    /// <param name="opensTars">Whether tars within are opened; else they are text as they lie.</param>
+    /// <exception cref="BadInputException">Not of the format that its name says, or past a limit by what it says itself.</exception>
+    public static BreachFile Open(Stream file, string name, string? password, ArchiveLimits limits, bool opensTars)
+    {
+        var format = FormatOf(name);
+        if (format == BreachFormat.Zip)
+            return BreachArchive.Open(file, password, limits, opensTars);
+        var entry = EntryName.File(NameText.Clean(name[(name.LastIndexOf('/') + 1)..]));
+        if (file.Length == 0)
+            throw new BadArchiveException($"{entry}: the file is empty (0 bytes); drop it again");
+        Span<byte> head = stackalloc byte[HeadBytes];
+        file.Position = 0;
+        CheckHead(head[..file.ReadAtLeast(head, HeadBytes, throwOnEndOfStream: false)], entry, format);
+        var meter = new InflationMeter(limits, file.Length);
+        return format switch
+        {
+            BreachFormat.Gzip => new GzipBreach(file, entry, meter, new NestedTexts(null, meter, opensTars)),
+            BreachFormat.Text => new TextBreach(file, entry, meter),
+            _ => new TarBreach(file, entry, format == BreachFormat.TarGzip, meter, new NestedTexts(null, meter, opensTars)),
+        };
+    }
+
+    /// <summary>Refuses a file that begins otherwise than its name says, before any of it is sent anywhere.</summary>
+    /// <param name="head">Its first <see cref="HeadBytes"/>, or all of it.</param>
+    /// <param name="name">Its name.</param>
+    /// <exception cref="BadInputException">It is of another format, or its name is of none.</exception>
+    public static void CheckHead(ReadOnlySpan<byte> head, string name) => CheckHead(head, EntryName.File(name), FormatOf(name));
+
+    /// <summary>
+    /// Every text from that top-level entry on, in the file's order; one enumeration at a time. What comes before it is
+    /// not counted, and passed over as fast as the format allows. <see cref="BadArchiveException"/> and whatever the
+    /// file's stream throws come out of the enumeration and of the texts' content.
+    /// </summary>
+    public abstract IEnumerable<ArchiveText> ReadFrom(ArchivePosition start);
+
+    /// <inheritdoc/>
+    public virtual void Dispose() => GC.SuppressFinalize(this);
+
+    private static BreachFormat FormatOf(string name) => BreachFiles.FormatOf(name)
+        ?? throw new BadInputException($"a breach is a file whose name ends in {string.Join(", ", BreachFiles.Endings)}");
+
+    private static void CheckHead(ReadOnlySpan<byte> head, EntryName name, BreachFormat format)
+    {
+        var expected = format switch
+        {
+            // A local file header, the end of an empty archive, or the marker of a spanned one.
+            BreachFormat.Zip when head is not [(byte)'P', (byte)'K', 3, 4, ..] and not [(byte)'P', (byte)'K', 5, 6, ..]
+                and not [(byte)'P', (byte)'K', 7, 8, ..] => "zip archive",
+            BreachFormat.Gzip or BreachFormat.TarGzip when !GzipFile.Matches(head) => "gzip file",
+            BreachFormat.Tar when !TarHeader.Matches(head, needsMagic: false) => "tar archive",
+            BreachFormat.Text when FoundFormat.NameOf(head) is not null => "text",
+            _ => null,
+        };
+        if (expected is not null)
+        {
+            throw new BadArchiveException($"{name} is no {expected}, as its name says: found {FoundFormat.NameOf(head) ?? "something else"}; "
+                + "give it the name of what it is, or unpack it");
+        }
+    }
+}

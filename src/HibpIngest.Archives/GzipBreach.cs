@@ -1,0 +1,30 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Archives;
+
+/// <summary>A dropped gzip file: one entry, read forward, opened where it is an archive itself.</summary>
+internal sealed class GzipBreach(Stream file, EntryName name, InflationMeter meter, NestedTexts nested) : BreachFile
+{
+    private int _entry;
+
+    public override ArchivePosition Position => new(_entry, meter.InflatedBytes, meter.EntriesOpened, meter.IdleBytes);
+
+    public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
+    {
+        meter.StartAt(start);
+        _entry = start.Entry;
+        if (_entry > 0)
+            yield break;
+        var position = Position;
+        file.Position = 0;
+        meter.CountEntry(name);
+        var gauge = new IdleGauge(meter, name);
+        using (var content = new EntryContent(
+            name, new GzipDecoder(file, gauge), meter, gauge, null, static (_, _) => { }, maybePassword: false))
+        {
+            foreach (var text in nested.Open(position, content, depth: 0))
+                yield return text;
+        }
+        _entry = 1;
+    }
+}

@@ -1,0 +1,205 @@
+using System.Globalization;
+using System.Text;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// The members of a tar in its order, read from a stream that stands at its beginning: forward, or, where the stream
+/// can seek, from header to header. Links are never followed, they have no data; what is sparse is read without its
+/// holes. Zero blocks between two tars that were put one behind the other are passed over.
+/// </summary>
+/// <remarks>
+/// Not System.Formats.Tar: it reads an extended header or a long name into memory whole, however long that says it is
+/// (2 GB by 512 bytes of a stranger's file), and takes a tar that was cut off between two members for one that ended.
+/// </remarks>
+/// <param name="source">Stays open.</param>
+/// <param name="archive">Named in messages.</param>
+internal sealed class TarEntries(Stream source, EntryName archive)
+{
+    /// <summary>Longest extended header that is read: attributes of a file, and names of up to some thousand bytes.</summary>
+    public const int MaxExtensionBytes = 1 << 20;
+
+    private const int SkipBytes = 1 << 14;
+
+    private const string NameKey = "path";
+    private const string SizeKey = "size";
+
+    private readonly byte[] _block = new byte[TarHeader.BlockBytes];
+    private byte[] _skipped = [];
+    private SectionStream? _data;
+    private long _size;
+    private bool _atEndMark;
+
+    /// <summary>The next member; null after the last. What is left of the one before is passed over.</summary>
+    /// <exception cref="BadArchiveException">What comes is no member, or it is damaged.</exception>
+    public TarMember? Next()
+    {
+        if (_size > 0)
+        {
+            Skip(Sum(_data?.Remaining ?? _size, Padding(_size)));
+            (_data, _size) = (null, 0);
+        }
+        byte[]? name = null;
+        long? size = null;
+        while (ReadHeader() is { } header)
+        {
+            if (header.Type is not ((byte)'x' or (byte)'X' or (byte)'L'))
+            {
+                if (header.Type is (byte)'g' or (byte)'K')
+                {
+                    Skip(Sum(Known(header), Padding(Known(header))));
+                    continue;
+                }
+                return Begin(header, name, size);
+            }
+            var extension = ReadExtension(header);
+            if (header.Type == (byte)'L')
+                name = extension.AsSpan().TrimEnd((byte)0).ToArray();
+            else
+                ReadRecords(extension, ref name, ref size);
+        }
+        return null;
+    }
+
+    /// <summary>What the member holds, to be read to its end before the next call.</summary>
+    /// <param name="entry">Named in messages.</param>
+    /// <param name="meter">See <see cref="EntryContent"/>.</param>
+    public EntryContent Open(EntryName entry, InflationMeter? meter)
+    {
+        _data = new SectionStream(source, _size);
+        return new EntryContent(entry, _data, meter, null, null, static (_, _) => { }, maybePassword: false);
+    }
+
+    private TarMember Begin(TarHeader header, byte[]? name, long? size)
+    {
+        var hasText = true;
+        switch (header.Type)
+        {
+            // Links, devices, folders, pipes, a volume's name: nothing follows them, whatever they say.
+            case >= (byte)'1' and <= (byte)'6' or (byte)'V':
+                return new TarMember(name ?? header.Name, HasText: false);
+            case (byte)'M':
+                throw Damaged("a part of it lies in another volume; join the volumes and drop the whole");
+            // Lists of a folder's files, access rights, GNU's old long names.
+            case (byte)'D' or (byte)'N' or (byte)'A' or (byte)'E' or (byte)'I':
+                hasText = false;
+                break;
+            case (byte)'S':
+                for (var goesOn = header.GoesOn; goesOn; goesOn = _block[504] != 0)
+                    ReadBlock();
+                break;
+        }
+        _size = size ?? Known(header);
+        if (source.CanSeek && _size > source.Length - source.Position)
+            throw Damaged($"{_size:N0} bytes of a file in it are not within it");
+        return new TarMember(name ?? header.Name, hasText && _size > 0);
+    }
+
+    /// <summary>The next header; null at the end.</summary>
+    private TarHeader? ReadHeader()
+    {
+        while (true)
+        {
+            var read = source.ReadAtLeast(_block, _block.Length, throwOnEndOfStream: false);
+            if (_block.AsSpan(0, read).IndexOfAnyExcept((byte)0) < 0)
+            {
+                if (read == _block.Length)
+                {
+                    _atEndMark = true;
+                    continue;
+                }
+                // What is shorter than a block and holds nothing is padding.
+                return _atEndMark ? null : throw Damaged("it ends without a tar's end mark: cut off");
+            }
+            if (read < _block.Length)
+                throw Damaged("it is cut off within a header");
+            if (!TarHeader.Matches(_block, needsMagic: false))
+                throw Damaged("where a header should come, there is none");
+            _atEndMark = false;
+            return TarHeader.Parse(_block);
+        }
+    }
+
+    private void ReadBlock()
+    {
+        if (source.ReadAtLeast(_block, _block.Length, throwOnEndOfStream: false) < _block.Length)
+            throw Damaged("it is cut off within the map of a sparse file");
+    }
+
+    private byte[] ReadExtension(TarHeader header)
+    {
+        var size = Known(header);
+        if (size > MaxExtensionBytes)
+            throw Damaged($"an extended header of {size:N0} bytes, at most {MaxExtensionBytes:N0} are read");
+        var extension = new byte[size];
+        if (source.ReadAtLeast(extension, extension.Length, throwOnEndOfStream: false) < extension.Length)
+            throw Damaged("it is cut off within an extended header");
+        Skip(Padding(size));
+        return extension;
+    }
+
+    /// <summary>Records of a pax header: <c>LENGTH KEY=VALUE\n</c>, the length of all of it.</summary>
+    private void ReadRecords(ReadOnlySpan<byte> records, ref byte[]? name, ref long? size)
+    {
+        while (records.TrimStart((byte)0) is { IsEmpty: false })
+        {
+            var blank = records.IndexOf((byte)' ');
+            if (blank <= 0 || !int.TryParse(records[..blank], NumberStyles.None, CultureInfo.InvariantCulture, out var length)
+                || length <= blank + 1 || length > records.Length)
+            {
+                throw Damaged("an extended header in it can't be read");
+            }
+            var record = records[(blank + 1)..length].TrimEnd((byte)'\n');
+            records = records[length..];
+            var equals = record.IndexOf((byte)'=');
+            var value = equals < 0 ? default : record[(equals + 1)..];
+            switch (equals < 0 ? "" : Encoding.Latin1.GetString(record[..Math.Min(equals, SizeKey.Length + NameKey.Length)]))
+            {
+                case NameKey:
+                    name = value.ToArray();
+                    break;
+                case SizeKey:
+                    size = long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var said)
+                        ? said : throw Damaged("an extended header in it says a size that is none");
+                    break;
+            }
+        }
+    }
+
+    private long Known(TarHeader header) => header.Size >= 0 ? header.Size : throw Damaged("a header in it says a size that is none");
+
+    private static long Padding(long size) => -size & (TarHeader.BlockBytes - 1);
+
+    /// <summary>What a stranger says may be as much as there are numbers.</summary>
+    private static long Sum(long size, long padding) => size > long.MaxValue - padding ? long.MaxValue : size + padding;
+
+    private void Skip(long bytes)
+    {
+        if (bytes == 0)
+            return;
+        if (source.CanSeek)
+        {
+            if (bytes > source.Length - source.Position)
+                throw Damaged("it is cut off within a file");
+            source.Position += bytes;
+            return;
+        }
+        if (_skipped.Length == 0)
+            _skipped = new byte[SkipBytes];
+        while (bytes > 0)
+        {
+            var read = source.Read(_skipped, 0, (int)Math.Min(bytes, _skipped.Length));
+            if (read == 0)
+                throw Damaged("it is cut off within a file");
+            bytes -= read;
+        }
+    }
+
+    private BadArchiveException Damaged(string reason) =>
+        new($"{archive}: {reason}; the tar is damaged or incomplete: drop an intact copy");
+}
+
+/// <summary>One member of a tar.</summary>
+/// <param name="Name">As it is in the header, in whatever encoding.</param>
+/// <param name="HasText">It is a file with something in it.</param>
+internal readonly record struct TarMember(byte[] Name, bool HasText);

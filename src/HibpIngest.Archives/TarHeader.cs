@@ -1,0 +1,81 @@
+using System.Buffers.Binary;
+
+namespace HibpIngest.Archives;
+
+/// <summary>A header block of a tar (POSIX.1-1988 ustar, and what GNU tar and pax made of it).</summary>
+internal readonly record struct TarHeader
+{
+    public const int BlockBytes = 512;
+
+    private const int SizeAt = 124;
+    private const int NumberBytes = 12;
+    private const int ChecksumAt = 148;
+    private const int ChecksumBytes = 8;
+    private const int MagicAt = 257;
+    private const int PrefixAt = 345;
+    private const int PrefixBytes = 155;
+    private const int NameBytes = 100;
+
+    /// <summary>What follows: a file, another header's extension, nothing.</summary>
+    public byte Type { get; private init; }
+
+    /// <summary>Bytes of data behind it; negative where the field can't be read.</summary>
+    public long Size { get; private init; }
+
+    /// <summary>As it is in the header, in whatever encoding.</summary>
+    public byte[] Name { get; private init; }
+
+    /// <summary>GNU's sparse file: further blocks of its map follow.</summary>
+    public bool GoesOn { get; private init; }
+
+    /// <summary>Whether a block is a header: by its checksum, and, where that alone would be too little, its magic.</summary>
+    public static bool Matches(ReadOnlySpan<byte> block, bool needsMagic)
+    {
+        if (block.Length < BlockBytes || (needsMagic && !block[MagicAt..].StartsWith("ustar"u8)))
+            return false;
+        // Eight blanks stand for the checksum in its own sum; some old writers summed signed bytes.
+        var (sum, signed) = (ChecksumBytes * ' ', ChecksumBytes * ' ');
+        for (var i = 0; i < BlockBytes; i++)
+        {
+            if (i is >= ChecksumAt and < ChecksumAt + ChecksumBytes)
+                continue;
+            sum += block[i];
+            signed += (sbyte)block[i];
+        }
+        var said = Octal(block.Slice(ChecksumAt, ChecksumBytes));
+        return said == sum || said == signed;
+    }
+
+    /// <param name="block">One that <see cref="Matches"/>.</param>
+    public static TarHeader Parse(ReadOnlySpan<byte> block)
+    {
+        // GNU's own format has other fields where the prefix is.
+        var prefix = block[MagicAt..].StartsWith("ustar\0"u8) ? Text(block.Slice(PrefixAt, PrefixBytes)) : default;
+        var name = Text(block[..NameBytes]);
+        return new TarHeader
+        {
+            Type = block[156],
+            Size = Number(block.Slice(SizeAt, NumberBytes)),
+            Name = prefix.IsEmpty ? name.ToArray() : [.. prefix, (byte)'/', .. name],
+            GoesOn = block[482] != 0,
+        };
+    }
+
+    private static ReadOnlySpan<byte> Text(ReadOnlySpan<byte> field) => field.IndexOf((byte)0) is >= 0 and var end ? field[..end] : field;
+
+    /// <summary>Octal digits, or, past what those hold, a binary number that begins with its top bit set.</summary>
+    private static long Number(ReadOnlySpan<byte> field) => (field[0] & 0x80) == 0 ? Octal(field)
+        : field[0] == 0x80 && field[1..^8].IndexOfAnyExcept((byte)0) < 0 ? BinaryPrimitives.ReadInt64BigEndian(field[^8..])
+        : -1;
+
+    private static long Octal(ReadOnlySpan<byte> field)
+    {
+        var digits = field.Trim(" \0"u8);
+        if (digits.IndexOfAnyExceptInRange((byte)'0', (byte)'7') >= 0)
+            return -1;
+        var value = 0L;
+        foreach (var digit in digits)
+            value = (value << 3) + (digit - '0');
+        return value;
+    }
+}

@@ -1,0 +1,147 @@
+using HibpIngest.Breaches;
+
+namespace HibpIngest.Archives;
+
+/// <summary>
+/// A dropped text. So that reading can go on within it, it is cut into parts of some <see cref="PartBytes"/>, its
+/// entries: part N begins at the first line feed from its N-th multiple on, itself included, and where none comes within
+/// <see cref="LineBytes"/> the part before goes on. A line feed separates, so that the same is found as in one text; the
+/// parts of a text in UTF-16 are given its byte order mark.
+/// </summary>
+/// <param name="file">Seekable; stays open.</param>
+/// <param name="name">For messages.</param>
+/// <param name="meter">Counts.</param>
+/// <param name="partBytes">Even, so that UTF-16 stays aligned.</param>
+internal sealed class TextBreach(Stream file, EntryName name, InflationMeter meter, int partBytes = TextBreach.PartBytes) : BreachFile
+{
+    /// <summary>Read in a second or less.</summary>
+    public const int PartBytes = 64 << 20;
+
+    /// <summary>A line feed is looked for up to here: no line of a dump is longer, and a file without any is read in one.</summary>
+    public const int LineBytes = 1 << 20;
+
+    private const int WindowBytes = 1 << 14;
+
+    private readonly byte[] _window = new byte[WindowBytes];
+    private readonly byte[] _scratch = new byte[WindowBytes];
+    private byte[] _mark = [];
+    private int _part;
+
+    public override ArchivePosition Position => new(_part, meter.InflatedBytes, meter.EntriesOpened, meter.IdleBytes);
+
+    public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
+    {
+        meter.StartAt(start);
+        ReadMark();
+        for (_part = start.Entry; StopOf(_part) < file.Length;)
+        {
+            if (FindStart(_part) is not { } at)
+            {
+                _part++;
+                continue;
+            }
+            var position = Position;
+            meter.CountEntry(name);
+            file.Position = at;
+            var part = new Part(this, at);
+            using (var content = new EntryContent(name, part, meter, null, null, static (_, _) => { }, maybePassword: false))
+            {
+                yield return new ArchiveText(position, content);
+                content.Drain(_scratch);
+            }
+            _part = part.Next;
+        }
+    }
+
+    /// <summary>Keeps the byte order mark of a text in UTF-16.</summary>
+    private void ReadMark()
+    {
+        Span<byte> head = stackalloc byte[2];
+        file.Position = 0;
+        var read = file.ReadAtLeast(head, head.Length, throwOnEndOfStream: false);
+        _mark = read == head.Length && head is [0xFF, 0xFE] or [0xFE, 0xFF] ? head.ToArray() : [];
+    }
+
+    /// <summary>Before this byte no part of that number begins.</summary>
+    private long StopOf(int part) => Math.Min((long)part * partBytes, file.Length);
+
+    /// <summary>Where a part begins; null: the one before goes on. Moves in the file.</summary>
+    private long? FindStart(int part)
+    {
+        var at = StopOf(part);
+        if (at == 0)
+            return 0;
+        var end = Math.Min(at + Math.Min(LineBytes, partBytes), file.Length);
+        file.Position = at;
+        while (at < end)
+        {
+            var window = _window.AsSpan(0, (int)Math.Min(end - at, _window.Length));
+            if (file.ReadAtLeast(window, window.Length, throwOnEndOfStream: false) < window.Length)
+                throw Short();
+            if (FindLineFeed(window) is >= 0 and var found)
+                return at + found;
+            at += window.Length;
+        }
+        return null;
+    }
+
+    private int FindLineFeed(ReadOnlySpan<byte> window)
+    {
+        if (_mark.Length == 0)
+            return window.IndexOf((byte)'\n');
+        var low = _mark[0] == 0xFF ? 0 : 1;
+        for (var i = 0; i + 1 < window.Length; i += 2)
+        {
+            if (window[i + low] == '\n' && window[i + 1 - low] == 0)
+                return i;
+        }
+        return -1;
+    }
+
+    private BadArchiveException Short() =>
+        new($"{name}: it ends before the {file.Length:N0} bytes that it is said to have; drop an intact copy");
+
+    private bool IsEnd(long position) => position == file.Length;
+
+    private void MoveTo(long position) => file.Position = position;
+
+    private int ReadFile(Span<byte> buffer) => file.Read(buffer) is > 0 and var read ? read : throw Short();
+
+    /// <summary>One part, forward; finds out where it ends when it comes there.</summary>
+    private sealed class Part(TextBreach text, long at) : DecoderStream
+    {
+        // The file itself begins with its mark.
+        private int _marked = at == 0 ? text._mark.Length : 0;
+        private long _at = at;
+        private long _stop = text.StopOf(text._part + 1);
+        private bool _ends;
+
+        /// <summary>The part that begins where this one ends.</summary>
+        public int Next { get; private set; } = text._part + 1;
+
+        public override int Read(Span<byte> buffer)
+        {
+            if (buffer.IsEmpty)
+                return 0;
+            if (_marked < text._mark.Length)
+            {
+                buffer[0] = text._mark[_marked++];
+                return 1;
+            }
+            while (_at == _stop)
+            {
+                if (_ends || text.IsEnd(_at))
+                    return 0;
+                if (text.FindStart(Next) is { } start)
+                    (_stop, _ends) = (start, true);
+                else
+                    _stop = text.StopOf(++Next);
+                text.MoveTo(_at);
+            }
+            var read = text.ReadFile(buffer[..(int)Math.Min(buffer.Length, _stop - _at)]);
+            _at += read;
+            return read;
+        }
+    }
+
+}
