@@ -96,11 +96,30 @@ public static class AccountCases
         { ".a@-b.invalid", "AliasPeriod" },
         { "a@-b.invalid", "DomainShape" },
         { "a@" + Label63 + "b.invalid", "LabelLength" },
-        // Outside ASCII.
+        // Outside ASCII: a part of it may be an account, as ever; else it is counted.
         { "jörg@example.com", "rg@example.com" },
-        { "é@example.com", "" },
-        { "a@exämple.com", "" },
         { "a@example.comé b@c.de", "a@example.com b@c.de" },
+        { "a@mail.comé.de", "a@mail.com" },
+        { "é@example.com", "NonAscii" },
+        { "é@example.com;b@c.de", "NonAscii b@c.de" },
+        { "é@foo@bar.com", "foo@bar.com" },
+        { "é@mail.foo@bar.com", "NonAscii mail.foo@bar.com" },
+        { "é@localhost @example.com é @example.com é:@example.com", "" },
+        { "andré.dupont@example.fr", "NonAscii" },
+        { "andré..dupont@example.fr .dupont@example.fr", "NonAscii AliasPeriod" },
+        { "a@exämple.com", "NonAscii" },
+        { "a@müller-straße.example", "NonAscii" },
+        { "a@ü.de", "NonAscii" },
+        { "a@straße.de", "NonAscii" },
+        { "a@sub.straße.de x@straße", "NonAscii DomainShape" },
+        { "é@ü.de", "NonAscii" },
+        { "用户@例子.广告", "NonAscii" },
+        { "a@example.рф", "NonAscii" },
+        { "a@b.рф a@b..рф", "NonAscii DomainLength" },
+        { "logo@2x.png»", "TopLevelDomain" },
+        { "a@bé a@é. a@.é a@é", "" },
+        { "a@bé@c.de", "NonAscii" },
+        { "a@b" + new string('b', 300) + "é.de", "DomainLength" },
     };
 
     private static string Domain(int length)

@@ -1,3 +1,4 @@
+using System.Formats.Tar;
 using System.IO.Compression;
 using System.Text;
 using HibpIngest.Archives;
@@ -10,14 +11,16 @@ internal static class ArchiveTesting
 {
     public sealed record Text(int TopLevel, string Name, string Content);
 
-    public static List<Text> Read(byte[] archive, string? password = null, ArchiveLimits? limits = null) =>
-        Read(archive, default, out _, password, limits);
+    /// <param name="name">Says the format.</param>
+    public static List<Text> Read(byte[] archive, string? password = null, ArchiveLimits? limits = null, string name = "a.zip") =>
+        Read(archive, default, out _, password, limits, name);
 
     public static List<Text> Read(
-        byte[] archive, ArchivePosition start, out ArchivePosition end, string? password = null, ArchiveLimits? limits = null)
+        byte[] archive, ArchivePosition start, out ArchivePosition end, string? password = null, ArchiveLimits? limits = null,
+        string name = "a.zip")
     {
         using var stream = new MemoryStream(archive, writable: false);
-        using var breach = BreachArchive.Open(stream, password, limits ?? new ArchiveLimits());
+        using var breach = BreachFile.Open(stream, name, password, limits ?? new ArchiveLimits(), opensTars: true);
         var texts = new List<Text>();
         foreach (var text in breach.ReadFrom(start))
         {
@@ -29,9 +32,9 @@ internal static class ArchiveTesting
         return texts;
     }
 
-    public static string Refusal(byte[] archive, string? password = null, ArchiveLimits? limits = null)
+    public static string Refusal(byte[] archive, string? password = null, ArchiveLimits? limits = null, string name = "a.zip")
     {
-        var message = Assert.Throws<BadArchiveException>(() => Read(archive, password, limits)).Message;
+        var message = Assert.Throws<BadArchiveException>(() => Read(archive, password, limits, name)).Message;
         Assert.DoesNotContain('\n', message);
         return message;
     }
@@ -55,6 +58,33 @@ internal static class ArchiveTesting
         using (var gzip = new GZipStream(compressed, CompressionLevel.Fastest, leaveOpen: true))
             gzip.Write(data);
         return compressed.ToArray();
+    }
+
+    /// <summary>By System.Formats.Tar.</summary>
+    public static byte[] Tar(params (string Name, byte[] Data)[] entries) => Tar(TarEntryFormat.Pax, entries);
+
+    public static byte[] Tar(TarEntryFormat format, params (string Name, byte[] Data)[] entries)
+    {
+        var tar = new MemoryStream();
+        using (var writer = new TarWriter(tar, format, leaveOpen: true))
+        {
+            foreach (var (name, data) in entries)
+            {
+                var type = name.EndsWith('/') ? TarEntryType.Directory
+                    : format == TarEntryFormat.V7 ? TarEntryType.V7RegularFile : TarEntryType.RegularFile;
+                TarEntry entry = format switch
+                {
+                    TarEntryFormat.V7 => new V7TarEntry(type, name),
+                    TarEntryFormat.Ustar => new UstarTarEntry(type, name),
+                    TarEntryFormat.Gnu => new GnuTarEntry(type, name),
+                    _ => new PaxTarEntry(type, name),
+                };
+                if (type != TarEntryType.Directory)
+                    entry.DataStream = new MemoryStream(data);
+                writer.WriteEntry(entry);
+            }
+        }
+        return tar.ToArray();
     }
 
     /// <summary>By System.IO.Compression; without seeking, sizes follow the data.</summary>

@@ -5,7 +5,7 @@ namespace HibpIngest.Tests.Accounts;
 
 /// <summary>
 /// What the scanner must find, written for plainness: the whole text as one string in which every character
-/// that isn't ASCII is a separator, and one loop over it. Shares nothing with the scanner but the list of
+/// that isn't ASCII is a separator, and one loop over it; what such a character takes the account away from is counted. Shares nothing with the scanner but the list of
 /// top-level domains.
 /// </summary>
 internal static class ReferenceExtractor
@@ -35,8 +35,12 @@ internal static class ReferenceExtractor
             var end = i + 1;
             while (end < text.Length && DomainCharacters.Contains(text[end]))
                 end++;
+            var followsNonAscii = start > floor && text[start - 1] > 127;
+            var endsWithNonAscii = end < text.Length && text[end] > 127;
             if (start == i || end - (i + 1) < 3)
             {
+                if (start == i ? followsNonAscii && HasDomain(text, i + 1, i + 1) : endsWithNonAscii && HasDomain(text, i + 1, end))
+                    broken[(int)AccountRule.NonAscii]++;
                 i++;
                 floor = i;
                 continue;
@@ -44,12 +48,30 @@ internal static class ReferenceExtractor
             var alias = text[start..i].ToLowerInvariant();
             var domain = text[(i + 1)..end].ToLowerInvariant();
             if (FirstBroken(alias, domain) is { } rule)
-                broken[(int)rule]++;
+            {
+                var nonAscii = (rule == AccountRule.AliasPeriod && alias[0] == '.' && followsNonAscii)
+                    || (domain.Length <= 255 && endsWithNonAscii && HasDomain(text, i + 1, end));
+                broken[(int)(nonAscii ? AccountRule.NonAscii : rule)]++;
+            }
             else
                 accounts.Add(alias + "@" + domain);
             i = floor = end;
         }
         return (accounts, broken);
+    }
+
+    /// <summary>
+    /// Whether the characters of a domain from there on, those outside ASCII among them, hold a label, a period and a label
+    /// that begins at that place or behind it.
+    /// </summary>
+    private static bool HasDomain(string text, int from, int atOrBehind)
+    {
+        for (var k = from; k < text.Length && (text[k] > 127 || DomainCharacters.Contains(text[k])); k++)
+        {
+            if (k >= Math.Max(from + 2, atOrBehind) && text[k] != '.' && text[k - 1] == '.' && text[k - 2] != '.')
+                return true;
+        }
+        return false;
     }
 
     public static AccountRule? FirstBroken(string alias, string domain)

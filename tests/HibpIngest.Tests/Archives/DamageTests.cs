@@ -17,6 +17,7 @@ public sealed class DamageTests(ITestOutputHelper output)
 
     private static readonly ArchiveLimits Limits = new() { MaxEntries = 1000, MaxInflatedBytes = 1 << 20 };
 
+    /// <summary>Each checked to its last byte.</summary>
     private static readonly (string Name, byte[] Archive)[] Archives =
     [
         ("plain", Zip(true, ("a.csv", Bytes(Lines(5, 31))), ("dir/", []), ("b", Bytes("b")))),
@@ -29,7 +30,20 @@ public sealed class DamageTests(ITestOutputHelper output)
         ("zip64", new RawZip().Add(new("a", Bytes(Lines(3, 37)))).Add(new("b", Bytes("b")) { Method = 0 }).FinishZip64()),
         ("zipcrypto", Encrypted(Password, 0, CompressionMethod.Deflated, ("a.csv", Bytes(Lines(5, 38))))),
         ("aes", Encrypted(Password, 128, CompressionMethod.Deflated, ("a.csv", Bytes(Lines(5, 39))))),
+        ("gzip", Gzip(Bytes(Lines(5, 40)))),
+        ("tar, gzipped", Gzip(Tar(("a.csv", Bytes(Lines(5, 41))), ("dir/", []), ("g.gz", Gzip(Bytes(Lines(3, 42))))))),
     ];
+
+    /// <summary>Without checksums of their content.</summary>
+    private static readonly (string Name, byte[] Archive)[] Unchecked =
+    [
+        ("tar", Tar(
+            ("a.csv", Bytes(Lines(5, 43))), (new string('n', 150), Bytes("b")), ("z.zip", Zip(false, ("c", Bytes(Lines(3, 44))))),
+            ("t.tar", Tar(("d", Bytes("d")))))),
+        ("text", Bytes(Lines(30, 45))),
+    ];
+
+    private static (string Name, byte[] Archive)[] Both => [.. Archives, .. Unchecked];
 
     public static TheoryData<int> All => [.. Enumerable.Range(0, Archives.Length)];
 
@@ -38,7 +52,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     public void No_byte_changed_goes_unnoticed(int index)
     {
         var (name, archive) = Archives[index];
-        var whole = Read(archive, Password).ConvertAll(text => (text.TopLevel, text.Content));
+        var whole = Read(archive, Password, name: FileOf(name)).ConvertAll(text => (text.TopLevel, text.Content));
         byte[] changed = [.. archive];
         var read = 0;
         for (var at = 0; at < archive.Length; at++)
@@ -47,7 +61,7 @@ public sealed class DamageTests(ITestOutputHelper output)
             {
                 changed[at] ^= bits;
                 // Names, times and the like may change; what is read must not.
-                if (TryRead(changed) is { } texts)
+                if (TryRead(changed, FileOf(name)) is { } texts)
                 {
                     read++;
                     Assert.True(whole.SequenceEqual(texts), $"{name}: byte {at} of {archive.Length} changed by {bits:X2} went unnoticed: "
@@ -66,17 +80,18 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
-        byte[][] archives = [.. Archives.Select(archive => archive.Archive)];
+        byte[][] archives = [.. Both.Select(archive => archive.Archive)];
         long mostAllocated = 0;
         var refused = 0;
         const int rounds = 6000;
         for (var round = 0; round < rounds; round++)
         {
-            var damaged = Damage(random, archives);
+            var (name, archive) = Both[random.Next(archives.Length)];
+            var damaged = Damage(random, archive, archives);
             var before = GC.GetAllocatedBytesForCurrentThread();
             try
             {
-                if (TryRead(damaged) is null)
+                if (TryRead(damaged, FileOf(name)) is null)
                     refused++;
             }
             catch (Exception e)
@@ -103,7 +118,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     [MemberData(nameof(Faults))]
     public void Faults_of_the_stream_pass_through_as_they_are(Exception fault)
     {
-        foreach (var (name, archive) in Archives)
+        foreach (var (name, archive) in Both)
         {
             var reads = int.MaxValue;
             for (var failing = 0; failing < reads; failing++)
@@ -111,7 +126,7 @@ public sealed class DamageTests(ITestOutputHelper output)
                 var stream = new FaultyStream(archive, failing, fault);
                 var thrown = Record.Exception(() =>
                 {
-                    using var breach = BreachArchive.Open(stream, Password, Limits);
+                    using var breach = BreachFile.Open(stream, FileOf(name), Password, Limits, opensTars: true);
                     foreach (var text in breach.ReadFrom(default))
                         text.Content.CopyTo(Stream.Null);
                 });
@@ -127,32 +142,42 @@ public sealed class DamageTests(ITestOutputHelper output)
     [Fact]
     public void A_stream_that_is_shorter_than_it_says_is_truncated()
     {
-        foreach (var (_, archive) in Archives)
+        foreach (var (name, archive) in Both)
         {
-            using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = archive.Length - 40 };
+            using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = archive.AsSpan().LastIndexOfAnyExcept((byte)0) - 40 };
             Assert.Throws<BadArchiveException>(() =>
             {
-                using var breach = BreachArchive.Open(stream, Password, Limits);
+                using var breach = BreachFile.Open(stream, FileOf(name), Password, Limits, opensTars: true);
                 breach.ReadFrom(default).Count();
             });
         }
     }
 
-    private static List<(int TopLevel, string Content)>? TryRead(byte[] archive)
+    private static List<(int TopLevel, string Content)>? TryRead(byte[] archive, string file)
     {
         try
         {
-            return Read(archive, Password, Limits).ConvertAll(text => (text.TopLevel, text.Content));
+            return Read(archive, Password, Limits, file).ConvertAll(text => (text.TopLevel, text.Content));
         }
-        catch (BadArchiveException)
+        catch (BadInputException)
         {
             return null;
         }
     }
 
-    private static byte[] Damage(Random random, byte[][] archives)
+    /// <summary>What it would be dropped as.</summary>
+    private static string FileOf(string name) => name switch
     {
-        byte[] data = [.. archives[random.Next(archives.Length)]];
+        "gzip" => "a.gz",
+        "tar, gzipped" => "a.tar.gz",
+        "tar" => "a.tar",
+        "text" => "a.csv",
+        _ => "a.zip",
+    };
+
+    private static byte[] Damage(Random random, byte[] archive, byte[][] archives)
+    {
+        byte[] data = [.. archive];
         for (var changes = random.Next(1, 6); changes > 0; changes--)
         {
             var at = random.Next(data.Length);

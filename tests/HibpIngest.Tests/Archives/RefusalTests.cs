@@ -148,7 +148,7 @@ public sealed class RefusalTests
         { "'n/i': unknown method 14 (LZMA)", RawZip.Of(new RawZip.Entry("i", Text) { Method = 14 }) },
         { "'n/i': the archive is encrypted and no password was given", RawZip.Of(new RawZip.Entry("i", Text) { LocalFlags = 1 }) },
         { "'n': the zip within it is cut off: it has no central directory", RawZip.Of(Stored("i", Text))[..(31 + Text.Length)] },
-        { "'n/i': cut off: 1 bytes of its compressed data are missing", RawZip.Of(Stored("i", Text))[..(30 + Text.Length)] },
+        { "'n/i': cut off: 1 bytes of its data are missing", RawZip.Of(Stored("i", Text))[..(30 + Text.Length)] },
         { "'n': the zip within it is cut off within an entry's header", RawZip.Of(Stored("i", Text))[..20] },
         { "'n/i': cut off: its deflate data breaks off", RawZip.Of(Streamed(Text, null))[..200] },
         { "neither an entry nor its central directory", RawZip.Of(new RawZip.Entry("i", Text) { After = [1, 2, 3, 4] }) },

@@ -1,0 +1,334 @@
+using System.Formats.Tar;
+using System.Text;
+using HibpIngest.Archives;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using static HibpIngest.Testing.ArchiveTesting;
+
+namespace HibpIngest.Tests.Archives;
+
+/// <summary>What is dropped as something else than a zip: read whole and in order, from every entry on, or refused.</summary>
+public sealed class FormatTests
+{
+    [Theory]
+    [InlineData(TarEntryFormat.V7)]
+    [InlineData(TarEntryFormat.Ustar)]
+    [InlineData(TarEntryFormat.Pax)]
+    [InlineData(TarEntryFormat.Gnu)]
+    public void A_tar_is_read_whoever_made_it(TarEntryFormat format)
+    {
+        var (text, deep) = (Lines(20_000, 1), new string('d', 60) + "/" + new string('e', 30) + "/f.csv");
+        // Lengths about a block's, where padding is easily got wrong.
+        var tar = Tar(
+            format, ("a.csv", Bytes(text)), ("dir/", []), ("empty", []), (deep, Bytes(text[..512])), ("b", Bytes(text[..511])),
+            ("c", Bytes(text[..513])));
+        foreach (var (name, file) in new[] { ("a.tar", tar), ("a.tar.gz", Gzip(tar)), ("A.TGZ", Gzip(tar)) })
+        {
+            var read = Read(file, default, out var end, name: name);
+            Assert.Equal(
+                [new(0, "a.csv", text), new(3, deep, text[..512]), new(4, "b", text[..511]), new(5, "c", text[..513])], read);
+            Assert.Equal((6, 6), (end.Entry, end.EntriesOpened));
+        }
+    }
+
+    [Fact]
+    public void A_long_name_stands_in_front_of_its_entry_however_it_is_written()
+    {
+        var name = string.Concat(Enumerable.Repeat("folder/", 40)) + "somebody@example.com.csv";
+        foreach (var format in new[] { TarEntryFormat.Pax, TarEntryFormat.Gnu })
+        {
+            var shown = Assert.Single(Read(Tar(format, (name, Bytes("text"))), name: "a.tar")).Name;
+            Assert.EndsWith("folder/[address]", shown, StringComparison.Ordinal);
+            Assert.Equal(EntryName.MaxPath, shown.Length);
+        }
+    }
+
+    [Fact]
+    public void What_is_no_file_is_counted_and_passed_over_and_no_link_is_followed()
+    {
+        var tar = new RawTar()
+            .Add("hard", [], '1', change: header => "/etc/passwd"u8.CopyTo(header.AsSpan(157)))
+            .Add("soft", [], '2', size: "00000001000\0", change: header => "../../etc/passwd"u8.CopyTo(header.AsSpan(157)))
+            .Add("device", [], '3').Add("dir", [], '5').Add("pipe", [], '6').Add("volume", [], 'V')
+            .Add("list of a folder", Bytes("Ya@b.com\0"), 'D')
+            .Add("global", Bytes("30 comment=nobody@example.com\n"), 'g')
+            .Add("../../../etc/cron.d/x", Bytes("one"))
+            .Add("unknown", Bytes("two"), 'Q')
+            .Add("old", Bytes("three"), '\0')
+            .Finish();
+        var read = Read(tar, default, out var end, name: "a.tar");
+        Assert.Equal([(7, "one"), (8, "two"), (9, "three")], read.Select(text => (text.TopLevel, text.Content)));
+        Assert.Equal(10, end.EntriesOpened);
+    }
+
+    [Fact]
+    public void A_sparse_file_is_read_without_its_holes()
+    {
+        // GNU's: a map of four in the header, further blocks of it behind, then what is no hole.
+        var map = new byte[512];
+        map[504] = 1;
+        var tar = new RawTar()
+            .Add("sparse", [], 'S', size: "00000000006\0", change: header => header[482] = 1)
+            .Block(map).Block(new byte[512]).Block(Bytes("sparse"))
+            .Add("next", Bytes("next")).Finish();
+        Assert.Equal([new(0, "sparse", "sparse"), new(1, "next", "next")], Read(tar, name: "a.tar"));
+        Assert.Contains(
+            "cut off within the map of a sparse file",
+            Refusal(new RawTar().Add("sparse", [], 'S', change: header => header[482] = 1).Finish()[..512], name: "a.tar"),
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Sizes_are_octal_or_binary_or_of_an_extended_header()
+    {
+        var tar = new RawTar()
+            .Add("binary", Bytes("12345"), size: "\u0080\0\0\0\0\0\0\0\0\0\0\u0005")
+            .Add("blanks", Bytes("123"), size: "         3 \0")
+            .Add("", Bytes("9 size=2\n"), 'x').Add("extended", Bytes("ab"), size: "00000000000\0")
+            .Finish();
+        Assert.Equal([(0, "12345"), (1, "123"), (2, "ab")], Read(tar, name: "a.tar").Select(text => (text.TopLevel, text.Content)));
+    }
+
+    public static TheoryData<string, byte[]> BadTars => new()
+    {
+        { "it ends without a tar's end mark: cut off", new RawTar().Add("a", Bytes("text")).Finish()[..1024] },
+        { "bytes of a file in it are not within it", new RawTar().Add("a", Bytes("text"), size: "77777777777\0").Finish() },
+        { "a header in it says a size that is none", new RawTar().Add("a", [], size: "9\0").Finish() },
+        { "a header in it says a size that is none", new RawTar().Add("a", [], size: new string('\u00FF', 12)).Finish() },
+        { "a header in it says a size that is none", new RawTar().Add("a", [], size: "\u0080\0\0\u0001\0\0\0\0\0\0\0\0").Finish() },
+        { "where a header should come, there is none", new RawTar().Add("a", Bytes("text")).Block(Bytes("no header")).Finish() },
+        { "cut off within a header", new RawTar().Add("a", []).Add("b", []).Finish()[..1000] },
+        { "an extended header of 8,589,934,591 bytes, at most 1,048,576 are read", new RawTar().Add(
+            "a", [], 'x', size: "77777777777\0").Finish() },
+        { "an extended header of 8,589,934,591 bytes", new RawTar().Add("a", [], 'L', size: "77777777777\0").Finish() },
+        { "cut off within an extended header", new RawTar().Add("a", [], 'x', size: "00000100000\0").Finish() },
+        { "an extended header in it can't be read", new RawTar().Add("a", Bytes("99 size=1\n"), 'x').Finish() },
+        { "an extended header in it can't be read", new RawTar().Add("a", Bytes("size=1\n"), 'x').Finish() },
+        { "says a size that is none", new RawTar().Add("a", Bytes("10 size=-1\n"), 'x').Finish() },
+        { "cut off within a file", new RawTar().Add("a", [], 'g', size: "77777777777\0").Finish() },
+        { "a part of it lies in another volume", new RawTar().Add("a", Bytes("text"), 'M').Finish() },
+    };
+
+    [Theory]
+    [MemberData(nameof(BadTars))]
+    public void A_tar_s_headers_are_not_believed(string reason, byte[] tar)
+    {
+        Assert.Contains(reason, Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
+        Assert.StartsWith("'a.tar': ", Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
+        // Forward there is no length to compare with: what is missing shows when it is missing.
+        var forward = Refusal(Gzip(tar), name: "a.tgz");
+        Assert.Contains(
+            reason.Contains("not within it", StringComparison.Ordinal) ? "cut off" : reason, forward, StringComparison.Ordinal);
+        Assert.Contains(": ", Refusal(Zip(true, ("t", tar))), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Tars_one_behind_the_other_are_one_and_whatever_else_follows_is_refused()
+    {
+        byte[] two = [.. Tar(("a", Bytes("a"))), .. new byte[8192], .. Tar(("b", Bytes("b"))), .. new byte[100]];
+        Assert.Equal([new(0, "a", "a"), new(1, "b", "b")], Read(two, name: "a.tar"));
+        Assert.Contains(
+            "there is none", Refusal([.. two, .. new byte[412], .. Bytes(Lines(100, 1))], name: "a.tar"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Every_truncation_of_a_tar_is_noticed()
+    {
+        var tar = Tar(("a", Bytes(Lines(20, 1))), ("b", Bytes("b")));
+        var last = tar.AsSpan().LastIndexOfAnyExcept((byte)0);
+        for (var length = 0; length <= last; length += 7)
+        {
+            Refusal(tar[..length], name: "a.tar");
+            Refusal(Gzip(tar[..length]), name: "a.tar.gz");
+        }
+        var gzip = Gzip(tar);
+        for (var length = 0; length < gzip.Length; length++)
+            Refusal(gzip[..length], name: "a.tar.gz");
+    }
+
+    [Fact]
+    public void Archives_within_are_opened_in_every_format_and_counted()
+    {
+        var tar = Tar(("x.csv", Bytes("in tar")), ("y.gz", Gzip(Bytes("in gzip in tar"))));
+        var all = Tar(("t.tar", tar), ("t.tar.gz", Gzip(tar)), ("z.zip", Zip(false, ("t", tar), ("i", Bytes("in zip")))), ("b", Bytes("b")));
+        string[] expected = ["in tar", "in gzip in tar", "in tar", "in gzip in tar", "in tar", "in gzip in tar", "in zip", "b"];
+        (string Name, byte[] File)[] files = [
+            ("a.tar", all), ("a.tar.gz", Gzip(all)), ("a.gz", Gzip(all)), ("a.zip", Zip(true, ("all", all))),
+            ("a.json.gz", Gzip(Gzip(all)))];
+        foreach (var (name, file) in files)
+        {
+            Assert.Equal(expected, Read(file, name: name, limits: new() { MaxNesting = 5 }).Select(text => text.Content));
+            Assert.Contains("limit MaxNesting", Refusal(file, name: name, limits: new() { MaxNesting = 1 }), StringComparison.Ordinal);
+            Assert.Contains("limit MaxEntries", Refusal(file, name: name, limits: new() { MaxNesting = 5, MaxEntries = 7 }), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void A_load_that_began_when_no_tar_was_opened_has_it_as_text()
+    {
+        var tar = Tar(TarEntryFormat.Ustar, ("somebody@example.com", Bytes("text")));
+        using var zip = BreachFile.Open(
+            new MemoryStream(Zip(true, ("t", tar))), "a.zip", null, new ArchiveLimits(), opensTars: false);
+        var texts = zip.ReadFrom(default).Select(text => new StreamReader(text.Content).ReadToEnd()).ToList();
+        Assert.Contains("somebody@example.com", Assert.Single(texts), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Bombs_are_stopped_by_what_they_inflate_to_once()
+    {
+        var noise = new byte[1 << 20];
+        new Random(1).NextBytes(noise);
+        var bomb = Gzip(Tar(("a", new byte[64 << 20])));
+        Assert.Contains(
+            "limit MaxInflationRatio", Refusal(bomb, name: "a.tar.gz", limits: new() { RatioGraceBytes = 1 << 20, MaxInflationRatio = 50 }), StringComparison.Ordinal);
+        Assert.Contains(
+            "limit MaxInflatedBytes", Refusal(bomb, name: "a.gz", limits: new() { MaxInflatedBytes = 1 << 20 }), StringComparison.Ordinal);
+        // What lies in a tar is inflated where the tar is, and no second time.
+        var limits = new ArchiveLimits { MaxInflatedBytes = noise.Length + 4096 };
+        Assert.Single(Read(Gzip(Tar(("a", noise))), name: "a.tar.gz", limits: limits));
+        Assert.Single(Read(Tar(("a", noise)), name: "a.tar", limits: limits));
+        Assert.Contains("limit MaxEntries", Refusal(
+            Gzip(Tar([.. Enumerable.Repeat(("empty", Array.Empty<byte>()), 2000)])), name: "a.tgz", limits: new() { MaxEntries = 1999 }),
+            StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("a.tar")]
+    [InlineData("a.tar.gz")]
+    [InlineData("a.gz")]
+    public void Reading_from_any_entry_gives_the_same_texts_and_counts(string name)
+    {
+        var tar = Tar(
+            ("a", Bytes(Lines(1_000, 8))), ("dir/", []), ("n", Zip(true, ("x", Bytes(Lines(300, 6))), ("y", Gzip(Bytes("y"))))),
+            (new string('b', 150), Bytes("b")), ("g", Gzip(Bytes(Lines(50, 7)))), ("empty", []), ("c", Bytes("c")));
+        AssertGoesOn(name == "a.tar" ? tar : Gzip(tar), name, new(), name == "a.gz" ? [0] : [0, 2, 3, 4, 6]);
+    }
+
+    [Fact]
+    public void A_tar_is_not_read_up_to_where_it_goes_on()
+    {
+        var tar = Tar(("a", new byte[1 << 20]), ("b", new byte[1 << 20]), ("c", Bytes("c")));
+        using var stream = new CountingStream(tar);
+        using var file = BreachFile.Open(stream, "a.tar", null, new ArchiveLimits(), opensTars: true);
+        Assert.Equal(["c"], file.ReadFrom(new ArchivePosition(2, 2 << 20, 2)).Select(text => text.DisplayName));
+        Assert.InRange(stream.BytesRead, 512, 16 << 10);
+    }
+
+    [Theory]
+    [InlineData("utf-8")]
+    [InlineData("utf-16")]
+    [InlineData("utf-16BE")]
+    public void A_text_is_read_in_parts_that_end_with_a_line(string encoding)
+    {
+        var encoder = Encoding.GetEncoding(encoding);
+        var lines = Lines(3_000, 9) + new string('x', 5_000) + "\n" + Lines(100, 10) + "somebody@example.com";
+        byte[] bytes = [.. encoder.GetPreamble(), .. encoder.GetBytes(lines)];
+        const int PartBytes = 4096;
+        var whole = CollectingSink.Scan(bytes).Accounts;
+        var (all, positions, end) = ReadParts(bytes, default, PartBytes);
+        Assert.Equal(whole, all);
+        Assert.InRange(positions.Count, bytes.Length / PartBytes / 2, (bytes.Length / PartBytes) + 1);
+        foreach (var (index, position) in positions.Index())
+        {
+            var (rest, _, sameEnd) = ReadParts(bytes, position, PartBytes);
+            Assert.Equal(all.TakeLast(rest.Count), rest);
+            Assert.Equal(end, sameEnd);
+            Assert.True(index == 0 || rest.Count < all.Count);
+        }
+        Assert.Equal(bytes.Length + (encoding == "utf-8" ? 0 : 2 * (positions.Count - 1)), end.InflatedBytes);
+    }
+
+    [Theory]
+    [InlineData("no line feed at all, and longer than any part", false)]
+    [InlineData("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", true)]
+    public void A_text_without_lines_is_one_and_one_of_nothing_else_is_many(string text, bool many)
+    {
+        var (all, positions, end) = ReadParts(Bytes(text), default, 4);
+        Assert.Empty(all);
+        Assert.Equal(many ? 5 : 1, positions.Count);
+        Assert.Equal(text.Length, end.InflatedBytes);
+    }
+
+    public static TheoryData<string, byte[], string> OtherThanTheirNames => new()
+    {
+        { "a.csv", Zip(true, ("a", [1])), "is no text, as its name says: found a zip archive" },
+        { "a.txt", Gzip([1]), "found a gzip file" },
+        { "a.sql", Tar(("a", [1])), "found a tar archive" },
+        { "a.sql", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 1], "found an xz file" },
+        { "a.csv", Bytes("BZh91AY&SY"), "found a bzip2 file" },
+        { "a.gz", Zip(true, ("a", [1])), "is no gzip file, as its name says: found a zip archive" },
+        { "a.tgz", Tar(("a", [1])), "is no gzip file, as its name says: found a tar archive" },
+        { "a.tar", Gzip(Tar(("a", [1]))), "is no tar archive, as its name says: found a gzip file" },
+        { "a.tar", Bytes(Lines(100, 1)), "found something else" },
+    };
+
+    [Theory]
+    [MemberData(nameof(OtherThanTheirNames))]
+    public void What_is_not_what_its_name_says_is_refused_before_and_after_it_was_sent(string name, byte[] file, string reason)
+    {
+        Assert.Contains(reason, Refusal(file, name: name), StringComparison.Ordinal);
+        Assert.Contains(
+            reason, Assert.Throws<BadArchiveException>(() => BreachFile.CheckHead(file.AsSpan(0, Math.Min(file.Length, 512)), name)).Message,
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Text_may_begin_like_anything_else()
+    {
+        foreach (var text in new[] { "BZhang@example.com", "PK,name,mail", "a", "\0\0", "7z" })
+            Assert.Equal(text, Assert.Single(Read(Bytes(text), name: "a.csv")).Content);
+        Assert.Contains("'a.csv': the file is empty (0 bytes)", Refusal([], name: "x/a.csv"), StringComparison.Ordinal);
+        Assert.Throws<BadInputException>(() => BreachFile.Open(new MemoryStream([1]), "a.json", null, new ArchiveLimits(), true));
+    }
+
+    private static void AssertGoesOn(byte[] file, string name, ArchiveLimits limits, int[] entries)
+    {
+        var all = Read(file, default, out var end, limits: limits, name: name);
+        var positions = new SortedDictionary<int, ArchivePosition>();
+        using (var breach = BreachFile.Open(new MemoryStream(file), name, null, limits, opensTars: true))
+        {
+            foreach (var text in breach.ReadFrom(default))
+            {
+                positions[text.TopLevel.Entry] = text.TopLevel;
+                text.Content.CopyTo(Stream.Null, 999);
+            }
+        }
+        Assert.Equal(entries, positions.Keys);
+        foreach (var (entry, position) in positions)
+        {
+            Assert.Equal(all.Where(text => text.TopLevel >= entry), Read(file, position, out var sameEnd, limits: limits, name: name));
+            Assert.Equal(end, sameEnd);
+        }
+    }
+
+    private static (List<string> Accounts, List<ArchivePosition> Positions, ArchivePosition End) ReadParts(
+        byte[] bytes, ArchivePosition start, int partBytes)
+    {
+        using var file = new TextBreach(
+            new MemoryStream(bytes), EntryName.File("a.csv"), new InflationMeter(new ArchiveLimits(), bytes.Length), partBytes);
+        var (sink, counts, positions) = (new CollectingSink(), new HibpIngest.Accounts.RejectionCounts(), new List<ArchivePosition>());
+        var scanner = new HibpIngest.Pipeline.AccountScanner(sink, counts);
+        foreach (var text in file.ReadFrom(start))
+        {
+            positions.Add(text.TopLevel);
+            var content = new MemoryStream();
+            text.Content.CopyTo(content, 777);
+            scanner.Scan(content.ToArray());
+            scanner.EndOfText();
+        }
+        return (sink.Accounts, positions, file.Position);
+    }
+
+    private sealed class CountingStream(byte[] data) : MemoryStream(data, writable: false)
+    {
+        public long BytesRead { get; private set; }
+
+        // A MemoryStream that was derived from sends its span reads here.
+        public override int Read(byte[] buffer, int offset, int count)
+        {
+            var read = base.Read(buffer, offset, count);
+            BytesRead += read;
+            return read;
+        }
+    }
+}
