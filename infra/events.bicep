@@ -29,6 +29,7 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
 // Into the address and nowhere else: never an output.
 var key = listKeys('${app.id}/host/default', '2024-11-01').systemKeys.blobs_extension
 
+// Called zips since breaches came in nothing else: under another name it would stand beside the one that is there.
 resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
   parent: topic
   name: 'zips'
@@ -46,10 +47,15 @@ resource zips 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' =
     filter: {
       includedEventTypes: ['Microsoft.Storage.BlobCreated']
       subjectBeginsWith: '/blobServices/default/containers/${dropContainer}/blobs/'
-      subjectEndsWith: '.zip'
       isSubjectCaseSensitive: false
       // Only calls that leave a complete blob behind (learn.microsoft.com/azure/event-grid/event-schema-blob-storage): a file being appended to, or an empty one made first, is none.
       advancedFilters: [
+        // What breaches come in: BreachFiles.Endings of the program. Case makes no difference to advanced filters.
+        {
+          operatorType: 'StringEndsWith'
+          key: 'subject'
+          values: ['.zip', '.tgz', '.tar', '.gz', '.csv', '.txt', '.sql']
+        }
         {
           operatorType: 'StringIn'
           key: 'data.api'

@@ -48,7 +48,7 @@ public sealed class PublishTests
     }
 
     [Theory]
-    [InlineData("IngestBreach", "breach/{name}.zip")]
+    [InlineData("IngestBreach", "breach/{name}")]
     [InlineData("PlanPasswords", "passwords-import/{name}")]
     public async Task A_blob_is_announced_by_event_grid_and_handed_over_by_reference(string function, string path)
     {

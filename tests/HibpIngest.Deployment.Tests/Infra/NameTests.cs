@@ -48,7 +48,7 @@ public sealed partial class NameTests
     /// <summary>Which function is told of which blobs.</summary>
     private static readonly Dictionary<string, string> Blobs = new()
     {
-        [IngestBreachFunction.Name] = $"{IBreachBlobs.Container}/{{name}}.zip",
+        [IngestBreachFunction.Name] = $"{IBreachBlobs.Container}/{{name}}",
         [PlanPasswordsFunction.Name] = $"{IPasswordDrops.Container}/{{name}}",
     };
 
@@ -144,10 +144,10 @@ public sealed partial class NameTests
     }
 
     [Theory]
-    [InlineData("zips", IngestBreachFunction.Name, "${dropContainer}", ".zip")]
-    [InlineData("passwords", PlanPasswordsFunction.Name, IPasswordDrops.Container, null)]
+    [InlineData("zips", IngestBreachFunction.Name, "${dropContainer}", true)]
+    [InlineData("passwords", PlanPasswordsFunction.Name, IPasswordDrops.Container, false)]
     public async Task Event_subscriptions_send_what_is_dropped_to_the_functions_with_blob_triggers(
-        string name, string function, string container, string? ending)
+        string name, string function, string container, bool onlyBreaches)
     {
         var events = await InfraFiles.DigestAsync("infra/events.bicep");
         var made = events.GetProperty("resources").EnumerateArray().Where(resource => !resource.GetProperty("existing").GetBoolean())
@@ -160,14 +160,23 @@ public sealed partial class NameTests
 
         var filter = properties.GetProperty("filter");
         Assert.Equal($"/blobServices/default/containers/{container}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
-        Assert.Equal(ending, filter.TryGetProperty("subjectEndsWith", out var found) ? found.GetString() : null);
+        Assert.False(filter.TryGetProperty("subjectEndsWith", out _));
         Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
         // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
-        var calls = Assert.Single(filter.GetProperty("advancedFilters").EnumerateArray());
-        Assert.Equal(("StringIn", "data.api"), (calls.GetProperty("operatorType").GetString(), calls.GetProperty("key").GetString()));
+        var advanced = filter.GetProperty("advancedFilters").EnumerateArray().ToDictionary(
+            one => (one.GetProperty("operatorType").GetString(), one.GetProperty("key").GetString()),
+            one => one.GetProperty("values").EnumerateArray().Select(value => value.GetString()!).ToList());
         Assert.Equal(
-            ["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], calls.GetProperty("values")
-            .EnumerateArray().Select(call => call.GetString()!).Order(StringComparer.Ordinal));
+            ["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], advanced[("StringIn", "data.api")].Order(StringComparer.Ordinal));
+        Assert.Equal(onlyBreaches ? 2 : 1, advanced.Count);
+        if (onlyBreaches)
+        {
+            var endings = advanced[("StringEndsWith", "subject")];
+            Assert.Equal(BreachFiles.Endings.Order(StringComparer.Ordinal), endings.Order(StringComparer.Ordinal));
+            Assert.All(BreachFiles.Extensions, one => Assert.Single(endings, ending => one.EndsWith(ending, StringComparison.Ordinal)));
+            // learn.microsoft.com/azure/event-grid/event-filtering#limitations
+            Assert.InRange(advanced.Sum(one => one.Value.Count), 1, 25);
+        }
     }
 
     [Fact]

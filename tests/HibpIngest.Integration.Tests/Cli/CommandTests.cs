@@ -269,6 +269,13 @@ public sealed class CommandTests : IAsyncLifetime
             "HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
+            "a password opens the entries of a zip, and 'Open.csv' is none",
+            (await RunAsync("drop", _folder.Write("Open.csv", "a@b.example\n"), "--password", "x"))
+            .FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
+            "is no text, as its name says: found a zip archive",
+            (await RunAsync("drop", Zip("Zipped.csv", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains(
             "empty",
             (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, "", "drop", Zip("Locked.zip", "a@b.example"),
                 "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
@@ -289,7 +296,7 @@ public sealed class CommandTests : IAsyncLifetime
         var uploaded = await account.Blobs.ReadSmallAsync("Adobe.json", 1000, CancellationToken.None);
         Assert.Equal("{\"Title\":\"Beside it\",\"IsSensitive\":true}", Encoding.UTF8.GetString(uploaded!));
 
-        var second = Zip("whatever.zip", "a@b.example");
+        var second = Zip("whatever.zip", "c@d.example");
         drop = await JsonAsync("drop", second, "--breach", "Site.2", "--stealer-log", "--notify", "hold", "--json");
         Assert.Equal(("Site.2", "Site.2.zip"), (Text(drop, "breach"), Text(drop, "blob")));
         var metadata = Breaches.BreachMetadata.Parse((await account.Blobs.ReadSmallAsync("Site.2.json", 1000, CancellationToken.None))!);
@@ -300,6 +307,25 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(["Adobe.2.zip", "Site.2.zip"], blobs.Select(blob => blob.Version.Name));
         Assert.Equal([new FileInfo(first).Length, new FileInfo(second).Length], blobs.Select(blob => blob.Length));
         Assert.False(File.Exists(_variables["HIBP_DATABASE"]));
+
+        // The same bytes under another name, and again though they are there.
+        var copy = _folder.Write("Copy.zip", await File.ReadAllBytesAsync(second));
+        Assert.Matches(
+            @"these bytes were dropped as Site\.2\.zip on \d{4}-\d\d-\d\d; to load them once more: --again",
+            (await RunAsync("drop", copy)).FailedWithOneLine());
+        Assert.Equal("Copy", Text(await JsonAsync("drop", copy, "--again", "--json"), "breach"));
+
+        // JSON is data where it is dropped, and described by none but its options.
+        var json = _folder.Write("Leak.json", "[\"e@f.example\"]");
+        drop = await JsonAsync("drop", json, "--json");
+        Assert.Equal(("Leak", "Leak.json.gz"), (Text(drop, "breach"), Text(drop, "blob")));
+        Assert.Null(await account.Blobs.FindAsync("Leak.json", CancellationToken.None));
+        var version = (await account.Blobs.FindAsync("Leak.json.gz", CancellationToken.None))!.Version;
+        await using (var gzip = new GZipStream(await account.Blobs.OpenAsync(version, CancellationToken.None), CompressionMode.Decompress))
+            Assert.Equal("[\"e@f.example\"]", await new StreamReader(gzip).ReadToEndAsync());
+        Assert.Contains("dropped as Leak.json.gz", (await RunAsync("drop", json)).FailedWithOneLine(), StringComparison.Ordinal);
+        drop = await JsonAsync("drop", json, "--breach", "Other.2", "--again", "--json");
+        Assert.Equal(("Other.2", "Other.2.json.gz"), (Text(drop, "breach"), Text(drop, "blob")));
     }
 
     [Fact]

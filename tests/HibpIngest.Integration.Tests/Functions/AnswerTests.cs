@@ -173,6 +173,26 @@ public sealed class AnswerTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task What_lies_beside_a_breach_is_acknowledged_and_nothing_is_kept_of_it()
+    {
+        (await _host.PostTimerAsync()).AssertDone(); // sets the stores up
+        foreach (var blob in new[] { "Adobe.json", "2013/Adobe.2.PNG", "readme", "Adobe.7z", "somebody@example.com.json" })
+        {
+            await _host.DropAsync(blob, "{}"u8.ToArray());
+            (await _host.PostBlobAsync(blob)).AssertDone();
+        }
+        using var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance);
+        var version = (await account.Blobs.FindAsync("Adobe.json", CancellationToken.None))!.Version;
+        Assert.False(await account.Register.HasReceiptAsync(version, CancellationToken.None));
+        Assert.Empty(await account.Register.ListOpenAsync(CancellationToken.None));
+        Assert.Empty((await _host.HibpAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray());
+        // One that is a breach by its name is one.
+        (await _host.IngestAsync("2013/Adobe.2.csv", "a@example.com"u8.ToArray())).AssertDone();
+        var load = Assert.Single((await _host.HibpAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray());
+        Assert.Equal(("Adobe", 1), (load.GetProperty("breach").GetString(), load.GetProperty("accounts").GetInt32()));
+    }
+
+    [Fact]
     public async Task Health_says_whether_and_nothing_else()
     {
         // The sweep sets fresh stores up.

@@ -15,15 +15,15 @@ public abstract class BreachBlobsContract
     protected abstract Task<IBreachBlobs> NewContainerAsync();
 
     [Fact]
-    public async Task Zips_are_listed_with_the_version_they_are_opened_by()
+    public async Task Breaches_are_listed_with_the_version_they_are_opened_by()
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
-        foreach (var name in (string[])["b.ZIP", "a.json", "a.zip", "dir/c d+e.2.zip", "zip"])
+        foreach (var name in (string[])["b.ZIP", "a.json", "a.png", "a.zip", "dir/c d+e.2.zip", "e.json.gz", "f.7z", "zip", "zip.csv/readme"])
             await blobs.WriteSmallAsync(name, "content of "u8.ToArray(), CancellationToken.None);
 
         var listed = await ListAsync(blobs);
-        Assert.Equal(["a.zip", "b.ZIP", "dir/c d+e.2.zip"], listed.Select(blob => blob.Version.Name));
+        Assert.Equal(["a.zip", "b.ZIP", "dir/c d+e.2.zip", "e.json.gz"], listed.Select(blob => blob.Version.Name));
         foreach (var blob in listed)
         {
             Assert.Equal(blob, await blobs.FindAsync(blob.Version.Name, CancellationToken.None));
@@ -156,6 +156,11 @@ public abstract class BreachBlobsContract
         var found = (await blobs.FindAsync("a.zip", CancellationToken.None))!;
         await using var stream = await blobs.OpenAsync(found.Version, CancellationToken.None);
         Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
+        // Of all of it, those blocks among it that were there.
+        Assert.Equal(Convert.ToHexStringLower(SHA256.HashData(content)), found.Sha256);
+        Assert.Equal(found, Assert.Single(await ListAsync(blobs)));
+        await blobs.WriteSmallAsync("a.zip", new byte[1], CancellationToken.None);
+        Assert.Null(Assert.Single(await ListAsync(blobs)).Sha256);
     }
 
     [Fact]

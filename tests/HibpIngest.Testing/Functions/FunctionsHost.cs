@@ -85,7 +85,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public async Task DropAsync(string blob, byte[] content) => await Container.UploadBlobAsync(blob, new BinaryData(content));
 
-    /// <summary>Drops a zip, and posts the event of it.</summary>
+    /// <summary>Drops a file, and posts the event of it.</summary>
     public async Task<HostAnswer> IngestAsync(string blob, byte[] content)
     {
         await DropAsync(blob, content);
@@ -95,7 +95,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>The event of a dropped blob.</summary>
     public Task<HostAnswer> PostBlobAsync(string blob, CancellationToken cancellationToken = default) =>
         SendAsync(
-            HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob[..^".zip".Length]),
+            HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob),
             cancellationToken);
 
     /// <summary>Drops a file of password hashes, and posts the event of it.</summary>

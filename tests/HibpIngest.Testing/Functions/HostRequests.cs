@@ -22,7 +22,7 @@ internal static class HostRequests
     public static HttpRequestMessage Timer(Uri handler, string function) => Make(handler, "timer", function, _ => { });
 
     /// <summary>
-    /// A blob that was dropped: its address, and what <c>{name}</c> of the path <c>breach/{name}.zip</c>
+    /// A blob that was dropped: its address, and what <c>{name}</c> of the path <c>breach/{name}</c>
     /// matched.
     /// </summary>
     public static HttpRequestMessage Blob(Uri handler, string function, Uri blob, string name) =>

@@ -47,5 +47,38 @@ public sealed class BreachNameTests
     [InlineData("Adobe 100% of 40.zip", "Adobe 100% of 40")]
     [InlineData("%41dobe%20.zip", "%41dobe%20")]
     [InlineData("Я.zip", "Я")]
+    [InlineData("Adobe.tar.gz", "Adobe")]
+    [InlineData("Adobe.2.tgz", "Adobe")]
+    [InlineData("2013/Adobe.2.CSV", "Adobe")]
+    [InlineData("Adobe.10.sql.gz", "Adobe")]
+    [InlineData("data.json.gz", "data")]
+    [InlineData("Adobe.bak.gz", "Adobe.bak")]
+    [InlineData("Adobe.zip.txt", "Adobe.zip")]
+    [InlineData("Adobe.2.tar", "Adobe")]
     public void Other_names_are_taken_as_they_are(string blob, string name) => Assert.Equal(name, BreachName.FromBlob(blob));
+
+    [Theory]
+    [InlineData("2013/Adobe.2.zip", "2013/Adobe.2.json 2013/Adobe.json", "2013/Adobe.2.png 2013/Adobe.png")]
+    [InlineData("Adobe.2.tar.gz", "Adobe.2.json Adobe.json", "Adobe.2.png Adobe.png")]
+    [InlineData("Adobe.json.gz", "Adobe.json", "Adobe.png")]
+    public void What_describes_a_breach_is_named_as_it_is(string blob, string metadata, string logos)
+    {
+        Assert.Equal(metadata.Split(' '), BreachName.MetadataBlobs(blob));
+        Assert.Equal(logos.Split(' '), BreachName.LogoBlobs(blob));
+        // And is no breach itself.
+        Assert.All([.. metadata.Split(' '), .. logos.Split(' ')], name => Assert.Null(BreachFiles.FormatOf(name)));
+    }
+
+    [Fact]
+    public void Every_format_has_its_extensions_and_what_has_none_is_no_breach()
+    {
+        Assert.Equal(Enum.GetValues<BreachFormat>().Order(), BreachFiles.Extensions.Select(one => BreachFiles.FormatOf("a" + one)!.Value)
+            .Distinct().Order());
+        Assert.All(BreachFiles.Extensions, one => Assert.Equal(one, BreachFiles.ExtensionOf("A" + one.ToUpperInvariant())));
+        foreach (var name in (string[])["a", "a.json", "a.png", "a.7z", "a.rar", "a.zip.part", "a.zip/b", "zip", "a.gz.bak"])
+        {
+            Assert.Null(BreachFiles.FormatOf(name));
+            Assert.Contains(".tgz", Assert.Throws<BadInputException>(() => BreachName.FromBlob(name)).Message, StringComparison.Ordinal);
+        }
+    }
 }

@@ -1,0 +1,145 @@
+using System.Formats.Tar;
+using System.Text;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// The same job whatever a breach comes in: through a host and its emulator, and going on behind every checkpoint.
+/// </summary>
+public sealed class FormatTests
+{
+    private const int Each = 300;
+
+    private static CancellationToken None => CancellationToken.None;
+
+    /// <summary>Blob's name, and numbered accounts that each lie in two entries where the format has some.</summary>
+    private static readonly (string Blob, Func<int, byte[]> Make)[] Formats =
+    [
+        ("Adobe.zip", first => PipelineRig.Zip(("a.csv", Half(first, 0)), ("b.csv", Half(first, 1)))),
+        ("Adobe.2.tar", Tar),
+        ("Adobe.3.tar.gz", first => ArchiveTesting.Gzip(Tar(first))),
+        ("x/Bold.TGZ", first => ArchiveTesting.Gzip(Tar(first))),
+        ("Bold.csv", Text),
+        ("Canva.txt", first => [.. Encoding.Unicode.GetPreamble(), .. Encoding.Unicode.GetBytes(PipelineRig.Accounts(first, Each))]),
+        ("Drizly.sql", Text),
+        ("Evony.gz", first => ArchiveTesting.Gzip(Text(first))),
+        ("Evony.2.csv.gz", first => ArchiveTesting.Gzip(Text(first))),
+        ("Evony.json.gz", first => ArchiveTesting.Gzip(Text(first))),
+    ];
+
+    [Fact]
+    public async Task A_host_takes_every_format_that_is_dropped()
+    {
+        Assert.Equal(
+            BreachFiles.Extensions.Except([".txt.gz", ".sql.gz"]).Order(StringComparer.Ordinal),
+            Formats.Select(format => BreachFiles.ExtensionOf(format.Blob)!).Order(StringComparer.Ordinal));
+        using var folder = new TemporaryFolder();
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            ["HIBP_DATABASE"] = Path.Combine(folder.Path, "hibp.db"),
+            ["HIBP_MAIL"] = $"pickup:{Path.Combine(folder.Path, "mail")}",
+        };
+        await using var host = await HibpProcess.StartAsync(folder.Path, variables, "ready", "run");
+        using (var account = HibpIngest.AzureStorage.StorageAccount.Open(
+            variables["HIBP_STORAGE"], Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance))
+        {
+            // What describes a breach, and what is none.
+            foreach (var name in (string[])["Evony.json", "Adobe.png", "readme.md", "other.7z"])
+                await account.Blobs.WriteSmallAsync(name, """{"Title":"Described"}"""u8.ToArray(), None);
+            foreach (var (index, (blob, make)) in Formats.Index())
+                await account.Blobs.UploadAsync(blob, new MemoryStream(make(index * Each)), null, None);
+        }
+        var json = folder.Write("Foxit.json", $"[\"{string.Join("\",\"", PipelineRig.Expected(Formats.Length * Each, Each))}\"]");
+        var last = (await HibpProcess.RunAsync(folder.Path, variables, "drop", json, "--wait", "--json")).Succeeded().Json;
+        Assert.Equal((Each, "Foxit"), (last.GetProperty("accounts").GetInt32(), last.GetProperty("breach").GetString()));
+
+        await Probe.AskUntilAsync(Formats.Length + 1, async () =>
+        {
+            var loads = (await HibpProcess.RunAsync(folder.Path, variables, "status", "--json")).Succeeded().Json.GetProperty("loads");
+            return loads.EnumerateArray().Count(load => load.GetProperty("state").GetString() is "done" or "failed");
+        });
+        var breaches = (await HibpProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json.GetProperty("breaches");
+        Assert.Equal(
+            [("Adobe", 3, 900, true), ("Bold", 2, 600, true), ("Canva", 1, 300, false), ("Drizly", 1, 300, false), ("Evony", 3, 900, true),
+                ("Foxit", 1, 300, false)],
+            breaches.EnumerateArray().Select(breach => (
+                breach.GetProperty("name").GetString()!, breach.GetProperty("loads").GetInt32(), breach.GetProperty("accounts").GetInt32(),
+                breach.GetProperty("accountsAtMost").GetBoolean())));
+        Assert.Contains(
+            "at most 900", (await HibpProcess.RunAsync(folder.Path, variables, "breaches")).Succeeded().Output, StringComparison.Ordinal);
+        var table = await RawTable.ReadAccountsAsync(variables["HIBP_STORAGE"], "accounts");
+        Assert.Equal(PipelineRig.Expected(0, (Formats.Length + 1) * Each).Order(), table.Keys.Order());
+        Assert.All(table.Values, marks => Assert.Single(marks));
+    }
+
+    [Fact]
+    public async Task A_load_goes_on_behind_each_checkpoint_in_every_format()
+    {
+        // A batch an invocation: each is gone on with by a message, from what its checkpoint says.
+        await using var rig = await PipelineRig.StartAsync(
+            options => (options.BatchRows, options.SliceRows, options.TimeBudget) = (70, 35, TimeSpan.FromTicks(1)));
+        foreach (var (index, (blob, make)) in Formats.Index())
+            await rig.DropAsync(blob, make(index * Each));
+        await rig.RunToEndAsync();
+
+        var loads = await rig.LoadsAsync();
+        foreach (var (index, (blob, _)) in Formats.Index())
+        {
+            var load = Assert.Single(loads, load => load.Blob.Name == blob);
+            Assert.True((LoadState.Done, (long)Each, 5) == (load.State, load.Accounts, load.Batches), $"{blob}: {load}");
+            var rows = new AccountBatch(Each);
+            await rig.Context.Database.ReadRowsAsync(load.Id, 1, Each, rows, None);
+            Assert.Equal(
+                PipelineRig.Expected(index * Each, Each),
+                Enumerable.Range(0, rows.Count).Select(i => $"{Encoding.ASCII.GetString(rows.Alias(i))}@{Encoding.ASCII.GetString(rows.Domain(i))}"));
+        }
+    }
+
+    [Fact]
+    public async Task One_that_is_damaged_names_what_and_one_of_the_same_name_takes_its_place()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        await rig.DropAsync("Adobe.tar.gz", ArchiveTesting.Gzip(Tar(0))[..^20]);
+        await rig.DropAsync("Locked.tar", ArchiveTesting.Tar(("a.zip", ArchiveTesting.Encrypted(
+            "secret", 128, ICSharpCode.SharpZipLib.Zip.CompressionMethod.Deflated, ("a.csv", Text(0))))));
+        await rig.RunToEndAsync();
+        var loads = await rig.LoadsAsync();
+        Assert.Contains("cut off", Assert.Single(loads, load => load.Breach == "Adobe").Error, StringComparison.Ordinal);
+        var locked = Assert.Single(loads, load => load.Breach == "Locked");
+        Assert.Contains("encrypted", locked.Error, StringComparison.Ordinal);
+        Assert.Contains("drop the encrypted zip itself", locked.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain("resume", locked.Error, StringComparison.Ordinal);
+        Assert.Contains(
+            "a password opens the entries of a zip",
+            (await Assert.ThrowsAsync<Errors.BadInputException>(
+                () => rig.Context.NewLoadOperations().ResumeAsync(locked.Id, restart: false, "secret", None))).Message,
+            StringComparison.Ordinal);
+
+        await rig.DropAsync("Adobe.tar.gz", ArchiveTesting.Gzip(Tar(0)));
+        await rig.DropAsync("Adobe.csv", Text(Each));
+        await rig.RunToEndAsync();
+        await rig.DropAsync("Adobe.csv", Text(2 * Each));
+        await rig.RunToEndAsync();
+        loads = await rig.LoadsAsync();
+        // The first csv has been replaced by the second; the tar stands beside it.
+        Assert.Equal(
+            ["Adobe.csv", "Adobe.tar.gz"],
+            loads.Where(load => load.PublishedAt is not null).Select(load => load.Blob.Name).Order(StringComparer.Ordinal));
+        Assert.Single(loads, load => load is { ReplacedBy: not null, Blob.Name: "Adobe.csv" });
+        Assert.Single(await rig.FindAsync(PipelineRig.Expected(0, 1).First()));
+        Assert.Empty(await rig.FindAsync(PipelineRig.Expected(Each, 1).First()));
+        Assert.Single(await rig.FindAsync(PipelineRig.Expected(2 * Each, 1).First()));
+    }
+
+    private static string Half(int first, int half) => PipelineRig.Accounts(first + (half * Each / 2), Each / 2);
+
+    private static byte[] Text(int first) => Encoding.UTF8.GetBytes(PipelineRig.Accounts(first, Each));
+
+    private static byte[] Tar(int first) => ArchiveTesting.Tar(
+        TarEntryFormat.Gnu, ("dir/", []), ("dir/a.csv", Encoding.UTF8.GetBytes(Half(first, 0))),
+        ("b.csv.gz", ArchiveTesting.Gzip(Encoding.UTF8.GetBytes(Half(first, 1)))));
+}
