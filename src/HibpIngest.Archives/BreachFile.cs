@@ -36,8 +36,6 @@ public abstract class BreachFile : IDisposable
         if (format == BreachFormat.Zip)
             return BreachArchive.Open(file, password, limits, opensTars);
         var entry = EntryName.File(NameText.Clean(name[(name.LastIndexOf('/') + 1)..]));
-        if (file.Length == 0)
-            throw new BadArchiveException($"{entry}: the file is empty (0 bytes); drop it again");
         Span<byte> head = stackalloc byte[HeadBytes];
         file.Position = 0;
         CheckHead(head[..file.ReadAtLeast(head, HeadBytes, throwOnEndOfStream: false)], entry, format);
@@ -71,6 +69,8 @@ public abstract class BreachFile : IDisposable
 
     private static void CheckHead(ReadOnlySpan<byte> head, EntryName name, BreachFormat format)
     {
+        if (head.IsEmpty)
+            throw new BadArchiveException($"{name}: the file is empty (0 bytes); drop it again");
         var expected = format switch
         {
             // A local file header, the end of an empty archive, or the marker of a spanned one.
@@ -83,8 +83,9 @@ public abstract class BreachFile : IDisposable
         };
         if (expected is not null)
         {
-            throw new BadArchiveException($"{name} is no {expected}, as its name says: found {FoundFormat.NameOf(head) ?? "something else"}; "
-                + "give it the name of what it is, or unpack it");
+            var found = FoundFormat.NameOf(head) ?? "something else";
+            throw new BadArchiveException($"{name} is no {expected}, as its name says: found {found}; give it the name of what it is, "
+                + "or unpack it");
         }
     }
 }

@@ -6,7 +6,7 @@ internal static class FoundFormat
     /// <summary>With its article; null: none that is known, text for example.</summary>
     public static string? NameOf(ReadOnlySpan<byte> head) => head switch
     {
-        [(byte)'P', (byte)'K', 3, 4, ..] or [(byte)'P', (byte)'K', 5, 6, ..] or [(byte)'P', (byte)'K', 7, 8, ..] => "a zip archive",
+        [(byte)'P', (byte)'K', 3, 4, ..] => "a zip archive",
         [0x1F, 0x8B, ..] => "a gzip file",
         [0x37, 0x7A, 0xBC, 0xAF, ..] => "a 7z archive",
         [0x52, 0x61, 0x72, 0x21, ..] => "a RAR archive",

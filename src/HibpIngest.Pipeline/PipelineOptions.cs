@@ -147,7 +147,7 @@ public sealed class PipelineOptions
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepStaleAge { get; set; } = TimeSpan.FromMinutes(20);
 
-    /// <summary>Sweep starts zips of this age that have no load: events do get lost.</summary>
+    /// <summary>Sweep starts dropped files of this age that have no load: events do get lost.</summary>
     [Range(typeof(TimeSpan), "00:00:00", "7.00:00:00")]
     public TimeSpan SweepBlobAge { get; set; } = TimeSpan.FromMinutes(2);
 

@@ -65,8 +65,8 @@ internal sealed class BreachSetCommand : HibpCommand
     private readonly DescriptionOptions _described = new();
 
     public BreachSetCommand()
-        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a zip only adds flags: whoever may "
-            + "drop a zip does not make a sensitive breach public.")
+        : base("set", "Change what is known of a breach, flags taken back included. Metadata beside a file only adds flags: whoever may "
+            + "drop a file does not make a sensitive breach public.")
     {
         Add(_name);
         foreach (var option in _described.All)

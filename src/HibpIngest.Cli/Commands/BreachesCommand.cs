@@ -9,8 +9,8 @@ internal sealed class BreachesCommand : HibpCommand
     public BreachesCommand()
         : base("breaches", "List the breaches, and who may see them.")
     {
-        Examples = [("hibp breaches", "all of them, by name, with the number of accounts of their loads; at most that many where several loads may hold "
-            + "the same")];
+        Examples = [("hibp breaches", "all of them, by name, with the number of accounts of their loads: at most that many where "
+            + "several loads may hold the same")];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)

@@ -9,7 +9,7 @@ internal static class CommandTree
     public static RootCommand Create()
     {
         var root = new RootCommand(
-            "Loads breaches: finds the accounts in a dropped zip, makes them searchable, and tells the subscribers concerned.")
+            "Loads breaches: finds the accounts in a dropped file, makes them searchable, and tells the subscribers concerned.")
         {
             CommonOptions.Storage,
             CommonOptions.Database,

@@ -44,7 +44,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     public DatabaseRestoredCommand()
         : base("restored", "Move a database on that was restored from a backup: ids given since are never given again; what the account "
             + "log tells (loads that were published, described, hidden, replaced or removed since) is known again, and told to nobody; "
-            + "zips dropped since that were never published are loaded again, their mails held. With every host stopped.")
+            + "files dropped since that were never published are loaded again, their mails held. With every host stopped.")
     {
         Add(_empty);
         Examples =
@@ -86,7 +86,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     private static void Show(Screen screen, string database, MovedOn moved, long subscriptions)
     {
-        screen.Show($"{database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} zips that have no load "
+        screen.Show($"{database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no load "
             + "in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
         if (moved.Log is not { } log)
             screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");

@@ -20,11 +20,11 @@ internal sealed class DropCommand : HibpCommand
 
     private readonly Argument<FileInfo> _file = new("FILE")
     {
-        Description = $"A file whose name ends in {string.Join(", ", BreachFiles.Endings)}, or a .json, which is uploaded as .json.gz. "
-            + "Breach NAME is loaded from NAME.zip, and from NAME.2.csv too."
+        Description = $"A file whose name ends in {string.Join(", ", BreachFiles.Endings)}, or in .json, and is uploaded as .json.gz "
+            + "then. Breach NAME is loaded from NAME.zip, and from NAME.2.csv too."
     };
     private readonly Option<string?> _breach =
-        new("--breach") { Description = "Name of the breach; the file is then uploaded as NAME with its own extension.", HelpName = "NAME" };
+        new("--breach") { Description = "Name of the breach; the file is uploaded as NAME with its own extension.", HelpName = "NAME" };
     private readonly DescriptionOptions _described = new();
     private readonly Option<string?> _notify = new("--notify")
     {

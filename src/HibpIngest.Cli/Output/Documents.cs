@@ -24,7 +24,7 @@ internal sealed record TroubleDocument(long? Load, string What, string Reason, D
 /// <summary>What a host has taken on: a slice of a load, or its ingest or matching.</summary>
 internal sealed record HeldDocument(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
 
-/// <summary>A zip that no host has taken on.</summary>
+/// <summary>A dropped file that no host has taken on.</summary>
 internal sealed record WaitingDocument(string Blob, DateTimeOffset Since);
 
 /// <summary>hibp catalogue publish.</summary>
@@ -233,7 +233,7 @@ internal sealed record RebuildDocument(
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
 /// <summary>
-/// hibp database restored: the ids it goes on behind, how many zips were started again, subscriptions in the database, rows that
+/// hibp database restored: the ids it goes on behind, how many files were started again, subscriptions in the database, rows that
 /// the layout lacks that is read, and what came back from the account log (null: it is off).
 /// </summary>
 internal sealed record RestoredDocument(

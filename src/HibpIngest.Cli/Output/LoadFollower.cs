@@ -14,7 +14,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     /// <summary>Said once when nothing has moved for so long; null: never.</summary>
     public (TimeSpan After, string Line)? Stalled { get; init; }
 
-    /// <summary>Said once when nobody has taken the zip on for so long; null: never.</summary>
+    /// <summary>Said once when nobody has taken the file on for so long; null: never.</summary>
     public (TimeSpan After, Func<Task<string>> Line)? NotTaken { get; init; }
 
     /// <summary>Returns the load of a blob version when it is done, held or failed.</summary>

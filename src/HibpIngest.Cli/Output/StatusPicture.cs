@@ -57,7 +57,7 @@ internal sealed record StatusPicture(
         }
         catch (StoreMissingException)
         {
-            // No container, no zips.
+            // No container, nothing in it.
         }
         return waiting;
     }

@@ -15,7 +15,7 @@ public sealed record ArchiveLimits
     [Range(1, int.MaxValue)]
     public int MaxEntries { get; init; } = 1_000_000;
 
-    /// <summary>How many archives deep text may lie below the outer zip; 0 opens none.</summary>
+    /// <summary>How many archives deep text may lie below the dropped file; 0 opens none.</summary>
     [Range(0, int.MaxValue)]
     public int MaxNesting { get; init; } = 3;
 

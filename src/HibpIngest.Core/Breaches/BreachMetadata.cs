@@ -4,7 +4,7 @@ using HibpIngest.Errors;
 namespace HibpIngest.Breaches;
 
 /// <summary>
-/// What is known of a breach, from <c>breach/{name}.json</c> beside its zip or from the options of <c>hibp
+/// What is known of a breach, from <c>breach/{name}.json</c> beside its file or from the options of <c>hibp
 /// drop</c>, in the words of Have I Been Pwned's breach model (haveibeenpwned.com/API/v3#BreachModel).
 /// </summary>
 public sealed record BreachMetadata
@@ -67,7 +67,7 @@ public sealed record BreachMetadata
     }
 
     /// <summary>
-    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a zip
+    /// As <see cref="Parse"/> on top of what is known, but that it takes no flag back: whoever may drop a file
     /// would else make a sensitive breach public. An operator does that.
     /// </summary>
     /// <exception cref="BadInputException">As there.</exception>

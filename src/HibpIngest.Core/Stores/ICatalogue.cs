@@ -23,7 +23,7 @@ public interface ICatalogue
 
     /// <summary>
     /// Lays a metadata document over what is known of a breach, under its row's lock: of two that merge at once
-    /// both count. A document beside a zip takes no flag back (<see cref="BreachMetadata.Merge"/>); an
+    /// both count. A document beside a dropped file takes no flag back (<see cref="BreachMetadata.Merge"/>); an
     /// operator's does.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The document can't be read.</exception>

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// queueTrigger on <see cref="QueueNames.Ingest"/>: goes on with loads, and takes on zips that no event
+/// queueTrigger on <see cref="QueueNames.Ingest"/>: goes on with loads, and takes on files that no event
 /// announced.
 /// </summary>
 internal static class ResumeIngestFunction

@@ -6,7 +6,7 @@ public enum HostRoles
 {
     None = 0,
 
-    /// <summary>Finds dropped zips, and ingests one at a time.</summary>
+    /// <summary>Finds dropped breaches, and ingests one at a time.</summary>
     Ingest = 1,
 
     Upsert = 2,

@@ -6,7 +6,7 @@ public sealed record LocalHostOptions
     public HostRoles Roles { get; init; } = HostRoles.All;
 
     /// <summary>
-    /// Pause between two looks for dropped zips: somebody waits for it, and a listing of the container is
+    /// Pause between two looks for dropped breaches: somebody waits for it, and a listing of the container is
     /// cheap.
     /// </summary>
     public TimeSpan BlobScanEvery { get; init; } = TimeSpan.FromSeconds(2);

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Finds zips that have no receipt, and sends each to the ingest queue: a blob version fires once, a new
+/// Finds dropped files that have no receipt, and sends each to the ingest queue: a blob version fires once, a new
 /// version or a new name fires again.
 /// </summary>
 public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider time)
@@ -14,7 +14,7 @@ public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider 
 
     /// <summary>Returns how many it sent.</summary>
     /// <param name="minimumAge">Younger ones are left to the next scan, or to the event that is on its way.</param>
-    /// <param name="cancellationToken">Ends it between two zips.</param>
+    /// <param name="cancellationToken">Ends it between two files.</param>
     public async Task<int> RunAsync(TimeSpan minimumAge, CancellationToken cancellationToken)
     {
         var sent = 0;

@@ -4,15 +4,15 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
-/// <summary>The metadata document beside a zip, as far as it may speak for the zip's breach.</summary>
+/// <summary>The metadata document beside a dropped file, as far as it may speak for its breach.</summary>
 /// <param name="Document">To be merged into the breach's metadata; null: there is none, or it is of another breach.</param>
-/// <param name="OtherBreach">The breach that it names where that is another: who may drop a zip doesn't say so
+/// <param name="OtherBreach">The breach that it names where that is another: who may drop a file doesn't say so
 /// what becomes of somebody else's breach.</param>
 internal sealed record BreachDocument(ReadOnlyMemory<byte>? Document, string? OtherBreach)
 {
-    /// <summary>Reads what lies beside a zip.</summary>
+    /// <summary>Reads what lies beside a dropped file.</summary>
     /// <param name="blobs">The container.</param>
-    /// <param name="blob">Name of the zip's blob.</param>
+    /// <param name="blob">Name of the file's blob.</param>
     /// <param name="breach">The breach that its load belongs to.</param>
     /// <param name="cancellationToken">Of the reads.</param>
     /// <exception cref="BadInputException">There is a document, and it can't be read.</exception>

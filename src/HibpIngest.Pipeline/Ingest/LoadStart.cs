@@ -105,7 +105,7 @@ public sealed class LoadStart(
 
     /// <summary>
     /// Behind the row: a mark without a row would be cleared by a sweep, a receipt without one would hide the
-    /// zip for good, and an id that is confirmed has to be there. A row without them is made good by this
+    /// file for good, and an id that is confirmed has to be there. A row without them is made good by this
     /// message's next delivery.
     /// </summary>
     private async Task TakenOnAsync(LoadHead load, CancellationToken cancellationToken)

@@ -126,7 +126,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     public async Task An_empty_file_is_not_even_uploaded()
     {
         var line = (await host.RunAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
-        Assert.Contains("Empty.zip is no zip archive", line, StringComparison.Ordinal);
+        Assert.Contains("'Empty.zip': the file is empty (0 bytes)", line, StringComparison.Ordinal);
         Assert.Contains("no breach 'Empty'", (await host.RunAsync("status", "Empty")).FailedWithOneLine(), StringComparison.Ordinal);
     }
 

@@ -1,8 +1,12 @@
 using System.Formats.Tar;
 using System.Text;
 using HibpIngest.Accounts;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
+using ICSharpCode.SharpZipLib.Zip;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -44,8 +48,7 @@ public sealed class FormatTests
             ["HIBP_MAIL"] = $"pickup:{Path.Combine(folder.Path, "mail")}",
         };
         await using var host = await HibpProcess.StartAsync(folder.Path, variables, "ready", "run");
-        using (var account = HibpIngest.AzureStorage.StorageAccount.Open(
-            variables["HIBP_STORAGE"], Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance))
+        using (var account = StorageAccount.Open(variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
             // What describes a breach, and what is none.
             foreach (var name in (string[])["Evony.json", "Adobe.png", "readme.md", "other.7z"])
@@ -95,7 +98,8 @@ public sealed class FormatTests
             await rig.Context.Database.ReadRowsAsync(load.Id, 1, Each, rows, None);
             Assert.Equal(
                 PipelineRig.Expected(index * Each, Each),
-                Enumerable.Range(0, rows.Count).Select(i => $"{Encoding.ASCII.GetString(rows.Alias(i))}@{Encoding.ASCII.GetString(rows.Domain(i))}"));
+                Enumerable.Range(0, rows.Count).Select(
+                    i => $"{Encoding.ASCII.GetString(rows.Alias(i))}@{Encoding.ASCII.GetString(rows.Domain(i))}"));
         }
     }
 
@@ -105,7 +109,7 @@ public sealed class FormatTests
         await using var rig = await PipelineRig.StartAsync();
         await rig.DropAsync("Adobe.tar.gz", ArchiveTesting.Gzip(Tar(0))[..^20]);
         await rig.DropAsync("Locked.tar", ArchiveTesting.Tar(("a.zip", ArchiveTesting.Encrypted(
-            "secret", 128, ICSharpCode.SharpZipLib.Zip.CompressionMethod.Deflated, ("a.csv", Text(0))))));
+            "secret", 128, CompressionMethod.Deflated, ("a.csv", Text(0))))));
         await rig.RunToEndAsync();
         var loads = await rig.LoadsAsync();
         Assert.Contains("cut off", Assert.Single(loads, load => load.Breach == "Adobe").Error, StringComparison.Ordinal);
@@ -115,7 +119,7 @@ public sealed class FormatTests
         Assert.DoesNotContain("resume", locked.Error, StringComparison.Ordinal);
         Assert.Contains(
             "a password opens the entries of a zip",
-            (await Assert.ThrowsAsync<Errors.BadInputException>(
+            (await Assert.ThrowsAsync<BadInputException>(
                 () => rig.Context.NewLoadOperations().ResumeAsync(locked.Id, restart: false, "secret", None))).Message,
             StringComparison.Ordinal);
 

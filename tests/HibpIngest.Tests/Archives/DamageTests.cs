@@ -144,7 +144,9 @@ public sealed class DamageTests(ITestOutputHelper output)
     {
         foreach (var (name, archive) in Both)
         {
-            using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = archive.AsSpan().LastIndexOfAnyExcept((byte)0) - 40 };
+            // A tar ends with zeros, of which some may be missing.
+            var last = archive.AsSpan().LastIndexOfAnyExcept((byte)0);
+            using var stream = new FaultyStream(archive, int.MaxValue, null) { Missing = last - 40 };
             Assert.Throws<BadArchiveException>(() =>
             {
                 using var breach = BreachFile.Open(stream, FileOf(name), Password, Limits, opensTars: true);
