@@ -36,8 +36,8 @@ public enum AccountRule
     AccountLength,
 
     /// <summary>
-    /// The address is ASCII: no local part as SMTPUTF8 allows it (é@example.com), no domain in Unicode (a@bücher.example),
-    /// which is to be written as a mail server sees it (xn--bcher-kva.example). Tried where no other part of the address is
+    /// The address is ASCII: no local part as SMTPUTF8 allows it (é@example.com), no domain in Unicode (a@bücher.de),
+    /// which is to be written as a mail server sees it (xn--bcher-kva.de). Tried where no other part of the address is
     /// an account.
     /// </summary>
     NonAscii,

@@ -19,7 +19,8 @@ public abstract class BreachBlobsContract
     {
         var blobs = await NewContainerAsync();
         await blobs.CreateAsync(CancellationToken.None);
-        foreach (var name in (string[])["b.ZIP", "a.json", "a.png", "a.zip", "dir/c d+e.2.zip", "e.json.gz", "f.7z", "zip", "zip.csv/readme"])
+        string[] names = ["b.ZIP", "a.json", "a.png", "a.zip", "dir/c d+e.2.zip", "e.json.gz", "f.7z", "zip", "zip.csv/readme"];
+        foreach (var name in names)
             await blobs.WriteSmallAsync(name, "content of "u8.ToArray(), CancellationToken.None);
 
         var listed = await ListAsync(blobs);

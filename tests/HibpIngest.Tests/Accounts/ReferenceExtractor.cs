@@ -5,8 +5,8 @@ namespace HibpIngest.Tests.Accounts;
 
 /// <summary>
 /// What the scanner must find, written for plainness: the whole text as one string in which every character
-/// that isn't ASCII is a separator, and one loop over it; what such a character takes the account away from is counted. Shares nothing with the scanner but the list of
-/// top-level domains.
+/// that isn't ASCII is a separator, and one loop over it; what such a character takes the account away from is
+/// counted. Shares nothing with the scanner but the list of top-level domains.
 /// </summary>
 internal static class ReferenceExtractor
 {
