@@ -139,6 +139,39 @@ public sealed class FormatTests
         Assert.Single(await rig.FindAsync(PipelineRig.Expected(2 * Each, 1).First()));
     }
 
+    [Fact]
+    public async Task A_load_that_began_with_the_extractor_before_goes_on_by_its_rules()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var tar = ArchiveTesting.Tar(TarEntryFormat.Ustar, ("somebody@example.com", "a@example.com"u8.ToArray()));
+        await rig.DropAsync("Old.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
+        var notNow = new HookedBlobs(rig.Context.Blobs, () => throw new BadInputException("not now"));
+        await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
+        Assert.Equal((LoadState.Failed, 2), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Settings.ExtractorVersion));
+        await rig.ExecuteAsync(
+            """
+            UPDATE loads SET settings = replace(settings, '"ExtractorVersion":2', '"ExtractorVersion":1'),
+                checkpoint_json = replace(checkpoint_json, '"ByRule":[0,0,0,0,0,0,0,0,0]', '"ByRule":[0,0,0,0,0,0,0,0]')
+            """);
+        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, None);
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, 1), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Settings.ExtractorVersion));
+        Assert.Equal(["a@example.com", "somebody@example.com"], (await rig.TableAsync()).Keys.Order());
+
+        // Whoever drops it today has the tar opened, and its names passed over.
+        await rig.DropAsync("New.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
+        await rig.RunToEndAsync();
+        Assert.Equal((LoadState.Done, 1L), ((await rig.LoadAsync(2)).State, (await rig.LoadAsync(2)).Accounts));
+
+        // One of a later program is refused.
+        await rig.DropAsync("Later.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
+        await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
+        await rig.ExecuteAsync("UPDATE loads SET settings = replace(settings, '\"ExtractorVersion\":2', '\"ExtractorVersion\":3')");
+        await rig.Context.NewLoadOperations().ResumeAsync(3, restart: false, null, None);
+        await rig.RunToEndAsync();
+        Assert.Contains("hibp resume 3 --restart", (await rig.LoadAsync(3)).Error, StringComparison.Ordinal);
+    }
+
     private static string Half(int first, int half) => PipelineRig.Accounts(first + (half * Each / 2), Each / 2);
 
     private static byte[] Text(int first) => Encoding.UTF8.GetBytes(PipelineRig.Accounts(first, Each));

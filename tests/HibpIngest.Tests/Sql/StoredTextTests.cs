@@ -38,6 +38,16 @@ public sealed class StoredTextTests
         Assert.Equal(new ArchivePosition(3, 1L << 41, 5, 0), StoredText.ToCheckpoint(Checkpoint).Entry);
 
     [Fact]
+    public void Counts_from_before_a_rule_have_none_of_it()
+    {
+        var counts = StoredText.ToCheckpoint(
+            """{"Entry":{},"RejectedBeforeEntry":{},"Rejected":{"ByRule":[1,2,3,4,5,6,7,8],"Duplicates":9}}""").Rejected;
+        Assert.Equal([1L, 2, 3, 4, 5, 6, 7, 8, 0], counts.ByRule);
+        Assert.Equal((36, 9), (counts.Total, counts.Duplicates));
+        Assert.Equal(counts.ByRule, StoredText.ToCheckpoint(StoredText.ToText(new LoadCheckpoint { Rejected = counts })).Rejected.ByRule);
+    }
+
+    [Fact]
     public void What_is_recorded_now_comes_back()
     {
         var settings = StoredText.ToSettings(Settings) with { Limits = new ArchiveLimits { MaxIdleBytes = 77 } };
