@@ -22,12 +22,13 @@ internal sealed class CommandSession : IDisposable
     private PipelineSettings? _settings;
 
     /// <param name="parsed">Its command line.</param>
+    /// <param name="screen">Where it shows what it does.</param>
     /// <param name="exportsTelemetry">Whether it works as the pipeline, and is watched where the environment asks for it.</param>
     /// <exception cref="BadInputException">What the environment asks for is wrong.</exception>
-    public CommandSession(ParseResult parsed, bool exportsTelemetry = false)
+    public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
-        Screen = new Screen(parsed.GetValue(CommonOptions.Json));
+        Screen = screen;
         _verbose = parsed.GetValue(CommonOptions.Verbose);
         Logs = LoggerFactory.Create(logging =>
         {

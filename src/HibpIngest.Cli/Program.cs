@@ -1,5 +1,6 @@
 using System.CommandLine;
 using HibpIngest.Cli.Commands;
+using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 
 namespace HibpIngest.Cli;
@@ -10,16 +11,13 @@ namespace HibpIngest.Cli;
 /// </summary>
 internal static class Program
 {
-    private const int Failed = 1;
-    private const int WrongUsage = 2;
-
     private static async Task<int> Main(string[] args)
     {
         var root = CommandTree.Create();
         var parsed = root.Parse(args);
         // Asking for help always gets it; a group without a command gets it too, as an error.
-        if (parsed.Errors.Count > 0 && parsed.Action is not TeachingHelp)
-            return ExplainUsage(parsed);
+        if (parsed.Action is not TeachingHelp && UsageErrors.Of(parsed) is { Count: > 0 } errors)
+            return ExplainUsage(parsed, errors);
 
         using var signals = new StopSignals();
         try
@@ -34,46 +32,33 @@ internal static class Program
         catch (WrongUsageException e)
         {
             Console.Error.WriteLine($"error: {e.Message}");
-            Console.Error.WriteLine($"see: {PathOf(parsed)} --help");
-            return WrongUsage;
+            Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
+            return Failure.WrongUsage;
         }
         catch (Exception e)
         {
             Explain(e, parsed.GetValue(CommonOptions.Verbose));
-            return Failed;
+            return Failure.Failed;
         }
     }
 
     private static void Explain(Exception e, bool verbose)
     {
-        var reason = e switch
-        {
-            HibpException or IOException or UnauthorizedAccessException => e.Message,
-            // Its message could repeat what it was given, an address among it.
-            _ => $"unexpected {e.GetType().Name}; --verbose shows where",
-        };
-        Console.Error.WriteLine($"error: {reason.ReplaceLineEndings(" ")}");
+        Console.Error.WriteLine($"error: {Failure.Message(e)}");
         if (verbose)
             Console.Error.WriteLine(UnexpectedError.Describe(e));
     }
 
-    private static int ExplainUsage(ParseResult parsed)
+    private static int ExplainUsage(ParseResult parsed, IReadOnlyList<string> errors)
     {
         var command = parsed.CommandResult.Command;
-        var path = PathOf(parsed);
-        foreach (var error in parsed.Errors)
-            Console.Error.WriteLine($"error: {error.Message.ReplaceLineEndings(" ")}");
+        if (parsed.GetResult(CommonOptions.Json) is { Implicit: false })
+            new Screen(json: true).ShowError(string.Join("; ", errors), Failure.WrongUsage);
+        foreach (var error in errors)
+            Console.Error.WriteLine($"error: {error}");
         if (command.Subcommands.Count > 0)
             Console.Error.WriteLine($"commands: {string.Join(", ", command.Subcommands.Select(below => below.Name))}");
-        Console.Error.WriteLine($"see: {path} --help");
-        return WrongUsage;
-    }
-
-    private static string PathOf(ParseResult parsed)
-    {
-        var names = new List<string>();
-        for (var result = parsed.CommandResult; result is not null; result = result.Parent as System.CommandLine.Parsing.CommandResult)
-            names.Insert(0, result.Command is RootCommand ? "hibp" : result.Command.Name);
-        return string.Join(' ', names);
+        Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
+        return Failure.WrongUsage;
     }
 }

@@ -211,14 +211,14 @@ internal sealed class DemoCommand : HibpCommand
         foreach (var column in (int[])[1, 2, 3])
             table.Columns[column].RightAligned();
         Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
-        foreach (var (rule, count) in load.Checkpoint.Rejected.Named())
-            Add($"  rejected: {rule}", count);
+        foreach (var rule in Enum.GetValues<AccountRule>().Where(rule => load.Checkpoint.Rejected.ByRule[(int)rule] > 0))
+            Add($"  rejected: {RuleWords.Of(rule)}", load.Checkpoint.Rejected.ByRule[(int)rule]);
         if (load.Checkpoint.Rejected.Duplicates > 0)
             Add("  seen before", load.Checkpoint.Rejected.Duplicates);
         Add("batches", load.Batches);
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");
-        Add("notifications", load.Notifications.Total, seconds.Notify, "mails");
+        Add("mails", load.Notifications.Total, seconds.Notify, "mails");
         table.AddRow(
             new Text("all of it"), new Text(""), new Text(TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total))), new Text(""));
         return table;

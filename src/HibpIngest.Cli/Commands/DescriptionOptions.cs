@@ -10,7 +10,7 @@ internal sealed class DescriptionOptions
 {
     private readonly Option<string?> _title = new("--title") { Description = "Its title, as people know it.", HelpName = "TEXT" };
     private readonly Option<string?> _domain =
-        new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN" };
+        new("--domain") { Description = "Domain of the site that was breached.", HelpName = "DOMAIN", CustomParser = ParseDomain };
     private readonly Option<DateOnly?> _date =
         new("--date") { Description = "When it was breached: yyyy-MM-dd.", HelpName = "DATE", CustomParser = ParseDate };
     private readonly Option<string?> _description = new("--description") { Description = "What happened.", HelpName = "TEXT" };
@@ -71,11 +71,24 @@ internal sealed class DescriptionOptions
     private static Option<bool?> Flag(string name, string description) =>
         new(name) { Description = description, Arity = ArgumentArity.ZeroOrOne, HelpName = "true|false" };
 
+    private static string? ParseDomain(ArgumentResult result)
+    {
+        var domain = Trim(result.Tokens.Count > 0 ? result.Tokens[0].Value : null);
+        if (domain is not null && !(domain.Contains('.', StringComparison.Ordinal) && Uri.CheckHostName(domain) == UriHostNameType.Dns))
+            result.AddError($"--domain takes the domain of a site, as example.com; found '{domain}'");
+        return domain;
+    }
+
     private static DateOnly? ParseDate(ArgumentResult result)
     {
         if (result.Tokens is [var token] && DateOnly.TryParseExact(
             token.Value, "yyyy-MM-dd", CultureInfo.InvariantCulture, DateTimeStyles.None, out var date))
+        {
+            // It is tomorrow already somewhere.
+            if (date > DateOnly.FromDateTime(TimeProvider.System.GetUtcNow().UtcDateTime.AddDays(1)))
+                result.AddError($"--date {token.Value} is in the future: when was it breached?");
             return date;
+        }
         result.AddError("--date takes a date as yyyy-MM-dd");
         return null;
     }

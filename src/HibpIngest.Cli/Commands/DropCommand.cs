@@ -115,7 +115,7 @@ internal sealed class DropCommand : HibpCommand
         if (!session.Screen.Json)
         {
             session.Screen.Show($"Load {load.Id} of {load.Breach} is {(load.State == LoadState.Held ? "in" : "done")}: "
-                + $"{TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} notifications"
+                + $"{TableFormat.Number(load.Accounts)} accounts, {TableFormat.Number(load.Notifications.Total)} mails"
                 + (load.State == LoadState.Held ? $", which wait for: hibp notify {load.Breach}" : "."));
         }
         return 0;

@@ -1,6 +1,7 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
 using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -14,8 +15,17 @@ internal abstract class HibpCommand : Command
     {
         SetAction(async (parsed, cancellationToken) =>
         {
-            using var session = new CommandSession(parsed, IsPipeline);
-            return await RunAsync(session, cancellationToken);
+            var screen = new Screen(parsed.GetValue(CommonOptions.Json));
+            try
+            {
+                using var session = new CommandSession(parsed, screen, IsPipeline);
+                return await RunAsync(session, cancellationToken);
+            }
+            catch (Exception e) when (screen.Json && e is not OperationCanceledException)
+            {
+                screen.ShowError(Failure.Message(e), Failure.ExitCode(e));
+                throw;
+            }
         });
     }
 

@@ -28,7 +28,7 @@ internal sealed class HoldCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument);
         else
-            session.Screen.Show($"{TableFormat.Number(waiting)} notifications of {breach.Name} wait for: hibp notify {breach.Name}");
+            session.Screen.Show($"{TableFormat.Number(waiting)} mails of {breach.Name} wait for: hibp notify {breach.Name}");
         return 0;
     }
 }

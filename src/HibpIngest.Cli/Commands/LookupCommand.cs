@@ -13,7 +13,9 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class LookupCommand : HibpCommand
 {
-    private readonly Argument<string> _email = new("EMAIL") { Description = "The address." };
+    private const string StandardInput = "-";
+
+    private readonly Argument<string> _email = new("EMAIL") { Description = "The address; -: those on standard input, one a line." };
 
     public LookupCommand()
         : base("lookup", "Show which public breaches an address is in.")
@@ -23,14 +25,18 @@ internal sealed class LookupCommand : HibpCommand
         [
             ("hibp lookup somebody@example.com", "breaches with their dates and what was lost"),
             ("hibp lookup somebody@example.com --json", "the same for a program: {\"account\", \"breaches\": [...]}"),
+            ("hibp lookup - < addresses.txt", "of many, one a line; as JSON {\"accounts\": [...]}, each as above"),
         ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var email = session.Parsed.GetRequiredValue(_email);
+        if (email == StandardInput)
+            return await ShowAllAsync(session, cancellationToken);
+        var (alias, domain) = Parse(email);
         using var account = await session.OpenAccountAsync(cancellationToken);
-        var breaches = await FindAsync(session, account, email, cancellationToken);
+        var breaches = await FindAsync(Open(session, account), account, alias, domain, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new LookupDocument(Normalise(email), breaches), Documents.Default.LookupDocument);
         else
@@ -38,18 +44,53 @@ internal sealed class LookupCommand : HibpCommand
         return 0;
     }
 
-    /// <summary>As the API finds it.</summary>
-    /// <exception cref="BadInputException">Not an address.</exception>
-    public static async Task<IReadOnlyList<PublicBreach>> FindAsync(
-        CommandSession session, StorageAccount account, string email, CancellationToken cancellationToken)
+    /// <summary>One line after another; what is no address is named by its line, and not looked up.</summary>
+    private static async Task<int> ShowAllAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        if (!AccountRules.TryParse(email, out var alias, out var domain, out var broken))
-            throw new BadInputException($"that is no email address that could be an account (rule {broken})");
-        var catalogue = new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance);
+        using var account = await session.OpenAccountAsync(cancellationToken);
+        var accounts = Open(session, account);
+        var documents = new List<LookupDocument>();
+        var refused = new List<LookupRefusal>();
+        var (lines, read) = (0, 0);
+        while (await Console.In.ReadLineAsync(cancellationToken) is { } line)
+        {
+            lines++;
+            if (string.IsNullOrWhiteSpace(line))
+                continue;
+            read++;
+            if (!AccountRules.TryParse(line, out var alias, out var domain, out var broken))
+            {
+                refused.Add(new LookupRefusal(lines, RuleWords.Of(broken)));
+                session.Screen.Say($"line {lines} holds no address that could be an account: {refused[^1].Reason}");
+                continue;
+            }
+            var breaches = await FindAsync(accounts, account, alias, domain, cancellationToken);
+            if (session.Screen.Json)
+                documents.Add(new LookupDocument(Normalise(line), breaches));
+            else
+                Show(session.Screen, line, breaches);
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new LookupListDocument(documents, refused), Documents.Default.LookupListDocument);
+        return refused.Count == 0 ? 0 : throw new CommandFailedException(
+            $"{TableFormat.Number(refused.Count)} of {TableFormat.Number(read)} lines hold no address that could be an account");
+    }
+
+    private static (string Alias, string Domain) Parse(string email) =>
+        AccountRules.TryParse(email, out var alias, out var domain, out var broken) ? (alias, domain)
+        : throw new BadInputException($"that is no email address that could be an account: {RuleWords.Of(broken)}");
+
+    /// <summary>As the API finds them.</summary>
+    private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(
+        new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
+        WebFactory.ReadsOf(account, session.Time, NullLoggerFactory.Instance));
+
+    private static async Task<IReadOnlyList<PublicBreach>> FindAsync(
+        BreachedAccounts accounts, StorageAccount account, string alias, string domain, CancellationToken cancellationToken)
+    {
         try
         {
-            var reads = WebFactory.ReadsOf(account, session.Time, NullLoggerFactory.Instance);
-            var found = await new BreachedAccounts(catalogue, reads).FindAsync(alias, domain, cancellationToken);
+            var found = await accounts.FindAsync(alias, domain, cancellationToken);
             return [.. found.Select(breach => breach.Model)];
         }
         catch (StoreMissingException)

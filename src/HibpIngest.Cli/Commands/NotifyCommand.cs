@@ -56,7 +56,7 @@ internal sealed class NotifyCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, released), Documents.Default.NotifyDocument);
         else
-            session.Screen.Show($"{TableFormat.Number(released)} notifications of {breach.Name} are on their way.");
+            session.Screen.Show($"{TableFormat.Number(released)} mails of {breach.Name} are on their way.");
         return 0;
     }
 
@@ -91,6 +91,6 @@ internal sealed class NotifyCommand : HibpCommand
                     new Text(TableFormat.Number(line.Accounts)));
             screen.Show(table);
         }
-        screen.Show($"{TableFormat.Number(lines.Count)} notifications would be sent.");
+        screen.Show($"{TableFormat.Number(lines.Count)} mails would be sent.");
     }
 }

@@ -102,8 +102,8 @@ internal sealed class PasswordsImportCommand : HibpCommand
     private readonly Option<bool> _noSwitch = new("--no-switch") { Description = "Import it, and go on serving what is served." };
     private readonly Option<int> _memory = new("--memory")
     {
-        Description = "Megabytes of memory to work with; the disk does the rest.",
-        HelpName = "MB",
+        Description = "MiB of memory to work with; the disk does the rest.",
+        HelpName = "MiB",
         DefaultValueFactory = _ => (int)(ImportOptions.DefaultMemoryBytes >> 20),
     };
     private readonly Option<DirectoryInfo?> _folder = new("--folder")

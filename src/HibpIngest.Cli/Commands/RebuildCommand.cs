@@ -40,8 +40,8 @@ internal sealed class RebuildCommand : HibpCommand
 
     private readonly Option<int> _memory = new("--memory")
     {
-        Description = $"MB that the accounts which are brought together at once may take, {LeastMemory} to {MostMemory}.",
-        HelpName = "MB",
+        Description = $"MiB that the accounts which are brought together at once may take, {LeastMemory} to {MostMemory}.",
+        HelpName = "MiB",
         DefaultValueFactory = _ => (int)(MergeAccounts.DefaultMemoryBytes >> 20),
     };
 
@@ -110,7 +110,7 @@ internal sealed class RebuildCommand : HibpCommand
     {
         var memory = parsed.GetValue(_memory);
         if (memory is < LeastMemory or > MostMemory)
-            throw new WrongUsageException($"--memory is expected to be {LeastMemory} to {MostMemory} (MB), found {memory}");
+            throw new WrongUsageException($"--memory is expected to be {LeastMemory} to {MostMemory} (MiB), found {memory}");
         return new RebuildOrder(parsed.GetRequiredValue(_into))
         {
             StorageAccounts = parsed.GetValue(_accounts) is { } list ? ReadAccounts(list) : null,

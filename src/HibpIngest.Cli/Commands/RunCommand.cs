@@ -206,6 +206,7 @@ internal sealed class RunCommand : HibpCommand
 
     private static HostRoles ParseRoles(ArgumentResult result)
     {
+        const string Known = "ingest, upsert, notify, call, sweep, passwords, log, access, web";
         var roles = HostRoles.None;
         foreach (var name in result.Tokens.SelectMany(
             token => token.Value.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)))
@@ -215,8 +216,10 @@ internal sealed class RunCommand : HibpCommand
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
-                result.AddError($"'{name}' is no role: ingest, upsert, notify, call, sweep, passwords, log, access, web");
+                result.AddError($"'{name}' is no role: {Known}");
         }
+        if (roles == HostRoles.None && !result.Errors.Any())
+            result.AddError($"--roles names no role: {Known}");
         return roles;
     }
 }

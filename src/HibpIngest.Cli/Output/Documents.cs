@@ -69,6 +69,18 @@ internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, 
 /// <summary>hibp lookup.</summary>
 internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach> Breaches);
 
+/// <summary>hibp lookup -.</summary>
+internal sealed record LookupListDocument(IReadOnlyList<LookupDocument> Accounts, IReadOnlyList<LookupRefusal> Refused);
+
+/// <summary>A line of the input that holds no address, counted from 1.</summary>
+internal sealed record LookupRefusal(int Line, string Reason);
+
+/// <summary>Any command that failed before it had a result; the line is on standard error too.</summary>
+internal sealed record ErrorDocument(ErrorLine Error);
+
+/// <summary>What went wrong, and the exit code.</summary>
+internal sealed record ErrorLine(string Message, int ExitCode);
+
 /// <summary>hibp breaches.</summary>
 internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 
@@ -341,11 +353,13 @@ internal sealed record PasswordsReleaseDocument(
 internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<PasswordsOutcomeDocument> Replicas);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(ErrorDocument))]
 [JsonSerializable(typeof(StatusDocument))]
 [JsonSerializable(typeof(CatalogueDocument))]
 [JsonSerializable(typeof(LoadDocument))]
 [JsonSerializable(typeof(DemoDocument))]
 [JsonSerializable(typeof(LookupDocument))]
+[JsonSerializable(typeof(LookupListDocument))]
 [JsonSerializable(typeof(BreachesDocument))]
 [JsonSerializable(typeof(SliceListDocument))]
 [JsonSerializable(typeof(RequeueDocument))]

@@ -29,6 +29,9 @@ internal sealed class Screen
     /// <summary>The result is to be one JSON document.</summary>
     public bool Json { get; }
 
+    /// <summary>It was written.</summary>
+    public bool HasDocument { get; private set; }
+
     /// <summary>Standard output.</summary>
     public IAnsiConsole Results { get; }
 
@@ -65,10 +68,18 @@ internal sealed class Screen
 
     public void ShowJson<T>(T document, JsonTypeInfo<T> type)
     {
+        HasDocument = true;
         using var bytes = new MemoryStream();
         using (var writer = new Utf8JsonWriter(bytes, Indented))
             JsonSerializer.Serialize(writer, document, type);
         Results.Profile.Out.Writer.WriteLine(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
+    }
+
+    /// <summary>Of a command that failed: its document, where it has none yet.</summary>
+    public void ShowError(string message, int exitCode)
+    {
+        if (!HasDocument)
+            ShowJson(new ErrorDocument(new ErrorLine(message, exitCode)), Documents.Default.ErrorDocument);
     }
 
     private static IAnsiConsole Create(TextWriter writer)

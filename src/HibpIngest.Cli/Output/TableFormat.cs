@@ -33,12 +33,13 @@ internal static class TableFormat
         { } value => value.TotalHours.ToString("0.0", CultureInfo.InvariantCulture) + " h",
     };
 
+    /// <summary>As memory and disks of machines are told: KiB of 1,024 bytes, MiB, GiB, TiB.</summary>
     public static string Bytes(long bytes) => bytes switch
     {
         < 10_000 => $"{bytes} bytes",
-        < 10_000_000 => $"{bytes / 1e3:0} kB",
-        < 10_000_000_000 => $"{bytes / 1e6:0} MB",
-        < 10_000_000_000_000 => $"{bytes / 1e9:0} GB",
-        _ => $"{bytes / 1e12:0} TB",
+        < 10_000L << 10 => $"{(double)bytes / (1L << 10):0} KiB",
+        < 10_000L << 20 => $"{(double)bytes / (1L << 20):0} MiB",
+        < 10_000L << 30 => $"{(double)bytes / (1L << 30):0} GiB",
+        _ => $"{(double)bytes / (1L << 40):0} TiB",
     };
 }

@@ -1,0 +1,20 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Cli;
+
+/// <summary>What a command that failed says, and its exit code.</summary>
+internal static class Failure
+{
+    public const int Failed = 1;
+    public const int WrongUsage = 2;
+
+    public static int ExitCode(Exception e) => e is WrongUsageException ? WrongUsage : Failed;
+
+    /// <summary>One line.</summary>
+    public static string Message(Exception e) => (e switch
+    {
+        HibpException or IOException or UnauthorizedAccessException => e.Message,
+        // Its message could repeat what it was given, an address among it.
+        _ => $"unexpected {e.GetType().Name}; --verbose shows where",
+    }).ReplaceLineEndings(" ");
+}
