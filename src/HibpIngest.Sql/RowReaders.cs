@@ -94,6 +94,8 @@ internal static class RowReaders
         Attempts = row.Int32(5),
         Deferrals = row.Int32(6),
         IsOpen = row.Boolean(7),
+        Error = row.IsNull(8) ? null : row.Text(8),
+        IsRefused = row.Boolean(9),
     };
 
     /// <summary>email, domain (empty: none).</summary>

@@ -1,3 +1,4 @@
+using System.Numerics;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
@@ -149,15 +150,22 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<HeldWork>>(
             async session => await session.ListAsync(
                 """
-                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at, CAST(NULL AS varbinary(8000)) FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now
                 UNION ALL
-                SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at
+                SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at, s.done_transactions
                 FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE s.state <> 'done' AND s.owner IS NOT NULL AND s.lease_expires_at > @now
                 """,
-                row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))),
+                row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))
+                {
+                    Part = row.IsNull(5) ? 0 : PartOf(row.Bytes(5)),
+                }),
             cancellationToken);
+
+    /// <summary>A bit for each transaction; the last byte may have some to spare, so that it never says more than is done.</summary>
+    private static double PartOf(byte[] done) =>
+        done.Length == 0 ? 0 : done.Sum(bits => (double)BitOperations.PopCount(bits)) / (8.0 * done.Length);
 
     /// <inheritdoc/>
     public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) =>

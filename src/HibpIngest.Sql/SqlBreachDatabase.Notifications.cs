@@ -19,7 +19,8 @@ public abstract partial class SqlBreachDatabase
     private const string NotificationColumns =
         """
         SELECT n.id, n.number, s.email, s.domain, n.accounts, n.attempts, n.deferrals,
-            CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit)
+            CAST(CASE WHEN n.state = 'open' THEN 1 ELSE 0 END AS bit), n.error,
+            CAST(CASE WHEN n.state = 'failed' THEN 1 ELSE 0 END AS bit)
         FROM dbo.notifications n JOIN dbo.subscribers s ON s.id = n.subscriber
         WHERE n.load_id = @load AND n.number BETWEEN @first AND @last
         """;

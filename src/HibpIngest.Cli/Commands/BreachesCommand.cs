@@ -31,6 +31,12 @@ internal sealed class BreachesCommand : HibpCommand
             session.Screen.Show("There is no breach yet; hibp drop FILE loads one.");
             return 0;
         }
+        Show(session.Screen, breaches, loads);
+        return 0;
+    }
+
+    internal static void Show(Screen screen, IReadOnlyList<Breach> breaches, ILookup<string, Load> loads)
+    {
         var table = TableFormat.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags");
         table.Columns[4].RightAligned();
         table.Columns[5].RightAligned();
@@ -49,8 +55,7 @@ internal sealed class BreachesCommand : HibpCommand
                     ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
                 new Text(string.Join(", ", Flags(breach))));
         }
-        session.Screen.Show(table);
-        return 0;
+        screen.Show(table);
     }
 
     private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads) => new(

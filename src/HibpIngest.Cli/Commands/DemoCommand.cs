@@ -122,7 +122,7 @@ internal sealed class DemoCommand : HibpCommand
         Load load;
         try
         {
-            var follow = new LoadFollower(context.Database, screen, time).FollowAsync(version, stop.Token);
+            var follow = new LoadFollower(context.Database, screen, time, MailsPerSecond).FollowAsync(version, stop.Token);
             var first = await Task.WhenAny(follow, host, hopeless.Task);
             if (first == hopeless.Task)
                 throw new CommandFailedException((await hopeless.Task).Message);
@@ -204,7 +204,7 @@ internal sealed class DemoCommand : HibpCommand
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
-    private static Table Summary(Load load, TimeSpan total)
+    internal static FittingTable Summary(Load load, TimeSpan total)
     {
         var seconds = Seconds(load, total);
         var table = TableFormat.Create("", load.Breach, "in", "rate");

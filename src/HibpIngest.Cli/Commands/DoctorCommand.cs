@@ -346,7 +346,7 @@ internal sealed class DoctorCommand : HibpCommand
         return node.ExitCode == 0 ? version.Trim() : null;
     }
 
-    private static void Show(Screen screen, IReadOnlyList<DoctorLine> checks)
+    internal static void Show(Screen screen, IReadOnlyList<DoctorLine> checks)
     {
         var table = TableFormat.Create("check", "state", "found", "what to do");
         foreach (var check in checks)

@@ -101,7 +101,8 @@ internal sealed class DropCommand : HibpCommand
                     + $"status {drop.Breach} --watch shows how it goes.");
             return 0;
         }
-        var follower = new LoadFollower(pipeline.Context.Database, session.Screen, session.Time)
+        var follower = new LoadFollower(
+            pipeline.Context.Database, session.Screen, session.Time, pipeline.Context.Options.MailsPerSecond)
         {
             NotTaken = (NotTakenTimeout, () => NotTakenAsync(pipeline.Context.Register, session.Time.GetUtcNow(), cancellationToken)),
             Stalled = (

@@ -3,11 +3,13 @@ using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline;
+using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
 
 internal sealed class MailCommands() : CommandGroup(
-    "mail", "See what a mail says, and whether mails arrive.", new MailPreviewCommand(), new MailTestCommand());
+    "mail", "See what a mail says, and whether mails arrive.", new MailPreviewCommand(), new MailTestCommand(),
+    new MailRefusedCommand());
 
 internal sealed class MailPreviewCommand : HibpCommand
 {
@@ -93,6 +95,58 @@ internal sealed class MailTestCommand : HibpCommand
             session.Screen.ShowJson(new MailTestDocument(sender.DisplayName), Documents.Default.MailTestDocument);
         else
             session.Screen.Show($"A test mail was handed on: {sender.DisplayName}.");
+        return 0;
+    }
+}
+
+internal sealed class MailRefusedCommand : HibpCommand
+{
+    // A screenful of SQL at a time, however many there are.
+    private const int Chunk = 10_000;
+
+    private readonly Argument<string> _breach = new("BREACH") { Description = "Name of the breach." };
+
+    public MailRefusedCommand()
+        : base("refused", "List the mails of a breach that were refused for good, and why. None of them is sent again.")
+    {
+        Add(_breach);
+        Examples = [("hibp mail refused Adobe", "whom no mail reached")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
+        var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var refused = new List<RefusedMail>();
+        foreach (var load in (await database.ListLoadsAsync(breach.Name, cancellationToken)).Where(load => load.Notifications.Failed > 0))
+        {
+            var last = (await database.GetMailProgressAsync(load.Id, cancellationToken))?.Last ?? 0;
+            for (var first = 1; first <= last; first += Chunk)
+            {
+                refused.AddRange(
+                    (await database.ListNotificationsAsync(load.Id, first, first + Chunk - 1, cancellationToken))
+                    .Where(mail => mail.IsRefused).Select(mail => new RefusedMail(load.Id, mail.Email, mail.Domain, mail.Error)));
+            }
+        }
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(new RefusedDocument(breach.Name, refused), Documents.Default.RefusedDocument);
+            return 0;
+        }
+        if (refused.Count == 0)
+        {
+            session.Screen.Show($"No mail of {breach.Name} was refused.");
+            return 0;
+        }
+        var table = TableFormat.Create("subscriber", "told about", "load", "refused because");
+        table.Columns[2].RightAligned();
+        foreach (var mail in refused)
+        {
+            table.AddRow(
+                new Text(mail.Email), new Text(mail.Domain is null ? "their own address" : $"domain {mail.Domain}"),
+                new Text(TableFormat.Number(mail.Load)), new Text(mail.Reason ?? ""));
+        }
+        session.Screen.Show(table);
         return 0;
     }
 }

@@ -292,7 +292,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
 
     private static string StateOf(ImportInHand import) => import.Plan.State.ToString().ToLowerInvariant();
 
-    private static Table Table(IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
+    private static FittingTable Table(IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
     {
         var table = TableFormat.Create("release", "since", "mode", "back end", "hashes", "");
         table.Columns[4].RightAligned();

@@ -127,7 +127,8 @@ internal sealed class RunCommand : HibpCommand
             else
             {
                 await using var progress = new LoadLines(
-                    pipeline.Context.Register, pipeline.Context.Database, session.Screen, session.Time);
+                    pipeline.Context.Register, pipeline.Context.Database, session.Screen, session.Time,
+                    pipeline.Context.Options.MailsPerSecond);
                 await LocalHost.RunAsync(
                     pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All, Passwords = passwords, Access = access },
                     cancellationToken);
@@ -208,6 +209,7 @@ internal sealed class RunCommand : HibpCommand
     {
         const string Known = "ingest, upsert, notify, call, sweep, passwords, log, access, web";
         var roles = HostRoles.None;
+        var wrong = false;
         foreach (var name in result.Tokens.SelectMany(
             token => token.Value.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)))
         {
@@ -216,9 +218,12 @@ internal sealed class RunCommand : HibpCommand
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
             else
+            {
                 result.AddError($"'{name}' is no role: {Known}");
+                wrong = true;
+            }
         }
-        if (roles == HostRoles.None && !result.Errors.Any())
+        if (roles == HostRoles.None && !wrong)
             result.AddError($"--roles names no role: {Known}");
         return roles;
     }

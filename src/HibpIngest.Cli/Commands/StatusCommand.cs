@@ -22,12 +22,17 @@ internal sealed class StatusCommand : HibpCommand
 
     private readonly Argument<string?> _breach =
         new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
+    private readonly Option<bool> _all = new("--all")
+    {
+        Description = "Show all loads. Without it, of those that ended over a day ago the newest; of a breach, and as JSON, always all.",
+    };
     private readonly Option<bool> _watch = new("--watch") { Description = "Keep showing it until Ctrl+C." };
 
     public StatusCommand()
         : base("status", "Show the loads, how far and how fast they are, the queues and hosts, what waits, and what failed.")
     {
         Add(_breach);
+        Add(_all);
         Add(_watch);
         Validators.Add(result =>
         {
@@ -36,7 +41,8 @@ internal sealed class StatusCommand : HibpCommand
         });
         Examples =
         [
-            ("hibp status", "all loads and queues"),
+            ("hibp status", "open and recent loads, the queues and the hosts"),
+            ("hibp status --all", "every load that there was"),
             ("hibp status Adobe --watch", "one breach, as it goes"),
             ("hibp status --json", "for a program: {\"loads\": [...], \"queues\": [...], \"hosts\": [...], ...}"),
         ];
@@ -45,12 +51,12 @@ internal sealed class StatusCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var name = session.Parsed.GetValue(_breach);
-        await using var looks = new Looks(session, name);
+        await using var looks = new Looks(session, name, session.Parsed.GetValue(_all));
         if (session.Parsed.GetValue(_watch))
             return await WatchAsync(session, looks, cancellationToken);
         var picture = await looks.TakeAsync(cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(Documents.Of(picture, session.Time.GetUtcNow()), Documents.Default.StatusDocument);
+            session.Screen.ShowJson(Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond), Documents.Default.StatusDocument);
         else
             session.Screen.Show(looks.View(picture, most: null));
         return 0;
@@ -106,10 +112,13 @@ internal sealed class StatusCommand : HibpCommand
     private static int Most(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
     /// <summary>Takes one look after another; what is down, or not there yet, is opened when it is.</summary>
-    private sealed class Looks(CommandSession session, string? name) : IAsyncDisposable
+    private sealed class Looks(CommandSession session, string? name, bool all) : IAsyncDisposable
     {
         // A store that is there answers in far less; one that isn't would be asked again and again meanwhile.
         private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(10);
+
+        // As many as were most likely meant, should none be recent.
+        private const int Newest = 5;
 
         private readonly LoadMotion _motion = new(session.Time);
         private OpenPipeline? _open;
@@ -151,12 +160,17 @@ internal sealed class StatusCommand : HibpCommand
             }
         }
 
+        public double MailsPerSecond => (_open?.Context.Options ?? session.Settings.Options).MailsPerSecond;
+
         public IRenderable View(StatusPicture picture, int? most)
         {
-            var options = _open?.Context.Options ?? session.Settings.Options;
+            var now = session.Time.GetUtcNow();
+            var shown = all || name is not null ? picture : picture.Recent(now, Newest);
+            if (most is { } count)
+                shown = Fit(shown, count);
             return StatusView.Create(
-                most is { } count ? Fit(picture, count) : picture,
-                session.Time.GetUtcNow(), options.MailsPerSecond, options.Log == LogMode.On, _motion.Moves);
+                shown, now, MailsPerSecond, (_open?.Context.Options ?? session.Settings.Options).Log == LogMode.On, _motion.Moves,
+                picture.Loads.Count - shown.Loads.Count);
         }
 
         // The rest would push what matters off the screen.

@@ -1,4 +1,5 @@
 using System.CommandLine;
+using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -78,12 +79,17 @@ internal sealed class SubscribersListCommand : HibpCommand
             session.Screen.Show("There is no subscription yet; hibp subscribers import CSV adds some.");
             return 0;
         }
+        Show(session.Screen, subscriptions);
+        return 0;
+    }
+
+    internal static void Show(Screen screen, IReadOnlyList<Subscription> subscriptions)
+    {
         var table = TableFormat.Create("subscriber", "told about");
         foreach (var subscription in subscriptions)
             table.AddRow(
                 new Text(subscription.Email), new Text(
                     subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}"));
-        session.Screen.Show(table);
-        return 0;
+        screen.Show(table);
     }
 }

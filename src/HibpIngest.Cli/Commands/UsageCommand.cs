@@ -74,7 +74,7 @@ internal sealed class UsageCommand : HibpCommand
         return 0;
     }
 
-    private static Table ToTable(UsageReport report)
+    private static FittingTable ToTable(UsageReport report)
     {
         var table = TableFormat.Create(report.By, "requests", "5xx", "mean", "longest", "MiB");
         for (var column = 1; column < table.Columns.Count; column++)

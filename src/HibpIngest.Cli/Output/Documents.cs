@@ -44,6 +44,26 @@ internal sealed record LoadDocument(
 
     /// <summary>The calls to clients; null: nobody is to be called of it.</summary>
     public CallsDocument? Calls { get; init; }
+
+    /// <summary>How far and how fast it is, in status.</summary>
+    public FiguresDocument? Figures { get; init; }
+}
+
+/// <summary>
+/// How far and how fast a load is. Searchable: the part of its archive whose accounts are in the tables, 0 to 1. Left: null where nothing
+/// can be said, as of a load that has ended or that nobody works on.
+/// </summary>
+internal sealed record FiguresDocument(
+    double Searchable, double RowsPerSecond, double AccountsPerSecond, double ElapsedSeconds, double? LeftSeconds,
+    int MailsSent, int MailsOpen, int MailsRefused)
+{
+    public static FiguresDocument Of(LoadFigures figures, Breaches.Load load) => new(
+        Math.Round(figures.Searchable, 4), Round(figures.RowsPerSecond), Round(figures.AccountsPerSecond),
+        Round(figures.Elapsed.TotalSeconds), figures.Left is { } left ? Round(left.TotalSeconds) : null,
+        load.Notifications.Sent, load.Notifications.Open, load.Notifications.Failed);
+
+    // JSON has no number for what was done in no time.
+    private static double Round(double value) => double.IsFinite(value) ? Math.Round(value, 1) : 0;
 }
 
 /// <summary>Slices by state.</summary>
@@ -297,6 +317,12 @@ internal sealed record CallbackChangeDocument(long Calls);
 /// <summary>hibp mail preview.</summary>
 internal sealed record MailDocument(string Breach, string From, string Subject, string Text, string Html);
 
+/// <summary>hibp mail refused.</summary>
+internal sealed record RefusedDocument(string Breach, IReadOnlyList<RefusedMail> Refused);
+
+/// <summary>A mail that was refused for good; a null domain is the subscriber's own address.</summary>
+internal sealed record RefusedMail(long Load, string Email, string? Domain, string? Reason);
+
 /// <summary>hibp mail test: where it was handed on to.</summary>
 internal sealed record MailTestDocument(string Sender);
 
@@ -397,6 +423,7 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(CallbackListDocument))]
 [JsonSerializable(typeof(CallbackChangeDocument))]
 [JsonSerializable(typeof(MailDocument))]
+[JsonSerializable(typeof(RefusedDocument))]
 [JsonSerializable(typeof(MailTestDocument))]
 [JsonSerializable(typeof(KeyRevokedDocument))]
 [JsonSerializable(typeof(UsageReport))]
@@ -411,8 +438,12 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 internal sealed partial class Documents : JsonSerializerContext
 {
     /// <summary>What status shows.</summary>
-    public static StatusDocument Of(StatusPicture picture, DateTimeOffset now) => new(
-        [.. picture.Loads.Select(Of)], picture.Queues,
+    public static StatusDocument Of(StatusPicture picture, DateTimeOffset now, double mailsPerSecond) => new(
+        [.. picture.Loads.Select(load => Of(load) with
+        {
+            Figures = Output.FiguresDocument.Of(picture.FiguresOf(load, now, mailsPerSecond, moves: true), load),
+        })],
+        picture.Queues,
         [.. picture.Hosts.Select(host => new HostDocument(
             host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),
             [.. host.Troubles.Select(trouble => new TroubleDocument(

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Output;
 
@@ -27,11 +28,17 @@ internal sealed record LoadFigures
     /// <summary>At the rate so far; null where nothing can be said, as where nothing moves.</summary>
     public TimeSpan? Left { get; private init; }
 
-    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond, bool moves = true)
+    /// <param name="load">The load.</param>
+    /// <param name="now">The moment.</param>
+    /// <param name="mailsPerSecond">What mails are sent at.</param>
+    /// <param name="moves">Whether it gets on, as far as is known.</param>
+    /// <param name="begun">Of the slices that are being upserted, the part that is: half of each of two makes one.</param>
+    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond, bool moves = true, double begun = 0)
     {
         // The database's clock wrote these times; this machine's may be a little behind.
         var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
-        var searchable = load.SearchablePart;
+        var searchable = load.Slices.Total > 0
+            ? load.IngestedPart * Math.Min(load.Slices.Done + begun, load.Slices.Total) / load.Slices.Total : 0;
         TimeSpan? left = load.State switch
         {
             _ when !moves => null,
@@ -49,6 +56,12 @@ internal sealed record LoadFigures
             Left = left,
         };
     }
+
+    /// <summary>How long it has taken, and what is left of it.</summary>
+    public string Times => $"for {TableFormat.Duration(Elapsed)}" + (Left is { } left ? $", about {TableFormat.Duration(left)} left" : "");
+
+    /// <summary>What slices that are being upserted come to, as far as their hosts have told.</summary>
+    public static double Begun(Load load, IEnumerable<HeldWork> held) => held.Where(work => work.Load == load.Id).Sum(work => work.Part);
 
     /// <summary>What a load is doing, in one line.</summary>
     public static string Line(Load load) =>

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
 using Spectre.Console;
@@ -5,11 +6,14 @@ using Spectre.Console;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Follows a load to its end, and shows it: bars on a terminal, a line now and then otherwise.</summary>
-internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time)
+internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time, double mailsPerSecond)
 {
     // A person can't read faster, and one small query each is nothing beside the load.
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
+
+    // Written by the look, read by the drawing.
+    private readonly ConcurrentDictionary<int, TimeSpan?> _left = [];
 
     /// <summary>Said once when nothing has moved for so long; null: never.</summary>
     public (TimeSpan After, string Line)? Stalled { get; init; }
@@ -24,8 +28,8 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             return await LinesAsync(blob, cancellationToken);
         return await screen.Messages.Progress()
             .Columns(
-                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(),
-                new ElapsedTimeColumn())
+                new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
+                new TimesColumn(task => _left.GetValueOrDefault(task.Id)))
             .StartAsync(context => BarsAsync(context, blob, cancellationToken));
     }
 
@@ -34,18 +38,21 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         var ingest = context.AddTask("waiting for the load to start", maxValue: 1);
         var upsert = context.AddTask("into the table", autoStart: false, maxValue: 1);
         var notify = context.AddTask("mails", autoStart: false, maxValue: 1);
-        return await WatchAsync(blob, load =>
+        return await WatchAsync(blob, (load, figures) =>
         {
-            var figures = LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond: 1);
-            ingest.Description = $"[bold]1[/] read and copied   {TableFormat.Number(load.LastPosition),13} rows";
+            _left[ingest.Id] = figures.Ingested > 0 ? figures.Elapsed * ((1 - figures.Ingested) / figures.Ingested) : null;
+            _left[upsert.Id] = _left[notify.Id] = figures.Left;
+            string Described(int number, string what, long done, string unit) => screen.Messages.Profile.Width < 100
+                ? $"[bold]{number}[/] {TableFormat.Number(done)} {unit}" : $"[bold]{number}[/] {what,-16} {TableFormat.Number(done),13} {unit}";
+            ingest.Description = Described(1, "read and copied", load.LastPosition, "rows");
             ingest.Value = figures.Ingested;
             if (load.Slices.Total > 0)
                 Start(upsert);
-            upsert.Description = $"[bold]2[/] into the table   {TableFormat.Number(load.Entities),14} accounts";
+            upsert.Description = Described(2, "into the table", load.Entities, "accounts");
             upsert.Value = figures.Searchable;
             if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
                 Start(notify);
-            notify.Description = $"[bold]3[/] subscribers told {TableFormat.Number(load.Notifications.Sent),14} mails";
+            notify.Description = Described(3, "subscribers told", load.Notifications.Sent, "mails");
             notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0
                 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
             if (load.IngestComplete)
@@ -72,17 +79,17 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     {
         LoadState? state = null;
         var lineAt = time.GetTimestamp();
-        return await WatchAsync(blob, load =>
+        return await WatchAsync(blob, (load, figures) =>
         {
             if (load.State == state && time.GetElapsedTime(lineAt) < LineEvery)
                 return;
             state = load.State;
             lineAt = time.GetTimestamp();
-            screen.Say(LoadFigures.Line(load));
+            screen.Say($"{LoadFigures.Line(load)}, {figures.Times}");
         }, cancellationToken);
     }
 
-    private async Task<Load> WatchAsync(BlobVersion blob, Action<Load> show, CancellationToken cancellationToken)
+    private async Task<Load> WatchAsync(BlobVersion blob, Action<Load, LoadFigures> show, CancellationToken cancellationToken)
     {
         long? id = null;
         object? seen = null;
@@ -103,7 +110,10 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             }
             if (load is not null)
             {
-                show(load);
+                // What is begun of slices is more than can be seen of the load itself.
+                var held = load.State is LoadState.Ingesting or LoadState.Upserting && load.Slices.Queued + load.Slices.Pending > 0
+                    ? await database.ListHeldAsync(cancellationToken) : [];
+                show(load, LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond, begun: LoadFigures.Begun(load, held)));
                 if (load.State is LoadState.Done or LoadState.Held or LoadState.Failed)
                     return load;
             }

@@ -15,7 +15,8 @@ internal sealed class LoadLines : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Task _saying;
 
-    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time) => _saying = SayAsync(open, loads, screen, time);
+    public LoadLines(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
+        _saying = SayAsync(open, loads, screen, time, mailsPerSecond);
 
     public async ValueTask DisposeAsync()
     {
@@ -24,7 +25,7 @@ internal sealed class LoadLines : IAsyncDisposable
         _stop.Dispose();
     }
 
-    private async Task SayAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time)
+    private async Task SayAsync(IOpenLoads open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
         var said = new Dictionary<long, object>();
         try
@@ -40,7 +41,7 @@ internal sealed class LoadLines : IAsyncDisposable
                             && !LoadMotion.Of(load).Equals(said.GetValueOrDefault(id)))
                         {
                             said[id] = LoadMotion.Of(load);
-                            screen.Say(LoadFigures.Line(load));
+                            screen.Say($"{LoadFigures.Line(load)}, {LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond).Times}");
                         }
                     }
                 }

@@ -20,10 +20,15 @@ internal sealed class Screen
     private readonly Lock _saying = new();
 
     public Screen(bool json)
+        : this(json, Create(Console.Out), Create(Console.Error))
+    {
+    }
+
+    internal Screen(bool json, IAnsiConsole results, IAnsiConsole messages)
     {
         Json = json;
-        Results = Create(Console.Out);
-        Messages = Create(Console.Error);
+        Results = results;
+        Messages = messages;
     }
 
     /// <summary>The result is to be one JSON document.</summary>
@@ -82,7 +87,7 @@ internal sealed class Screen
             ShowJson(new ErrorDocument(new ErrorLine(message, exitCode)), Documents.Default.ErrorDocument);
     }
 
-    private static IAnsiConsole Create(TextWriter writer)
+    internal static IAnsiConsole Create(TextWriter writer)
     {
         var output = new AnsiConsoleOutput(writer);
         if (output.IsTerminal)

@@ -24,9 +24,8 @@ internal static class Spinner
             return await work(new Lines(screen, what, time));
         return await screen.Messages.Progress()
             .Columns(
-                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(),
-                new ElapsedTimeColumn(),
-                new RemainingTimeColumn())
+                new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
+                new TimesColumn())
             .StartAsync(context => work(new Bar(context.AddTask(Markup.Escape(what), maxValue: 1), what)));
     }
 

@@ -16,6 +16,8 @@ internal sealed record StatusPicture(
     IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostSign> Hosts, IReadOnlyList<HeldWork> Held,
     IReadOnlyList<BreachBlob> Waiting)
 {
+    private static readonly TimeSpan RecentFor = TimeSpan.FromDays(1);
+
     public static async Task<StatusPicture> ReadAsync(OpenPipeline pipeline, string? breach, CancellationToken cancellationToken)
     {
         var context = pipeline.Context;
@@ -40,6 +42,24 @@ internal sealed record StatusPicture(
             }
         }
     }
+
+    /// <summary>How far a load of it is.</summary>
+    /// <param name="load">The load.</param>
+    /// <param name="now">When the picture was taken.</param>
+    /// <param name="mailsPerSecond">What mails are sent at.</param>
+    /// <param name="moves">Whether the load gets on, as far as is known.</param>
+    public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
+        load, now, mailsPerSecond, moves && HostsView.IsInHand(load, Held, Hosts, now), LoadFigures.Begun(load, Held));
+
+    /// <summary>Without the loads that ended a while ago, but for the newest.</summary>
+    /// <param name="now">When it was taken.</param>
+    /// <param name="newest">How many of them stay.</param>
+    public StatusPicture Recent(DateTimeOffset now, int newest) => this with
+    {
+        Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
+    };
+
+    private static bool IsOver(Load load) => load.State is LoadState.Done or LoadState.Failed && !load.AwaitsCalls;
 
     private static async Task<IReadOnlyList<BreachBlob>> WaitingAsync(
         IBreachBlobs blobs, IReceipts receipts, IReadOnlyList<Load> loads, CancellationToken cancellationToken)

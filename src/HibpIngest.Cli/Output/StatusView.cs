@@ -15,8 +15,9 @@ internal static class StatusView
     /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="showsLog">Whether loads are to be in the account log.</param>
     /// <param name="moves">Whether a load gets on, as far as is known.</param>
+    /// <param name="left">How many loads there are besides.</param>
     public static IRenderable Create(
-        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves)
+        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves, int left = 0)
     {
         var loads = picture.Loads;
         var parts = new List<IRenderable>();
@@ -24,6 +25,8 @@ internal static class StatusView
             parts.Add(new Text("There is no load yet; hibp drop FILE makes one.\n"));
         else
             parts.Add(Loads(picture, now, mailsPerSecond, moves));
+        if (left > 0)
+            parts.Add(new Text($"{Count(left, "older load")} not shown: hibp status --all\n"));
         foreach (var blob in picture.Waiting)
         {
             parts.Add(Warning(
@@ -34,6 +37,11 @@ internal static class StatusView
             parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
             parts.Add(Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}"));
+        foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
+        {
+            parts.Add(Warning($"load {load.Id} of {load.Breach}: {Count(load.Notifications.Failed, "mail")} refused: "
+                + $"hibp mail refused {load.Breach}"));
+        }
         parts.AddRange(HostsView.HeldByDead(picture.Held, picture.Hosts, now).Select(Warning));
         parts.AddRange(HostsView.Troubles(picture.Hosts, now).Select(Warning));
         if (showsLog)
@@ -81,16 +89,17 @@ internal static class StatusView
         }
     }
 
-    private static Table Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
+    private static string Count(int count, string what) =>
+        count == 1 ? $"1 {what} is" : $"{TableFormat.Number(count)} {what}s are";
+
+    private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
-        var table = TableFormat.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "time");
-        foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9])
+        var table = TableFormat.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "elapsed", "left");
+        foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9, 10])
             table.Columns[column].RightAligned();
         foreach (var load in picture.Loads)
         {
-            var figures = LoadFigures.Of(
-                load, now, mailsPerSecond, moves(load) && HostsView.IsInHand(load, picture.Held, picture.Hosts, now));
-            var open = load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held);
+            var figures = picture.FiguresOf(load, now, mailsPerSecond, moves(load));
             table.AddRow(
                 new Text(TableFormat.Number(load.Id)),
                 new Text(
@@ -105,14 +114,13 @@ internal static class StatusView
                 new Text(
                     load.Notifications.Total == 0
                     ? "" : $"{TableFormat.Number(load.Notifications.Sent)}/{TableFormat.Number(load.Notifications.Total)}"),
-                new Text(
-                    open ? figures.Left is { } left ? $"{TableFormat.Duration(left)} left"
-                    : $"since {TableFormat.Duration(figures.Elapsed)}" : TableFormat.Duration(figures.Elapsed)));
+                new Text(TableFormat.Duration(figures.Elapsed)),
+                new Text(figures.Left is { } left ? TableFormat.Duration(left) : ""));
         }
         return table;
     }
 
-    private static Table Queues(IReadOnlyList<QueueDocument> queues)
+    private static FittingTable Queues(IReadOnlyList<QueueDocument> queues)
     {
         var table = TableFormat.Create("queue", "messages", "poison");
         table.Columns[1].RightAligned();

@@ -6,13 +6,10 @@ namespace HibpIngest.Cli.Output;
 /// <summary>How tables and their cells look.</summary>
 internal static class TableFormat
 {
-    public static Table Create(params ReadOnlySpan<string> columns)
-    {
-        var table = new Table { Border = TableBorder.Simple };
-        foreach (var column in columns)
-            table.AddColumn(new TableColumn(new Text(column, new Style(decoration: Decoration.Bold))));
-        return table;
-    }
+    public static FittingTable Create(params ReadOnlySpan<string> columns) => new(columns);
+
+    /// <summary>Half of a narrow screen would be a bar, and no words.</summary>
+    public static ProgressBarColumn Bar(IAnsiConsole console) => new() { Width = console.Profile.Width < 100 ? 8 : 30 };
 
     public static string Date(DateOnly? date) => date?.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture) ?? "";
 
@@ -22,7 +19,8 @@ internal static class TableFormat
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
     public static string Rate(double perSecond) =>
-        double.IsFinite(perSecond) && perSecond > 0 ? Number((long)Math.Round(perSecond)) + "/s" : "";
+        !double.IsFinite(perSecond) || perSecond < 0.05 ? ""
+        : (perSecond < 9.95 ? perSecond.ToString("0.0", CultureInfo.InvariantCulture) : Number((long)Math.Round(perSecond))) + "/s";
 
     public static string Duration(TimeSpan? duration) => duration switch
     {
@@ -36,7 +34,7 @@ internal static class TableFormat
     /// <summary>As memory and disks of machines are told: KiB of 1,024 bytes, MiB, GiB, TiB.</summary>
     public static string Bytes(long bytes) => bytes switch
     {
-        < 10_000 => $"{bytes} bytes",
+        < 10_000 => $"{Number(bytes)} bytes",
         < 10_000L << 10 => $"{(double)bytes / (1L << 10):0} KiB",
         < 10_000L << 20 => $"{(double)bytes / (1L << 20):0} MiB",
         < 10_000L << 30 => $"{(double)bytes / (1L << 30):0} GiB",

@@ -14,8 +14,8 @@ internal static class Transfer
             return await work(new Lines(screen, what, bytes, time));
         return await screen.Messages.Progress()
             .Columns(
-                new TaskDescriptionColumn { Alignment = Justify.Left }, new ProgressBarColumn(), new PercentageColumn(),
-                new DownloadedColumn(), new TransferSpeedColumn(), new RemainingTimeColumn())
+                new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
+                new BytesColumn(), new TimesColumn())
             .StartAsync(async context =>
             {
                 var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));

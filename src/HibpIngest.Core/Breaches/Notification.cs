@@ -18,6 +18,9 @@ public sealed record Notification
     /// <summary>How many accounts of the domain the load held; 1 for a subscriber's own address.</summary>
     public required long Accounts { get; init; }
 
+    /// <summary>It was refused for good.</summary>
+    public bool IsRefused { get; init; }
+
     /// <summary>It is yet to be sent.</summary>
     public bool IsOpen { get; init; }
 
@@ -26,6 +29,9 @@ public sealed record Notification
     /// each time.
     /// </summary>
     public int Attempts { get; init; }
+
+    /// <summary>One line, no address in it: why it was refused for good; of one that is yet to be sent, why it waits. Null: sent, or neither.</summary>
+    public string? Error { get; init; }
 
     /// <summary>How often its recipient's server has asked to come again later.</summary>
     public int Deferrals { get; init; }

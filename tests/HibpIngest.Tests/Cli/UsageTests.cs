@@ -7,7 +7,7 @@ public sealed class UsageTests
     public void Every_command_teaches_by_example()
     {
         var commands = Below(HibpIngest.Cli.Commands.CommandTree.Create()).OfType<HibpIngest.Cli.Commands.HibpCommand>().ToList();
-        Assert.Equal(62, commands.Count);
+        Assert.Equal(63, commands.Count);
         Assert.All(commands, command =>
         {
             Assert.NotEmpty(command.Examples);
@@ -38,6 +38,7 @@ public sealed class UsageTests
     [InlineData("purge 1 --older-than 3")]
     [InlineData("purge --older-than -1")]
     [InlineData("run --roles everything")]
+    [InlineData("run --roles \"\"")]
     [InlineData("run --accounts 0")]
     [InlineData("usage --by account")]
     [InlineData("usage 2026-11-22")]
@@ -52,4 +53,35 @@ public sealed class UsageTests
     [InlineData("sample --accounts 10 --overlap 20 Out.zip")]
     public void A_wrong_command_line_does_not_parse(string line) =>
         Assert.NotEmpty(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors);
+
+    [Theory]
+    [InlineData("statsu", "there is no command 'statsu': did you mean 'status'?")]
+    [InlineData("subscribers improt x.csv", "there is no command 'subscribers improt': did you mean 'subscribers import'?")]
+    [InlineData("bogus", "there is no command 'bogus'")]
+    [InlineData("status --wtach", "'hibp status' has no option '--wtach': did you mean '--watch'?")]
+    [InlineData("status --jsno", "'hibp status' has no option '--jsno': did you mean '--json'?")]
+    [InlineData("lookup --verbos", "'hibp lookup' has no option '--verbos': did you mean '--verbose'?")]
+    [InlineData("lookup --frobnicate=7", "'hibp lookup' has no option '--frobnicate'")]
+    [InlineData("doctor now", "'now' is one argument too many: 'hibp doctor' takes none")]
+    [InlineData("lookup a@b.example c@d.example", "'c@d.example' is one argument too many: 'hibp lookup' takes EMAIL")]
+    [InlineData("resume abc", "'abc' is no load: a number, as hibp status shows it")]
+    [InlineData("purge abc", "'abc' is no load: a number, as hibp status shows it")]
+    [InlineData("run --accounts many", "--accounts takes a whole number, found 'many'")]
+    [InlineData("run --roles everything", "'everything' is no role: ingest, upsert, notify, call, sweep, passwords, log, access, web")]
+    [InlineData("run --roles ,", "--roles names no role: ingest, upsert, notify, call, sweep, passwords, log, access, web")]
+    [InlineData("breach set Adobe --date 2999-01-01", "--date 2999-01-01 is in the future: when was it breached?")]
+    [InlineData("breach set Adobe --date yesterday", "--date takes a date as yyyy-MM-dd")]
+    [InlineData("breach set Adobe --domain not.a.domain!", "--domain takes the domain of a site, as example.com; found 'not.a.domain!'")]
+    [InlineData("breach set Adobe --domain adobe", "--domain takes the domain of a site, as example.com; found 'adobe'")]
+    public void What_is_wrong_is_said_in_words_with_what_is_near(string line, string expected) =>
+        Assert.Equal([expected], Wrong(line));
+
+    [Theory]
+    [InlineData("lookup -")]
+    [InlineData("lookup -- -odd-@example.com")]
+    [InlineData("breach set Adobe --domain bücher.example --date 2013-10-04")]
+    public void What_only_looks_odd_is_taken(string line) => Assert.Empty(Wrong(line));
+
+    private static IReadOnlyList<string> Wrong(string line) =>
+        HibpIngest.Cli.Commands.UsageErrors.Of(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line.Split(' ')));
 }

@@ -1,36 +1,68 @@
 #!/usr/bin/env node
-// Runs the demo on a terminal and draws the screen that it leaves as docs/demo.svg: node docs/demo.mjs
-// Needs Linux (script, of util-linux, gives the demo its terminal), the .NET SDK 10 and Node 20 or newer.
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+// Runs hibp on a terminal and draws the screens that it leaves as docs/demo.svg, status.svg and mail.svg: node docs/pictures.mjs
+// Needs Linux (script, of util-linux, gives hibp its terminal), the .NET SDK 10 and Node 20 or newer. Nothing but a folder of its
+// own is touched; PORT is the first of three for the emulator (10300 unless set).
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const docs = dirname(fileURLToPath(import.meta.url));
 const root = dirname(docs);
 const columns = 100;
-const command = "dotnet run --project src/HibpIngest.Cli -c Release -- demo";
+const home = mkdtempSync(join(tmpdir(), "hibp-pictures-"));
+const environment = {
+  ...process.env, TERM: "xterm-256color", DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_NOLOGO: "1",
+  HIBP_HOME: home, HIBP_EMULATOR_PORT: process.env.PORT ?? "10300",
+};
+const program = ["run", "--project", "src/HibpIngest.Cli", "-c", "Release", "--no-build", "--"];
 
-// What is to be built and installed is built and installed before, so that the picture shows the demo alone.
+// What is to be built and installed is built and installed before, so that the pictures show the commands alone.
 execFileSync("dotnet", ["build", "src/HibpIngest.Cli", "-c", "Release", "-v", "q"], { cwd: root, stdio: "inherit" });
-execFileSync("dotnet", ["run", "--project", "src/HibpIngest.Cli", "-c", "Release", "--no-build", "--", "demo", "--json"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+hibp("demo", "--json");
+picture("demo", "demo");
 
-const output = execFileSync("script", ["-qec", `stty cols ${columns} rows 50; ${command}`, "/dev/null"], {
-  cwd: root,
-  encoding: "utf8",
-  env: { ...process.env, TERM: "xterm-256color", DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_NOLOGO: "1" },
-  maxBuffer: 64 << 20,
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const screen = draw(output);
-while (screen.length > 0 && isBlank(screen[0])) screen.shift();
-while (screen.length > 0 && isBlank(screen.at(-1))) screen.pop();
-const typed = [...`$ ${command}`].map(character => ({ character, style: { bold: true } }));
-const file = join(docs, "demo.svg");
-writeFileSync(file, svg([typed, ...screen]));
-console.log(`${file}: ${screen.length + 1} lines`);
+const host = spawn("dotnet", [...program, "run"], { cwd: root, env: environment, stdio: ["ignore", "ignore", "pipe"], detached: true });
+try {
+  await new Promise((resolve, reject) => {
+    let said = "";
+    host.stderr.on("data", data => /^ready/m.test(said += data) && resolve());
+    host.on("exit", () => reject(new Error(said)));
+  });
+  hibp("subscribers", "import", "samples/subscribers.csv");
+  hibp("drop", "samples/Contoso.zip", "--wait");
+  hibp("sample", "--accounts", "100000", join(home, "Fabrikam.zip"));
+  hibp("drop", join(home, "Fabrikam.zip"));
+  // Until there is something to be seen of it.
+  while (!JSON.parse(hibp("status", "--json")).loads.some(load => load.breach === "Fabrikam" && load.slices.done > 1));
+  picture("status", "status");
+  picture("mail", "mail preview Contoso");
+} finally {
+  process.kill(-host.pid, "SIGINT");
+  await new Promise(resolve => host.exitCode === null ? host.on("exit", resolve) : resolve());
+  rmSync(home, { recursive: true, force: true });
+}
 
-/** The lines that a terminal shows when all was written: of its control sequences, those that the demo uses. */
+function hibp(...args) {
+  return execFileSync("dotnet", [...program, ...args], { cwd: root, env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** Runs a command on a terminal and draws what it leaves there. */
+function picture(name, args) {
+  const output = execFileSync("script", ["-qec", `stty cols ${columns} rows 50; dotnet ${program.join(" ")} ${args}`, "/dev/null"], {
+    cwd: root, encoding: "utf8", env: environment, maxBuffer: 64 << 20, stdio: ["ignore", "pipe", "inherit"],
+  });
+  const screen = draw(output);
+  while (screen.length > 0 && isBlank(screen[0])) screen.shift();
+  while (screen.length > 0 && isBlank(screen.at(-1))) screen.pop();
+  const typed = [...`$ hibp ${args}`].map(character => ({ character, style: { bold: true } }));
+  const file = join(docs, `${name}.svg`);
+  writeFileSync(file, svg([typed, ...screen], `hibp ${args} on a terminal`));
+  console.log(`${file}: ${screen.length + 1} lines`);
+}
+
+/** The lines that a terminal shows when all was written: of its control sequences, those that hibp uses. */
 function draw(text) {
   const lines = [];
   let row = 0, column = 0, style = {};
@@ -55,7 +87,7 @@ function draw(text) {
           break;
         case "m": style = restyle(style, sequence[1].split(";").map(Number)); break;
         case "h": case "l": case undefined: break;
-        default: throw new Error(`the demo wrote a control sequence that this script does not know: ${JSON.stringify(sequence[0])}`);
+        default: throw new Error(`hibp wrote a control sequence that this script does not know: ${JSON.stringify(sequence[0])}`);
       }
       continue;
     }
@@ -65,6 +97,7 @@ function draw(text) {
     else if (character === "\n") row++;
     else if (character >= " ") {
       while (line().length < column) line().push({ character: " ", style: {} });
+      if (column >= columns) { row++; column = 0; }
       line()[column++] = { character, style };
     }
   }
@@ -91,7 +124,7 @@ function isBlank(cells) {
   return cells.every(cell => cell.character === " ");
 }
 
-function svg(lines) {
+function svg(lines, label) {
   const width = 8.4, height = 18, margin = 16;
   const palette = {
     0: "#484f58", 1: "#ff7b72", 2: "#3fb950", 3: "#d29922", 4: "#58a6ff", 5: "#bc8cff", 6: "#39c5cf", 7: "#b1bac4",
@@ -117,7 +150,7 @@ function svg(lines) {
     }).join("");
   }).join("");
   const size = [Math.ceil(2 * margin + columns * width), 2 * margin + lines.length * height];
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" viewBox="0 0 ${size[0]} ${size[1]}" role="img" aria-label="hibp demo on a terminal">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" viewBox="0 0 ${size[0]} ${size[1]}" role="img" aria-label="${label}">
  <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
  <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3" xml:space="preserve" style="white-space: pre">
 ${rows} </g>

@@ -1,0 +1,14 @@
+using Spectre.Console;
+using Spectre.Console.Rendering;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>Of a bar of bytes, how many there are and how fast, in the units of every other line: the usual columns call a MiB an MB.</summary>
+internal sealed class BytesColumn : ProgressColumn
+{
+    protected override bool NoWrap => true;
+
+    public override IRenderable Render(RenderOptions options, ProgressTask task, TimeSpan deltaTime) => new Text(
+        $"{TableFormat.Bytes((long)task.Value)} of {TableFormat.Bytes((long)task.MaxValue)}"
+        + (task.Speed is { } speed && !task.IsFinished ? $", {TableFormat.Bytes((long)speed)}/s" : ""));
+}

@@ -1,0 +1,125 @@
+using Spectre.Console;
+using Spectre.Console.Rendering;
+
+namespace HibpIngest.Cli.Output;
+
+/// <summary>A table where it fits, and otherwise a block for each row: its first cell, and below it the others by their headings.</summary>
+internal sealed class FittingTable : Renderable
+{
+    // From here on cells may wrap: there is room for words.
+    private const int Wide = 100;
+
+    // More than any table has.
+    private const int Unbounded = 10_000;
+
+    private const string Indent = "  ";
+    private const string Gap = "   ";
+
+    private readonly Table _table = new() { Border = TableBorder.Simple };
+    private readonly string[] _headings;
+    private readonly List<IReadOnlyList<IRenderable>> _rows = [];
+
+    public FittingTable(params ReadOnlySpan<string> headings)
+    {
+        _headings = [.. headings];
+        foreach (var heading in headings)
+            _table.AddColumn(new TableColumn(new Text(heading, new Style(decoration: Decoration.Bold))));
+    }
+
+    public IReadOnlyList<TableColumn> Columns => _table.Columns;
+
+    public void AddRow(params IReadOnlyList<IRenderable> cells)
+    {
+        _rows.Add(cells);
+        _table.AddRow(cells);
+    }
+
+    protected override Measurement Measure(RenderOptions options, int maxWidth) => new(1, maxWidth);
+
+    protected override IEnumerable<Segment> Render(RenderOptions options, int maxWidth)
+    {
+        // A number in two lines is another number.
+        foreach (var column in _table.Columns.Where(column => column.Alignment == Justify.Right))
+            column.NoWrap = true;
+        var (least, all) = Width(options);
+        return all <= maxWidth || (maxWidth >= Wide && least <= maxWidth)
+            ? ((IRenderable)_table).Render(options, maxWidth) : Blocks(options, maxWidth);
+    }
+
+    /// <summary>What its columns take where every word may wrap, and where none does.</summary>
+    private (int Least, int All) Width(RenderOptions options)
+    {
+        // Between and beside columns: padding of one each side, and the border's space.
+        var (least, all) = ((_headings.Length * 3) + 1, (_headings.Length * 3) + 1);
+        for (var column = 0; column < _headings.Length; column++)
+        {
+            var cells = _rows.Select(row => row[column].Measure(options, Unbounded)).ToList();
+            var widest = Math.Max(_headings[column].Length, cells.Select(cell => cell.Max).DefaultIfEmpty().Max());
+            all += widest;
+            least += _table.Columns[column].NoWrap
+                ? widest : Math.Max(_headings[column].Length, cells.Select(cell => cell.Min).DefaultIfEmpty().Max());
+        }
+        return (least, all);
+    }
+
+    /// <summary>As many cells a line as there is room for, each behind its heading; a longer one has lines of its own.</summary>
+    private List<Segment> Blocks(RenderOptions options, int maxWidth)
+    {
+        var segments = new List<Segment> { Segment.LineBreak };
+        foreach (var row in _rows)
+        {
+            AddLines(row[0], _headings[0].Length > 0 ? _headings[0] + " " : "", new Style(decoration: Decoration.Bold));
+            var at = 0;
+            for (var column = 1; column < row.Count; column++)
+            {
+                var width = row[column].Measure(options, Unbounded).Max;
+                if (width == 0)
+                    continue;
+                var heading = _headings[column] + " ";
+                var needed = heading.Length + width;
+                if (at > 0 && at + Gap.Length + needed <= maxWidth)
+                {
+                    segments.Add(new Segment(Gap));
+                    at += Gap.Length;
+                }
+                else
+                {
+                    EndLine();
+                    if (Indent.Length + needed > maxWidth)
+                    {
+                        AddLines(row[column], Indent + heading, Style.Plain);
+                        continue;
+                    }
+                    segments.Add(new Segment(Indent));
+                    at = Indent.Length;
+                }
+                segments.Add(new Segment(heading));
+                segments.AddRange(row[column].Render(options, width).Where(segment => !segment.IsLineBreak));
+                at += needed;
+            }
+            EndLine();
+            segments.Add(Segment.LineBreak);
+
+            void EndLine()
+            {
+                if (at > 0)
+                    segments.Add(Segment.LineBreak);
+                at = 0;
+            }
+        }
+        return segments;
+
+        void AddLines(IRenderable cell, string heading, Style style)
+        {
+            var start = heading;
+            var room = Math.Max(maxWidth - heading.Length, 1);
+            foreach (var line in Segment.SplitLines(cell.Render(options, room)).Where(line => line.Count > 0))
+            {
+                segments.Add(new Segment(start, style));
+                segments.AddRange(line);
+                segments.Add(Segment.LineBreak);
+                start = new string(' ', heading.Length);
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+using System.CommandLine;
+using HibpIngest.Accounts;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Spectre.Console;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>
+/// What commands show, on terminals of 60, 100 and 160 columns, on one that can't move its cursor (TERM=dumb, 80 columns), and
+/// in a pipe: held equal to the files in Screens/. HIBP_GOLDEN=write writes them anew, to be looked at before they are committed.
+/// </summary>
+public sealed class ScreensTests
+{
+    // Of this machine's zone, wherever it is: what is shown is the same everywhere.
+    private static readonly DateTimeOffset Now = new(new DateTime(2026, 3, 4, 22, 41, 0, DateTimeKind.Local));
+
+    private static readonly HostSign Host =
+        new("aa", "web-1", 4711, HostSign.Everything, "1.0.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+
+    private static readonly PublicBreach Adobe = new()
+    {
+        Name = "Adobe",
+        Title = "Adobe Systems",
+        BreachDate = new DateOnly(2013, 10, 4),
+        DataClasses = ["Email addresses", "Password hints", "Passwords", "Usernames"],
+    };
+
+    private static readonly Breach AdobeBreach = new()
+    {
+        Name = "Adobe",
+        Metadata = new BreachMetadata
+        {
+            Title = "Adobe Systems",
+            Domain = "adobe.com",
+            BreachDate = new DateOnly(2013, 10, 4),
+            Flags = BreachFlags.Verified | BreachFlags.Sensitive,
+        },
+        PublishedAt = Now,
+    };
+
+    private static readonly Dictionary<string, Action<Screen>> Screens = new()
+    {
+        ["status"] = screen => screen.Show(StatusView.Create(Busy(), Now, mailsPerSecond: 10, showsLog: true, _ => true, left: 12)),
+        ["status-empty"] = screen =>
+            screen.Show(StatusView.Create(new StatusPicture([], [], [], [], []), Now, mailsPerSecond: 10, showsLog: true, _ => true)),
+        ["progress"] = screen =>
+        {
+            foreach (var load in Busy().Loads)
+                screen.Say($"{LoadFigures.Line(load)}, {Busy().FiguresOf(load, Now, mailsPerSecond: 10, moves: true).Times}");
+        },
+        ["demo"] = screen =>
+        {
+            screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4)));
+            LookupCommand.Show(screen, "somebody@contoso.example", [Adobe]);
+        },
+        ["doctor"] = screen => DoctorCommand.Show(screen,
+        [
+            new DoctorLine("settings", "ok", "read from the command line and HIBP_ variables", null),
+            new DoctorLine("emulator", "missing", "not installed yet", "nothing to do: hibp run or hibp demo installs it"),
+            new DoctorLine(
+                "blobs", "broken", "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"),
+            new DoctorLine("identity", "skipped", "needs database and tables", null),
+        ]),
+        ["breaches"] = screen => BreachesCommand.Show(screen, [AdobeBreach], new[] { Finished() }.ToLookup(load => load.Breach)),
+        ["subscribers"] = screen => SubscribersListCommand.Show(
+            screen, [new Subscription("alice@example.com", null), new Subscription("postmaster@contoso.example", "contoso.example")]),
+        ["lookup"] = screen =>
+        {
+            LookupCommand.Show(screen, "Somebody@Contoso.example", [Adobe, Adobe with { Name = "Fabrikam", Title = "Fabrikam" }]);
+            LookupCommand.Show(screen, "nobody@contoso.example", []);
+        },
+        ["sizes"] = screen =>
+        {
+            foreach (var bytes in (long[])[0, 9_999, 10_000, 10L << 20, 250L << 20, 12L << 30, 100L << 40])
+                screen.Show(TableFormat.Bytes(bytes));
+        },
+        ["rules"] = screen =>
+        {
+            screen.Show(RuleWords.Of(null));
+            foreach (var rule in Enum.GetValues<AccountRule>())
+                screen.Show(RuleWords.Of(rule));
+        },
+    };
+
+    private static readonly Dictionary<string, int?> Widths =
+        new() { ["60"] = 60, ["100"] = 100, ["160"] = 160, ["dumb"] = 80, ["piped"] = null };
+
+    public static TheoryData<string, string> All()
+    {
+        var all = new TheoryData<string, string>();
+        foreach (var screen in Screens.Keys)
+        {
+            // A line is a line, however wide the screen.
+            foreach (var width in screen is "progress" or "sizes" or "rules" ? ["piped"] : Widths.Keys.ToArray())
+                all.Add(screen, width);
+        }
+        return all;
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public void A_screen_is_as_it_was_looked_at(string screen, string width)
+    {
+        var text = new StringWriter();
+        var console = Console(text, Widths[width]);
+        Screens[screen](new Screen(json: false, console, console));
+        var lines = text.ToString().ReplaceLineEndings("\n").Split('\n').Select(line => line.TrimEnd()).ToList();
+        if (Widths[width] is { } columns)
+            Assert.All(lines, line => Assert.True(line.Length <= columns, line));
+        Compare($"{screen}-{width}.txt", string.Join('\n', lines));
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("status")]
+    [InlineData("mail")]
+    public void The_help_is_as_it_was_looked_at(string command)
+    {
+        var text = new StringWriter();
+        CommandTree.Create().Parse([.. command.Split(' ', StringSplitOptions.RemoveEmptyEntries), "--help"])
+            .Invoke(new InvocationConfiguration { Output = text });
+        Compare(
+            $"help{(command.Length > 0 ? "-" : "")}{command}.txt",
+            string.Join('\n', text.ToString().ReplaceLineEndings("\n").Split('\n').Select(line => line.TrimEnd()))
+                // The name of whoever runs it.
+                .Replace(RootCommand.ExecutableName, "hibp", StringComparison.Ordinal));
+    }
+
+    private static void Compare(string name, string text)
+    {
+        var path = Path.Combine(DocumentFiles.Root, "tests", "HibpIngest.Tests", "Cli", "Screens", name);
+        if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
+            File.WriteAllText(path, text);
+        Assert.True(File.Exists(path), $"{name} is not there: HIBP_GOLDEN=write writes it");
+        Assert.Equal(File.ReadAllText(path).ReplaceLineEndings("\n"), text);
+    }
+
+    private static IAnsiConsole Console(TextWriter writer, int? width)
+    {
+        if (width is null)
+            return Screen.Create(writer);
+        var console = AnsiConsole.Create(new AnsiConsoleSettings
+        {
+            Out = new AnsiConsoleOutput(writer),
+            Ansi = AnsiSupport.No,
+            ColorSystem = ColorSystemSupport.NoColors,
+        });
+        console.Profile.Width = width.Value;
+        console.Profile.Capabilities.Unicode = true;
+        return console;
+    }
+
+    /// <summary>Everything that can be seen of loads, queues and hosts, at once.</summary>
+    private static StatusPicture Busy() => new(
+        [
+            Finished(),
+            Of(2, "Fabrikam", LoadState.Failed) with
+            {
+                Error = "the archive is damaged: entry 3 ends early; mend the file and resume the load",
+                FinishedAt = Now.AddMinutes(-4),
+            },
+            Of(3, "Contoso", LoadState.Upserting) with
+            {
+                Accounts = 1_250_000,
+                LastPosition = 1_250_000,
+                Entities = 480_000,
+                IngestComplete = true,
+                IngestedAt = Now.AddMinutes(-3),
+                Slices = new SliceCounts(40, 37, 48, 0),
+            },
+            Of(4, "Northwind", LoadState.Notifying) with
+            {
+                Blob = new BlobVersion("Northwind.2.zip", "1"),
+                Accounts = 20_000,
+                LastPosition = 20_000,
+                Entities = 20_000,
+                IngestComplete = true,
+                IngestedAt = Now.AddMinutes(-4),
+                UpsertedAt = Now.AddMinutes(-3),
+                Slices = new SliceCounts(0, 0, 2, 0),
+                Notifications = new NotificationCounts(300, 198, 2),
+            },
+            Of(5, "Wingtip", LoadState.Held) with { HeldBecause = "held by an operator", Slices = new SliceCounts(0, 0, 1, 0) },
+        ],
+        [new QueueDocument("breach-slices", 77, 0), new QueueDocument("breach-mail", 3, 1)],
+        [Host, Host with { Host = "dd", Machine = "web-2", ProcessId = 22, Roles = "ingest, upsert", SeenAt = Now.AddSeconds(-60) }],
+        [
+            new HeldWork(3, "Contoso", 49, "aa-1", Now.AddSeconds(40)) { Part = 0.5 },
+            new HeldWork(3, "Contoso", 50, "dd-1", Now.AddSeconds(20)),
+        ],
+        [new BreachBlob(new BlobVersion("Tailspin.zip", "1"), 5_000_000, Now.AddMinutes(-2))]);
+
+    private static Load Finished() => Of(1, "Adobe", LoadState.Done) with
+    {
+        Accounts = 152_445,
+        LastPosition = 152_445,
+        Entities = 152_445,
+        Batches = 8,
+        IngestComplete = true,
+        IngestedAt = Now.AddMinutes(-4),
+        UpsertedAt = Now.AddMinutes(-3),
+        FinishedAt = Now.AddMinutes(-2),
+        Slices = new SliceCounts(0, 0, 16, 0),
+        Notifications = new NotificationCounts(0, 12, 0),
+        PublishedAt = Now.AddMinutes(-3),
+        LoggedVersion = 0,
+        Checkpoint = new LoadCheckpoint { Rejected = Rejected() },
+    };
+
+    private static RejectionCounts Rejected()
+    {
+        var counts = new RejectionCounts { Duplicates = 3_210 };
+        counts.ByRule[(int)AccountRule.AliasLength] = 4;
+        counts.ByRule[(int)AccountRule.TopLevelDomain] = 1_234;
+        return counts;
+    }
+
+    private static Load Of(long id, string breach, LoadState state) => new()
+    {
+        Id = id,
+        Breach = breach,
+        Blob = new BlobVersion($"{breach}.zip", "1"),
+        State = state,
+        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Checkpoint = new LoadCheckpoint(),
+        StartedAt = Now.AddMinutes(-5),
+    };
+}
