@@ -150,7 +150,8 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<HeldWork>>(
             async session => await session.ListAsync(
                 """
-                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at, CAST(NULL AS varbinary(8000)) FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
+                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at, CAST(NULL AS varbinary(8000))
+                FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now
                 UNION ALL
                 SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at, s.done_transactions

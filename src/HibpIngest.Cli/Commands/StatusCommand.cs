@@ -56,7 +56,8 @@ internal sealed class StatusCommand : HibpCommand
             return await WatchAsync(session, looks, cancellationToken);
         var picture = await looks.TakeAsync(cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond), Documents.Default.StatusDocument);
+            session.Screen.ShowJson(
+                Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond), Documents.Default.StatusDocument);
         else
             session.Screen.Show(looks.View(picture, most: null));
         return 0;

@@ -3,7 +3,9 @@ using System.CommandLine.Parsing;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>What is wrong with a command line, in words of ours: the parser's don't tell an option from an argument, nor what is near.</summary>
+/// <summary>
+/// What is wrong with a command line, in words of ours: the parser's don't tell an option from an argument, nor what is near.
+/// </summary>
 internal static class UsageErrors
 {
     /// <summary>One line for each thing that is wrong; none: it can be run.</summary>

@@ -3,7 +3,9 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Of a bar of bytes, how many there are and how fast, in the units of every other line: the usual columns call a MiB an MB.</summary>
+/// <summary>
+/// Of a bar of bytes, how many there are and how fast, in the units of every other line: the usual columns call a MiB an MB.
+/// </summary>
 internal sealed class BytesColumn : ProgressColumn
 {
     protected override bool NoWrap => true;

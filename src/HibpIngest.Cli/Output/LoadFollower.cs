@@ -43,7 +43,8 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             _left[ingest.Id] = figures.Ingested > 0 ? figures.Elapsed * ((1 - figures.Ingested) / figures.Ingested) : null;
             _left[upsert.Id] = _left[notify.Id] = figures.Left;
             string Described(int number, string what, long done, string unit) => screen.Messages.Profile.Width < 100
-                ? $"[bold]{number}[/] {TableFormat.Number(done)} {unit}" : $"[bold]{number}[/] {what,-16} {TableFormat.Number(done),13} {unit}";
+                ? $"[bold]{number}[/] {TableFormat.Number(done)} {unit}"
+                : $"[bold]{number}[/] {what,-16} {TableFormat.Number(done),13} {unit}";
             ingest.Description = Described(1, "read and copied", load.LastPosition, "rows");
             ingest.Value = figures.Ingested;
             if (load.Slices.Total > 0)

@@ -94,7 +94,8 @@ internal static class StatusView
 
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
-        var table = TableFormat.Create("load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "elapsed", "left");
+        var table = TableFormat.Create(
+            "load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "elapsed", "left");
         foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9, 10])
             table.Columns[column].RightAligned();
         foreach (var load in picture.Loads)

@@ -30,7 +30,9 @@ public sealed record Notification
     /// </summary>
     public int Attempts { get; init; }
 
-    /// <summary>One line, no address in it: why it was refused for good; of one that is yet to be sent, why it waits. Null: sent, or neither.</summary>
+    /// <summary>
+    /// One line, no address in it: why it was refused for good, or, of one that is yet to be sent, why it waits; null otherwise.
+    /// </summary>
     public string? Error { get; init; }
 
     /// <summary>How often its recipient's server has asked to come again later.</summary>

@@ -15,7 +15,7 @@ public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
         ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
-            "finishedAt", "heldBecause", "published", "logged", "logError", "calls"];
+            "finishedAt", "heldBecause", "published", "logged", "logError", "calls", "figures"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];

@@ -82,7 +82,8 @@ public sealed partial class JsonDocumentsTests
             var schema = Shown.Default.GetTypeInfo(type)!.GetJsonSchemaAsNode(
                 new JsonSchemaExporterOptions { TreatNullObliviousAsNonNullable = true });
             text.WriteLine("```json");
-            text.WriteLine(Short().Replace(schema.ToJsonString(Indented).ReplaceLineEndings("\n"), match => Spaces().Replace(match.Value, " ")));
+            var json = schema.ToJsonString(Indented).ReplaceLineEndings("\n");
+            text.WriteLine(Short().Replace(json, match => Spaces().Replace(match.Value, " ")));
             text.WriteLine("```");
         }
         return text.ToString();
@@ -93,7 +94,8 @@ public sealed partial class JsonDocumentsTests
     /// <summary>What the code says of each type: the names of its commands.</summary>
     private static Dictionary<string, string> Summaries() => XDocument
         .Load(Path.ChangeExtension(typeof(Shown).Assembly.Location, ".xml")).Descendants("member")
-        .Where(member => member.Attribute("name")!.Value.StartsWith("T:", StringComparison.Ordinal) && member.Element("summary") is not null)
+        .Where(member => member.Attribute("name")!.Value.StartsWith("T:", StringComparison.Ordinal)
+            && member.Element("summary") is not null)
         .ToDictionary(
             member => member.Attribute("name")!.Value[2..],
             member => Spaces().Replace(member.Element("summary")!.Value.Trim(), " "));
