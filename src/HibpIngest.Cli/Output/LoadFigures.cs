@@ -58,7 +58,8 @@ internal sealed record LoadFigures
     }
 
     /// <summary>How long it has taken, and what is left of it.</summary>
-    public string Times => $"for {TableFormat.Duration(Elapsed)}" + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
+    public string Times => $"for {TableFormat.Duration(Elapsed)}"
+        + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
 
     /// <summary>What slices that are being upserted come to, as far as their hosts have told.</summary>
     public static double Begun(Load load, IEnumerable<HeldWork> held) => held.Where(work => work.Load == load.Id).Sum(work => work.Part);
