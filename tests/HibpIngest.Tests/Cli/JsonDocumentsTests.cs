@@ -76,7 +76,7 @@ public sealed partial class JsonDocumentsTests
             text.WriteLine();
             if (summaries.TryGetValue(element.FullName!, out var summary))
             {
-                text.WriteLine(summary);
+                text.WriteLine(Wrap().Replace(summary, "${line}\n").TrimEnd());
                 text.WriteLine();
             }
             var schema = Shown.Default.GetTypeInfo(type)!.GetJsonSchemaAsNode(
@@ -103,6 +103,10 @@ public sealed partial class JsonDocumentsTests
     /// <summary>An object or array that holds no other, as of a property of a simple type: one line.</summary>
     [GeneratedRegex(@"[\[{][^\[\]{}]{0,90}[\]}]", RegexOptions.None, 10_000)]
     private static partial Regex Short();
+
+    /// <summary>As much of a line as prose may have.</summary>
+    [GeneratedRegex(@"(?<line>.{1,105})(\s+|$)", RegexOptions.ExplicitCapture, 10_000)]
+    private static partial Regex Wrap();
 
     [GeneratedRegex(@"\s+", RegexOptions.None, 10_000)]
     private static partial Regex Spaces();
