@@ -38,7 +38,7 @@ internal static class CliPage
     private static void Add(StringBuilder page, string above, Command command)
     {
         var path = $"{above} {command.Name}";
-        page.Append($"## {path}\n\n{Escape(command.Description!)}\n\n");
+        page.Append($"## {path}\n\n{Wrap(command.Description!)}\n\n");
         if (command.Subcommands.Count == 0)
         {
             page.Append("```text\n").Append(path);
@@ -51,7 +51,7 @@ internal static class CliPage
             if (command.Arguments.Count > 0)
             {
                 foreach (var argument in command.Arguments)
-                    page.Append($"- `{argument.Name}`: {Escape(argument.Description!)}\n");
+                    page.Append(Wrap($"- `{argument.Name}`: {argument.Description}", "  ")).Append('\n');
                 page.Append('\n');
             }
             AddOptions(page, command.Options.Where(option => option is not HelpOption));
@@ -78,6 +78,30 @@ internal static class CliPage
             page.Append($"| `{option.Name}{Escape(value)}`{required} | {Escape(option.Description!)} |\n");
         }
         page.Append('\n');
+    }
+
+    /// <summary>As prose is in documents, so that differences are read by the line.</summary>
+    private static string Wrap(string text, string indent = "")
+    {
+        const int Width = 100;
+        var lines = new StringBuilder();
+        var column = 0;
+        foreach (var word in Escape(text).Split(' '))
+        {
+            if (column > 0 && column + 1 + word.Length > Width)
+            {
+                lines.Append('\n').Append(indent);
+                column = indent.Length;
+            }
+            else if (column > 0)
+            {
+                lines.Append(' ');
+                column++;
+            }
+            lines.Append(word);
+            column += word.Length;
+        }
+        return lines.ToString();
     }
 
     private static string Escape(string text) =>
