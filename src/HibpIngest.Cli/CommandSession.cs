@@ -28,13 +28,25 @@ internal sealed class CommandSession : IDisposable
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
+        var (format, level) = LogOptions.Read(parsed);
         Screen = screen;
+        Screen.Lines = format == LogFormat.Json ? new JsonLines(Time) : null;
         _verbose = parsed.GetValue(CommonOptions.Verbose);
         Logs = LoggerFactory.Create(logging =>
         {
-            logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
-                .AddFilter(typeof(PipelineDispatcher).FullName, LogLevel.Warning)
-                .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel))
+            if (level is { } asked)
+            {
+                // Not of others: what ASP.NET Core says of a request holds its path, and that holds an account.
+                logging.SetMinimumLevel(asked).AddFilter(
+                    (category, of) => of >= LogLevel.Warning || category?.StartsWith("HibpIngest", StringComparison.Ordinal) == true);
+            }
+            else
+            {
+                logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
+                    .AddFilter(typeof(PipelineDispatcher).FullName, LogLevel.Warning)
+                    .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel));
+            }
+            logging
                 .AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
             if (exportsTelemetry)
                 _telemetry = TelemetryExport.Start(logging, Environment.GetEnvironmentVariables());

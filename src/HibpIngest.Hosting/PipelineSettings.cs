@@ -43,7 +43,7 @@ public sealed record PipelineSettings
     private static readonly string[] OwnVariables =
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "HOME", "EMULATOR_DIR", EmulatorPortVariable,
-        "APP", "APPINSIGHTS",
+        "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>

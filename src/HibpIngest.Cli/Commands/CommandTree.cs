@@ -1,5 +1,7 @@
 using System.CommandLine;
 using System.CommandLine.Help;
+using System.CommandLine.Invocation;
+using HibpIngest.Hosting;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -48,12 +50,24 @@ internal static class CommandTree
             new PasswordsCommands(),
             new DatabaseCommands(),
             new DoctorCommand(),
+            new CompletionCommand(),
         };
+        foreach (var option in root.Options.OfType<VersionOption>())
+            option.Action = new SayVersion();
         foreach (var option in root.Options.OfType<HelpOption>())
         {
             if (option.Action is HelpAction usual)
                 option.Action = new TeachingHelp(usual);
         }
         return root;
+    }
+
+    private sealed class SayVersion : SynchronousCommandLineAction
+    {
+        public override int Invoke(ParseResult parseResult)
+        {
+            parseResult.InvocationConfiguration.Output.WriteLine($"hibp {ProgramVersion.Short}");
+            return 0;
+        }
     }
 }

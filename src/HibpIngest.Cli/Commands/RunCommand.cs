@@ -26,11 +26,14 @@ internal sealed class RunCommand : HibpCommand
         Arity = ArgumentArity.OneOrMore,
     };
 
+    private static readonly IReadOnlyList<string> RoleNames =
+        [.. Enum.GetValues<HostRoles>().Where(role => int.IsPow2((int)role)).Select(role => role.ToString().ToLowerInvariant())];
+
     private readonly ServeOptions _serve = new();
     private readonly Option<string?> _listen = new("--listen")
     {
-        Description = "Answer /healthz (this process), /readyz (its stores) and /usage?hours=24&by=route (how often what was asked) at "
-            + "this address of loopback, for whoever watches it. Default: nowhere.",
+        Description = "Answer /healthz (this process), /readyz (its stores), /metrics (its instruments, for Prometheus) and "
+            + "/usage?hours=24&by=route (how often what was asked) at this address of loopback, for whoever watches it. Default: nowhere.",
         HelpName = "URL",
     };
 
@@ -44,6 +47,8 @@ internal sealed class RunCommand : HibpCommand
     public RunCommand()
         : base("run", "Run the pipeline here until Ctrl+C. Any number may run against the same storage and database.")
     {
+        _roles.CompletionSources.Clear();
+        _roles.CompletionSources.Add([.. RoleNames]);
         Add(_roles);
         foreach (var option in _serve.All)
             Add(option);
@@ -66,6 +71,8 @@ internal sealed class RunCommand : HibpCommand
                     result.AddError($"{option.Name} says something only with --roles web, or with 'hibp serve'");
             }
         });
+        foreach (var option in LogOptions.All)
+            Add(option);
         Examples =
         [
             ("hibp run", "everything, with the storage emulator when HIBP_STORAGE names nothing else"),

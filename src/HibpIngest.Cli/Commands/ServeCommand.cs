@@ -12,6 +12,8 @@ internal sealed class ServeCommand : HibpCommand
     {
         foreach (var option in _serve.All)
             Add(option);
+        foreach (var option in LogOptions.All)
+            Add(option);
         Examples =
         [
             ("hibp serve --open", "without keys, for this machine alone: try http://127.0.0.1:8080/api/v3/breaches"),

@@ -43,11 +43,17 @@ internal sealed class Screen
     /// <summary>Standard error.</summary>
     public IAnsiConsole Messages { get; }
 
+    /// <summary>Writes what is said as JSON; null: it is said as it is.</summary>
+    public JsonLines? Lines { get; set; }
+
     /// <summary>Whether a person watches the messages as they come.</summary>
-    public bool IsLive => Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
+    public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
     /// <summary>One line for a person, on standard error.</summary>
-    public void Say(string line)
+    public void Say(string line) => Write(Lines?.Said(line) ?? line);
+
+    /// <summary>The same for what is a line already, of whatever format.</summary>
+    public void Write(string line)
     {
         lock (_saying)
         {

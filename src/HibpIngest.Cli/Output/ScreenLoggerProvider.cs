@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Errors;
 using Microsoft.Extensions.Logging;
 
@@ -47,8 +46,13 @@ internal sealed class ScreenLoggerProvider(Screen screen, bool verbose, TimeProv
             {
                 return;
             }
-            var now = time.GetLocalNow().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
-            var line = $"{now} {level} {category}: {message}";
+            if (screen.Lines is { } lines)
+            {
+                screen.Write(lines.Line(
+                    logLevel, category, eventId, message, state as IEnumerable<KeyValuePair<string, object?>>, exception));
+                return;
+            }
+            var line = $"{TableFormat.Utc(time.GetUtcNow())} {level} {category}: {message}";
             if (exception is not null)
                 line += verbose ? Environment.NewLine + UnexpectedError.Describe(exception) : $" ({exception.GetType().Name})";
             screen.Say(line);

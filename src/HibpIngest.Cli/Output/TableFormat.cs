@@ -16,6 +16,10 @@ internal static class TableFormat
     public static string Moment(DateTimeOffset? moment) =>
         moment?.ToLocalTime().ToString("yyyy-MM-dd HH:mm:ss", CultureInfo.InvariantCulture) ?? "";
 
+    /// <summary>For logs, which machines in several time zones write (ISO 8601).</summary>
+    public static string Utc(DateTimeOffset moment) =>
+        moment.UtcDateTime.ToString("yyyy-MM-dd'T'HH:mm:ss'Z'", CultureInfo.InvariantCulture);
+
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
     public static string Rate(double perSecond) =>

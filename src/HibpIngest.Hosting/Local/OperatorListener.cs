@@ -4,19 +4,22 @@ using HibpIngest.AccessLog;
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Telemetry;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
+using OpenTelemetry;
+using OpenTelemetry.Metrics;
 
 namespace HibpIngest.Hosting.Local;
 
 /// <summary>
 /// Says how this process is: <c>/healthz</c> (it lives), <c>/readyz</c> (its storage account answers; the database is not
-/// asked, which a probe would keep awake); and <c>/usage</c>, how often what was asked. Answers whoever asks directly on this machine,
-/// and nobody through a proxy.
+/// asked, which a probe would keep awake); <c>/usage</c>, how often what was asked; and <c>/metrics</c>, this process's instruments
+/// (<see cref="TelemetryNames"/>) as Prometheus reads them. Answers whoever asks directly on this machine, and nobody through a proxy.
 /// </summary>
 public sealed class OperatorListener : IAsyncDisposable
 {
@@ -25,8 +28,9 @@ public sealed class OperatorListener : IAsyncDisposable
     private const int DefaultHours = 24;
 
     private readonly WebApplication _app;
+    private readonly MeterProvider _metrics;
 
-    private OperatorListener(WebApplication app) => _app = app;
+    private OperatorListener(WebApplication app, MeterProvider metrics) => (_app, _metrics) = (app, metrics);
 
     /// <summary>Where it answers.</summary>
     public string Address => _app.Urls.First();
@@ -47,6 +51,7 @@ public sealed class OperatorListener : IAsyncDisposable
             server.Listen(IPAddress.Loopback, address.Port);
         });
         var app = builder.Build();
+        var metrics = Sdk.CreateMeterProviderBuilder().AddMeter(TelemetryNames.Source).AddPrometheusExporter().Build();
         var stores = new CachedCheck(token => account.Register.GetIdentityAsync(token), time);
         app.Use(next => context =>
         {
@@ -59,15 +64,17 @@ public sealed class OperatorListener : IAsyncDisposable
         app.MapGet("/healthz", context => HealthAnswer.WriteAsync(context.Response, true));
         app.MapGet("/readyz", async context => await HealthAnswer.WriteAsync(context.Response, await stores.IsWellAsync()));
         var usage = new UsageReader(account.Usage, account.Keys);
+        app.MapPrometheusScrapingEndpoint("/metrics", metrics, configureBranchedPipeline: null, optionsName: null);
         app.MapGet("/usage", context => AnswerUsageAsync(context, usage, time));
         try
         {
             await app.StartAsync(cancellationToken);
-            return new OperatorListener(app);
+            return new OperatorListener(app, metrics);
         }
         catch (Exception e)
         {
             await app.DisposeAsync();
+            metrics.Dispose();
             if (e is IOException or AddressInUseException)
                 throw new NotPossibleException(
                     $"{url} can't be listened on: another program does already; name a free address by --listen");
@@ -80,6 +87,7 @@ public sealed class OperatorListener : IAsyncDisposable
     {
         await _app.StopAsync();
         await _app.DisposeAsync();
+        _metrics.Dispose();
     }
 
     private static async Task AnswerUsageAsync(HttpContext context, UsageReader usage, TimeProvider time)

@@ -15,7 +15,7 @@ public sealed class UsageTests
             {
                 // An example that does not parse teaches something wrong. (Files in it need not exist;
                 // redirections are the shell's.)
-                var line = example.Line["hibp ".Length..].Split(" < ")[0].Split(" | ")[0];
+                var line = example.Line["hibp ".Length..].Split(" < ")[0].Split(" | ")[0].Split(" >")[0];
                 var errors = HibpIngest.Cli.Commands.CommandTree.Create().Parse(line).Errors;
                 Assert.All(errors, error => Assert.Contains("File does not exist", error.Message, StringComparison.Ordinal));
             });

@@ -1,0 +1,54 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>Scripts by which a shell completes command lines: they ask this program, which knows its commands.</summary>
+internal sealed class CompletionCommand : HibpCommand
+{
+    // The directive is System.CommandLine's own; what it suggests holds what was typed anywhere, and a shell wants what begins so.
+    private const string Bash = """
+        # Completes hibp. For this shell: source <(hibp completion bash)
+        _hibp() {
+          local word="${COMP_WORDS[COMP_CWORD]}" suggested
+          suggested=$("${COMP_WORDS[0]}" "[suggest:$COMP_POINT]" "$COMP_LINE" 2>/dev/null) || return
+          COMPREPLY=($(compgen -W "$suggested" -- "$word"))
+        }
+        complete -o default -F _hibp hibp
+        """;
+
+    private const string PowerShell = """
+        # Completes hibp. For this shell: hibp completion pwsh | Out-String | Invoke-Expression
+        Register-ArgumentCompleter -Native -CommandName hibp -ScriptBlock {
+          param($word, $line, $position)
+          hibp "[suggest:$position]" "$line" 2>$null | Where-Object { $_.StartsWith($word) } | ForEach-Object {
+            [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+          }
+        }
+        """;
+
+    private readonly Argument<Shell> _shell = new("SHELL") { Description = "bash or pwsh." };
+
+    public CompletionCommand()
+        : base("completion", "Write the script by which a shell completes commands, options and their values.")
+    {
+        Add(_shell);
+        Examples =
+        [
+            ("hibp completion bash > ~/.local/share/bash-completion/completions/hibp", "for every bash from now on"),
+            ("hibp completion pwsh >> $PROFILE", "for every PowerShell from now on"),
+        ];
+    }
+
+    protected override Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        session.Screen.Show(session.Parsed.GetValue(_shell) == Shell.Bash ? Bash : PowerShell);
+        return Task.FromResult(0);
+    }
+
+    private enum Shell
+    {
+        Bash,
+        Pwsh,
+    }
+}

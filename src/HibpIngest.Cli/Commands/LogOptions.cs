@@ -1,0 +1,61 @@
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Cli.Commands;
+
+/// <summary>How a host logs, as the commands that are hosts take it.</summary>
+internal static class LogOptions
+{
+    private const string FormatVariable = "HIBP_LOG_FORMAT";
+    private const string LevelVariable = "HIBP_LOG_LEVEL";
+
+    private static readonly Option<LogFormat?> Format = new("--log-format")
+    {
+        Description = $"How it logs: text, or json, an object a line. Default: {FormatVariable}, else text.",
+        HelpName = "json|text",
+    };
+
+    private static readonly Option<LogLevel?> Level = new("--log-level")
+    {
+        Description = "What it logs: trace, debug, information, warning, error or critical, and what is worse. Default: "
+            + $"{LevelVariable}, else information of the pipeline and warning of the rest.",
+        HelpName = "LEVEL",
+    };
+
+    static LogOptions()
+    {
+        // The names as people type them.
+        Format.CompletionSources.Clear();
+        Format.CompletionSources.Add("json", "text");
+        Level.CompletionSources.Clear();
+        Level.CompletionSources.Add("trace", "debug", "information", "warning", "error", "critical");
+    }
+
+    public static IReadOnlyList<Option> All => [Format, Level];
+
+    /// <summary>What a command line asks for, else the environment.</summary>
+    /// <exception cref="BadInputException">The environment asks for something else than it may.</exception>
+    public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed)
+    {
+        if (!parsed.CommandResult.Command.Options.Contains(Format))
+            return (LogFormat.Text, null);
+        return (
+            parsed.GetValue(Format) ?? ReadVariable<LogFormat>(FormatVariable) ?? LogFormat.Text,
+            parsed.GetValue(Level) ?? ReadVariable<LogLevel>(LevelVariable));
+    }
+
+    private static T? ReadVariable<T>(string variable)
+        where T : struct, Enum
+    {
+        if (Environment.GetEnvironmentVariable(variable) is not { } value || string.IsNullOrWhiteSpace(value))
+            return null;
+        // By names alone: an enum is also read from its number.
+        var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));
+        return name is null
+            ? throw new BadInputException(
+                $"{variable} is expected to be {string.Join(" or ", Enum.GetNames<T>()).ToLowerInvariant()}, found '{value}'")
+            : Enum.Parse<T>(name);
+    }
+}

@@ -1,0 +1,95 @@
+using System.Diagnostics;
+using System.Text.Json;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>What a host writes for machines to read, and what a shell asks the program.</summary>
+public sealed class HostLogTests : IDisposable
+{
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task A_hosts_log_is_json_where_that_is_asked_for()
+    {
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            ["HIBP_LOG_FORMAT"] = "json",
+            ["HIBP_STORGE"] = "misspelt",
+        };
+        await using var host = await HibpProcess.StartAsync(
+            _folder.Path, variables, "the local host works as", "run", "--log-level", "debug");
+        var lines = (await host.TerminateAsync()).Error.Split('\n', StringSplitOptions.RemoveEmptyEntries)
+            .Select(line => JsonDocument.Parse(line).RootElement).ToList();
+        Assert.All(lines, line => Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", line.GetProperty("time").GetString()));
+        Assert.Contains(lines, line => line.GetProperty("level").GetString() == "warning"
+            && line.GetProperty("message").GetString()!.StartsWith("HIBP_STORGE means nothing here", StringComparison.Ordinal));
+        var started = Assert.Single(lines, line => line.TryGetProperty("fields", out var fields) && fields.TryGetProperty("Roles", out _));
+        Assert.Equal(
+            ("information", "All"),
+            (started.GetProperty("level").GetString(), started.GetProperty("fields").GetProperty("Roles").GetString()));
+    }
+
+    [Fact]
+    public async Task What_the_environment_asks_for_is_checked()
+    {
+        foreach (var (variable, expected) in ((string, string)[])[
+            ("HIBP_LOG_FORMAT", "text or json"), ("HIBP_LOG_LEVEL", "trace or debug or information or warning or error or critical")])
+        {
+            var line = (await HibpProcess.RunAsync(
+                _folder.Path, new Dictionary<string, string> { [variable] = "1" }, "serve")).FailedWithOneLine();
+            Assert.StartsWith($"error: {variable} is expected to be {expected}", line, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Bash_completes_commands_options_and_values()
+    {
+        var program = Path.Combine(AppContext.BaseDirectory, "hibp.dll");
+        // As bash calls it: the line, where in it the cursor is, and the word there.
+        var script = $$"""
+            hibp() { dotnet '{{program}}' "$@"; }
+            source <(hibp completion bash)
+            complete -p hibp
+            ask() {
+              COMP_LINE="$1" COMP_POINT=${#1} COMPREPLY=()
+              COMP_WORDS=($1); [[ "$1" != *' ' ]] || COMP_WORDS+=('')
+              COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+              _hibp
+              echo "$1= ${COMPREPLY[*]}"
+            }
+            ask 'hibp sta'
+            ask 'hibp breach '
+            ask 'hibp run --log-f'
+            ask 'hibp run --log-format '
+            ask 'hibp run --roles up'
+            """;
+        var start = new ProcessStartInfo("bash", ["-c", script])
+        {
+            WorkingDirectory = _folder.Path,
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+        };
+        using var bash = Process.Start(start)!;
+        var lines = (await bash.StandardOutput.ReadToEndAsync()).Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        await bash.WaitForExitAsync();
+        Assert.Equal("complete -o default -F _hibp hibp", lines[0]);
+        Assert.Equal("hibp sta= status", lines[1]);
+        var breach = lines[2].Split(' ');
+        Assert.All((string[])["assign", "hide", "remove", "set", "show"], command => Assert.Contains(command, breach));
+        Assert.Equal("hibp run --log-f= --log-format", lines[3]);
+        Assert.Equal(["json", "text"], lines[4].Split("= ")[1].Split(' ').Where(word => word.Length > 0 && !word.StartsWith('-')).Order());
+        Assert.Equal("hibp run --roles up= upsert", lines[5]);
+    }
+
+    [Fact]
+    public async Task The_version_is_said_as_people_read_it_out()
+    {
+        var said = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string>(), "--version")).Succeeded().Output;
+        Assert.Matches(@"^hibp \d+\.\d+\.\d+( \([0-9a-f]{7}\))?\r?\n$", said);
+        var pwsh = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string>(), "completion", "pwsh")).Succeeded().Output;
+        Assert.Contains("Register-ArgumentCompleter -Native -CommandName hibp ", pwsh, StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,63 @@
+using System.Diagnostics.Metrics;
+using System.Globalization;
+using System.Net;
+using System.Text.RegularExpressions;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Telemetry;
+
+/// <summary>The operator's listener, as Prometheus reads it.</summary>
+public sealed partial class MetricsEndpointTests
+{
+    [Fact]
+    public async Task Instruments_are_answered_as_text_to_whoever_is_on_this_machine()
+    {
+        using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
+        await using var listener = await OperatorListener.StartAsync(
+            "http://127.0.0.1:0", account, TimeProvider.System, CancellationToken.None);
+        using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
+        // Names of this test's own: others run beside it.
+        using var counter = Own("hibp.test.metrics.counted");
+        counter.Instrument.Add(40, new KeyValuePair<string, object?>("breach", "A \"quoted\" \\ one"));
+        counter.Instrument.Add(2, new KeyValuePair<string, object?>("breach", "A \"quoted\" \\ one"));
+
+        using var answer = await http.GetAsync(new Uri("/metrics", UriKind.Relative));
+        var text = await answer.Content.ReadAsStringAsync();
+        Assert.Equal((HttpStatusCode.OK, "text/plain"), (answer.StatusCode, answer.Content.Headers.ContentType!.MediaType));
+        // A line is a comment, or a name, its labels and a number (prometheus.io/docs/instrumenting/exposition_formats).
+        var samples = text.Split('\n', StringSplitOptions.RemoveEmptyEntries).Where(line => !line.StartsWith('#'))
+            .Select(line => Sample().Match(line) is { Success: true } match ? match : throw new FormatException(line)).ToList();
+        Assert.All(samples, sample => double.Parse(
+            sample.Groups["value"].Value.Replace("+Inf", "Infinity", StringComparison.Ordinal), CultureInfo.InvariantCulture));
+        var ours = Assert.Single(
+            samples, sample => sample.Groups["name"].Value.StartsWith("hibp_test_metrics_counted", StringComparison.Ordinal));
+        Assert.EndsWith("_total", ours.Groups["name"].Value, StringComparison.Ordinal);
+        Assert.Contains("breach=\"A \\\"quoted\\\" \\\\ one\"", ours.Groups["labels"].Value, StringComparison.Ordinal);
+        Assert.Equal("42", ours.Groups["value"].Value);
+
+        // As everything here: nobody through a proxy.
+        using var forwarded = new HttpRequestMessage(HttpMethod.Get, "/metrics");
+        forwarded.Headers.Add("X-Forwarded-For", "192.0.2.1");
+        using var refused = await http.SendAsync(forwarded);
+        Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
+    }
+
+    private static OwnCounter Own(string name)
+    {
+        var meter = new Meter(TelemetryNames.Source);
+        return new OwnCounter(meter, meter.CreateCounter<long>(name));
+    }
+
+    private sealed record OwnCounter(Meter Meter, Counter<long> Instrument) : IDisposable
+    {
+        public void Dispose() => Meter.Dispose();
+    }
+
+    [GeneratedRegex(
+        """^(?<name>[a-zA-Z_:][\w:]*)(\{(?<labels>([a-zA-Z_]\w*="(\\.|[^"\\])*",?)*)\})? (?<value>[\d.eE+-]+|NaN|[+-]Inf)( \d+)?\r?$""",
+        RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Sample();
+}

@@ -1,0 +1,109 @@
+using System.CommandLine;
+using System.CommandLine.Help;
+using System.Text;
+using HibpIngest.Cli.Commands;
+
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>The page of all commands, as their tree says.</summary>
+internal static class CliPage
+{
+    public const string Path = "docs/cli.md";
+
+    /// <summary>What is above the first command.</summary>
+    private const string Head = """
+        # The command line
+
+        Every command, as its `--help` says it. This page is made from the commands themselves:
+        `HIBP_GOLDEN=write dotnet test tests/HibpIngest.Tests -c Release --filter CliPageTests` writes it anew.
+
+        Results go to standard output, everything else to standard error; with `--json` a result is one JSON
+        document, whose schema is on [a page of its own](json.md). Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or
+        143 it was stopped, 141 nobody reads it any more.
+
+
+        """;
+
+    public static string Make()
+    {
+        var page = new StringBuilder(Head);
+        var root = CommandTree.Create();
+        page.Append("## Options of every command\n\n");
+        AddOptions(page, root.Options.Where(option => option.Recursive && option is not HelpOption));
+        foreach (var command in root.Subcommands)
+            Add(page, "hibp", command);
+        return page.ToString();
+    }
+
+    private static void Add(StringBuilder page, string above, Command command)
+    {
+        var path = $"{above} {command.Name}";
+        page.Append($"## {path}\n\n{Wrap(command.Description!)}\n\n");
+        if (command.Subcommands.Count == 0)
+        {
+            page.Append("```text\n").Append(path);
+            foreach (var argument in command.Arguments)
+                page.Append(' ').Append(argument.Arity.MinimumNumberOfValues == 0 ? $"[{argument.Name}]" : argument.Name)
+                    .Append(argument.Arity.MaximumNumberOfValues > 1 ? "..." : "");
+            if (command.Options.Any(option => option is not HelpOption))
+                page.Append(" [OPTIONS]");
+            page.Append("\n```\n\n");
+            if (command.Arguments.Count > 0)
+            {
+                foreach (var argument in command.Arguments)
+                    page.Append(Wrap($"- `{argument.Name}`: {argument.Description}", "  ")).Append('\n');
+                page.Append('\n');
+            }
+            AddOptions(page, command.Options.Where(option => option is not HelpOption));
+            page.Append("```text\n");
+            var width = ((HibpCommand)command).Examples.Max(example => example.Line.Length);
+            foreach (var (line, purpose) in ((HibpCommand)command).Examples)
+                page.Append(line).Append(width <= 60 ? new string(' ', width - line.Length) : "").Append($"   # {purpose}\n");
+            page.Append("```\n\n");
+        }
+        foreach (var below in command.Subcommands)
+            Add(page, path, below);
+    }
+
+    private static void AddOptions(StringBuilder page, IEnumerable<Option> options)
+    {
+        var rows = options.Where(option => !option.Hidden).ToList();
+        if (rows.Count == 0)
+            return;
+        page.Append("| option | what it does |\n| --- | --- |\n");
+        foreach (var option in rows)
+        {
+            var value = option.HelpName is { } name ? $" {name}" : "";
+            var required = option.Required ? ", required" : "";
+            page.Append($"| `{option.Name}{Escape(value)}`{required} | {Escape(option.Description!)} |\n");
+        }
+        page.Append('\n');
+    }
+
+    /// <summary>As prose is in documents, so that differences are read by the line.</summary>
+    private static string Wrap(string text, string indent = "")
+    {
+        const int Width = 100;
+        var lines = new StringBuilder();
+        var column = 0;
+        foreach (var word in Escape(text).Split(' '))
+        {
+            if (column > 0 && column + 1 + word.Length > Width)
+            {
+                lines.Append('\n').Append(indent);
+                column = indent.Length;
+            }
+            else if (column > 0)
+            {
+                lines.Append(' ');
+                column++;
+            }
+            lines.Append(word);
+            column += word.Length;
+        }
+        return lines.ToString();
+    }
+
+    private static string Escape(string text) =>
+        text.Replace("|", "\\|", StringComparison.Ordinal).Replace("<", "&lt;", StringComparison.Ordinal);
+}

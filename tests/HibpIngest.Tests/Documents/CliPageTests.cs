@@ -1,0 +1,16 @@
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>The page of the command line is the command line's.</summary>
+public sealed class CliPageTests
+{
+    [Fact]
+    public void The_page_says_what_the_commands_say()
+    {
+        var made = CliPage.Make();
+        if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
+            File.WriteAllText(Path.Combine(DocumentFiles.Root, CliPage.Path), made);
+        Assert.True(
+            made == DocumentFiles.Read(CliPage.Path),
+            $"{CliPage.Path} is not what the commands say; HIBP_GOLDEN=write dotnet test --filter CliPageTests writes it anew");
+    }
+}
