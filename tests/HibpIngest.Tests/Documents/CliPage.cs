@@ -18,8 +18,9 @@ internal static class CliPage
         `HIBP_GOLDEN=write dotnet test tests/HibpIngest.Tests -c Release --filter CliPageTests` writes it anew.
 
         Results go to standard output, everything else to standard error; with `--json` a result is one JSON
-        document, whose schema is on [a page of its own](json.md). Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or
-        143 it was stopped, 141 nobody reads it any more.
+        document, whose schema is on [a page of its own](json.md). Exit codes: 0 what was asked for is
+        complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was stopped, 141 nobody reads it
+        any more.
 
 
         """;
