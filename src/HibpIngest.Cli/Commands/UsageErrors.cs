@@ -11,6 +11,9 @@ internal static class UsageErrors
     /// <summary>One line for each thing that is wrong; none: it can be run.</summary>
     public static IReadOnlyList<string> Of(ParseResult parsed)
     {
+        // What follows a directive is the parser's own business: half a line, which a shell wants completed.
+        if (parsed.Tokens.Any(token => token.Type == TokenType.Directive))
+            return [.. parsed.Errors.Select(error => error.Message.ReplaceLineEndings(" "))];
         var command = parsed.CommandResult.Command;
         var options = UnknownOptions(parsed);
         if (options.Count > 0)

@@ -39,7 +39,11 @@ public sealed class DemoTests : IDisposable
         var sample = File.ReadAllBytes(HibpIngest.Hosting.Local.RepositoryFolder.Find(Path.Combine("samples", "Contoso.zip"))!);
         var damaged = _folder.Write("Damaged.zip", sample[..(sample.Length / 2)]);
         var demo = await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", damaged, "--json");
-        Assert.Equal((1, ""), (demo.ExitCode, demo.Output));
+        Assert.Equal(1, demo.ExitCode);
+        using var output = System.Text.Json.JsonDocument.Parse(demo.Output);
+        var error = output.RootElement.GetProperty("error");
+        Assert.Equal(1, error.GetProperty("exitCode").GetInt32());
+        Assert.StartsWith("load 1 of Damaged failed: ", error.GetProperty("message").GetString(), StringComparison.Ordinal);
         Assert.StartsWith(
             "error: load 1 of Damaged failed: ",
             Assert.Single(demo.Error.Split('\n'), line => line.Contains("error", StringComparison.Ordinal)), StringComparison.Ordinal);

@@ -82,6 +82,10 @@ public sealed class UsageTests
     [InlineData("breach set Adobe --domain bücher.example --date 2013-10-04")]
     public void What_only_looks_odd_is_taken(string line) => Assert.Empty(Wrong(line));
 
+    [Fact]
+    public void Half_a_line_that_a_shell_wants_completed_is_not_wrong() => Assert.Empty(
+        HibpIngest.Cli.Commands.UsageErrors.Of(HibpIngest.Cli.Commands.CommandTree.Create().Parse(["[suggest:17]", "hibp status --wat"])));
+
     private static IReadOnlyList<string> Wrong(string line) =>
         HibpIngest.Cli.Commands.UsageErrors.Of(HibpIngest.Cli.Commands.CommandTree.Create().Parse(line.Split(' ')));
 }
