@@ -52,6 +52,9 @@ public sealed record PipelineContext
     /// <summary>Seal what is kept secret in the stores; null: there are none.</summary>
     public SecretKeys? Keys { get; init; }
 
+    /// <summary>What those who are not to be told are known by; null: there is none.</summary>
+    public SuppressionKey? SuppressionKey { get; init; }
+
     /// <summary>Of archives; without a key they are held for this process only.</summary>
     public required ArchivePasswords Passwords { get; init; }
 
@@ -124,7 +127,12 @@ public sealed record PipelineContext
     public LoadStart NewLoadStart() => new(Database, Register, Blobs, Messages, Options, Time, Logs.CreateLogger<IngestBreach>());
 
     public StoreSetup NewStoreSetup() => new(
-        Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Callbacks, Queues, NewPublishCatalogue(), Options);
+        Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Callbacks, Queues, NewPublishCatalogue(),
+        NewApplySuppressions(), Options);
+
+    public ApplySuppressions NewApplySuppressions() => new(Database, Database, Register, SuppressionKey);
+
+    public SubscriberOperations NewSubscriberOperations() => new(Database, Database, Register, SuppressionKey, Time);
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 
@@ -144,7 +152,7 @@ public sealed record PipelineContext
 
     public MoveOn NewMoveOn() => new(
         Database, Database, Database, Register, Blobs, Log, NewStoreSetup(), NewLoadStart(), NewRecoverLoads(), NewPublishCatalogue(),
-        Messages, Options);
+        Messages, NewApplySuppressions(), Options);
 
     private RecoverLoads NewRecoverLoads() => new(
         Database, Database, Database, Database, Database, Register, Log, NewRemoveBreach(), Logs.CreateLogger<RecoverLoads>());

@@ -25,6 +25,7 @@ public static partial class PipelineFactory
         context = context with
         {
             Time = time,
+            SuppressionKey = SuppressionKey.Parse(settings.SuppressionKey),
             OnPutOff = onPutOff,
             Log = (logAccount ?? account).AccountLog,
             Caller = new CallbackSender(time, settings.Options.CallLoopback),

@@ -42,8 +42,8 @@ public sealed record PipelineSettings
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "HOME", "EMULATOR_DIR", EmulatorPortVariable,
-        "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL",
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "SUPPRESSION_KEY", "HOME", "EMULATOR_DIR",
+        EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
@@ -79,6 +79,9 @@ public sealed record PipelineSettings
 
     /// <summary>Seals archive passwords and what clients are called with, as <see cref="SecretKeys.Parse"/> reads it.</summary>
     public string? SecretKey { get; init; }
+
+    /// <summary>What those who are not to be told are known by, as <see cref="HibpIngest.SuppressionKey.Parse"/> reads it.</summary>
+    public string? SuppressionKey { get; init; }
 
     public required PipelineOptions Options { get; init; }
 
@@ -159,6 +162,7 @@ public sealed record PipelineSettings
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
+            SuppressionKey = values.GetValueOrDefault("SUPPRESSION_KEY"),
             Options = options,
             Web = web,
             Passwords = passwords,

@@ -5,6 +5,13 @@ namespace HibpIngest.Sql;
 /// <summary>What an operator is told of a request that the present state does not allow.</summary>
 internal static class Refusals
 {
+    public const string NoSuppressionKey = "there are addresses that are not to be told, known by HIBP_SUPPRESSION_KEY, which is not "
+        + "set: set it as every host has it";
+
+    public static StoreMismatchException OtherSuppressionKey() =>
+        new("HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told: set the one that "
+            + "was used before");
+
     public static NotPossibleException NoBreach(string name) => new($"there is no breach '{name}'");
 
     public static NotPossibleException BreachOpen(string name, long load) =>

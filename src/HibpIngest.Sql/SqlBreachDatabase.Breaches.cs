@@ -97,9 +97,6 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public abstract Task<int> ImportSubscribersAsync(IReadOnlyCollection<Subscription> subscriptions, CancellationToken cancellationToken);
-
-    /// <inheritdoc/>
     public async IAsyncEnumerable<Subscription> ListSubscribersAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
         // Page by page: neither a connection nor a transaction, which would keep SQLite's log from being

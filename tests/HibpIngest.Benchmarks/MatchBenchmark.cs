@@ -74,7 +74,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             names.Add($"nobody{i}.example.com");
         subscriptions.AddRange(names.Select(domain => new Subscription($"owner@{domain}", domain)));
         foreach (var chunk in subscriptions.Chunk(ImportAtOnce))
-            await database.ImportSubscribersAsync(chunk, CancellationToken.None);
+            await database.ImportSubscribersAsync(chunk, null, CancellationToken.None);
 
         string Text(SampleAccounts from, long index) => Encoding.ASCII.GetString(buffer.AsSpan(0, from.Write(index, buffer)));
     }

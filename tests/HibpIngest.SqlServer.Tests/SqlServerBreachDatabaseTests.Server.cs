@@ -262,7 +262,9 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.NotNull(await app.GetIdentityAsync(None));
         Assert.True(await app.TryLockAsync("sweep", Me, Lease, None));
         await app.UnlockAsync("sweep", Me, None);
-        Assert.Equal(2, await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], None));
+        Assert.Equal(
+            new SubscribersImported(2, 0),
+            await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], null, None));
         await foreach (var _ in app.ListSubscribersAsync(None))
         {
             // each of them

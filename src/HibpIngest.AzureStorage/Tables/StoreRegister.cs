@@ -12,7 +12,8 @@ namespace HibpIngest.AzureStorage.Tables;
 /// The store register: partitions <c>store</c> (the identity, which of the store's storage accounts this is, the
 /// ids), <c>layout</c> (a row a layout, and <c>read</c>, which says which of them is read), <c>open</c> (a row a
 /// load), <c>receipt</c> (a row a blob version; with SentAt it is no receipt yet, with Removed its load was removed),
-/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process).
+/// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process), <c>suppression</c> (rows
+/// <c>hash!number</c>, of which the last counts; and <c>check</c>).
 /// </summary>
 internal sealed partial class StoreRegister(TableService tables, string table) : IStoreRegister
 {

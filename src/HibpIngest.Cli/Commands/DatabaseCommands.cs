@@ -74,7 +74,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         {
             screen.ShowJson(
                 new RestoredDocument(
-                    context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log),
+                    context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
+                    moved.Suppressed),
                 Documents.Default.RestoredDocument);
         }
         else
@@ -111,6 +112,11 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         {
             screen.Show($"The tables lack {TableFormat.Number(moved.Missing)} rows: 'hibp rebuild --into 1' writes them from the account "
                 + "log, then 'hibp ranges fill', before any reader is started.");
+        }
+        if (moved.Suppressed > 0)
+        {
+            screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup did not have were applied: those addresses "
+                + "are subscribed no more, and their mails are gone.");
         }
         screen.Show($"{TableFormat.Number(subscriptions)} subscriptions are in the database; the account log has none: hibp subscribers "
             + "import brings them in.");

@@ -105,9 +105,9 @@ internal sealed class DemoCommand : HibpCommand
         var context = pipeline.Context;
         await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
-        var (_, added) = await SubscribersImportCommand.ImportAsync(
-            context.Database, Path.Combine(samples, ShippedSample.Subscribers), cancellationToken);
-        screen.Say($"imported {TableFormat.Number(added)} subscriptions of the sample");
+        var (_, imported) = await SubscribersImportCommand.ImportAsync(
+            context.Database, context.SuppressionKey, Path.Combine(samples, ShippedSample.Subscribers), cancellationToken);
+        screen.Say($"imported {TableFormat.Number(imported.Added)} subscriptions of the sample");
         screen.Say($"dropping {drop.Blob} ({TableFormat.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)

@@ -1,6 +1,8 @@
 using System.CommandLine;
+using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Spectre.Console;
@@ -8,7 +10,253 @@ using Spectre.Console;
 namespace HibpIngest.Cli.Commands;
 
 internal sealed class SubscribersCommands() : CommandGroup(
-    "subscribers", "Import and list who is told about breaches.", new SubscribersImportCommand(), new SubscribersListCommand());
+    "subscribers", "Who is told about breaches, and who is not to be.", new SubscribersAddCommand(), new SubscribersRemoveCommand(),
+    new SubscribersForgetCommand(), new SubscribersListCommand(), new SubscribersExportCommand(), new SubscribersImportCommand());
+
+/// <summary>What commands about one address share.</summary>
+internal abstract class AddressCommand : HibpCommand
+{
+    private readonly Argument<string> _address = new("ADDRESS")
+    {
+        Description = "The address. Other users of this machine can see it while the command runs: - reads addresses from standard input "
+            + "instead, one a line.",
+    };
+
+    private readonly Option<string[]> _domains = new("--domain")
+    {
+        Description = "The subscription to this domain, instead of to the address itself; may be given several times.",
+        HelpName = "DOMAIN",
+    };
+
+    protected AddressCommand(string name, string description, bool hasDomains)
+        : base(name, description)
+    {
+        Add(_address);
+        if (hasDomains)
+            Add(_domains);
+    }
+
+    /// <summary>The addresses that are meant, in lower case.</summary>
+    /// <exception cref="BadInputException">One is none; the message doesn't hold it.</exception>
+    protected async Task<IReadOnlyList<string>> ReadAddressesAsync(ParseResult parsed, CancellationToken cancellationToken)
+    {
+        var addresses = new List<string>();
+        if (parsed.GetRequiredValue(_address) is not "-" and var given)
+            addresses.Add(Address(given, "ADDRESS"));
+        else
+        {
+            for (var line = 1; await Console.In.ReadLineAsync(cancellationToken) is { } text; line++)
+            {
+                if (!string.IsNullOrWhiteSpace(text))
+                    addresses.Add(Address(text, $"line {TableFormat.Number(line)} of standard input"));
+            }
+            if (addresses.Count == 0)
+                throw new BadInputException("standard input holds no address; one is expected on each line");
+        }
+        return [.. addresses.Distinct()];
+    }
+
+    /// <exception cref="BadInputException">One is none.</exception>
+    protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
+        [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
+            AccountRules.TryParseDomain(domain, out _, out _)
+            ? domain : throw new BadInputException($"--domain is expected to be a domain, as in example.com, found '{domain}'"))];
+
+    protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
+    {
+        if (session.Screen.Json)
+        {
+            session.Screen.ShowJson(
+                new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications), Documents.Default.SubscribersRemovedDocument);
+        }
+        else
+        {
+            session.Screen.Show($"{TableFormat.Number(removed.Subscriptions)} subscriptions and {TableFormat.Number(removed.Notifications)} "
+                + $"notifications are gone{then}.");
+        }
+    }
+
+    private static string Address(string text, string where)
+    {
+        var address = text.Trim().ToLowerInvariant();
+        return AccountRules.TryParse(address, out _, out _, out var broken) ? address
+            : throw new BadInputException($"{where} is not an address{(broken is null ? "" : $" (it breaks the rule {broken})")}");
+    }
+}
+
+internal sealed class SubscribersAddCommand : AddressCommand
+{
+    private readonly Option<bool> _again = new("--again")
+    {
+        Description = "Although it is not to be told, because it unsubscribed, bounced, complained or was forgotten: the person wishes it. "
+            + "Needs HIBP_SUPPRESSION_KEY.",
+    };
+
+    public SubscribersAddCommand()
+        : base("add", "Subscribe an address to itself, or to domains.", hasDomains: true)
+    {
+        Add(_again);
+        Examples =
+        [
+            ("hibp subscribers add me@example.com", "told when this address is in a breach"),
+            ("hibp subscribers add admin@example.com --domain example.com", "told of every address of the domain"),
+            ("hibp subscribers add - --again", "an address from standard input that had unsubscribed, and wishes to be told again"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var domains = ReadDomains(session.Parsed);
+        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        var wanted = addresses
+            .SelectMany(address => domains.Count == 0 ? [new(address, null)] : domains.Select(domain => new Subscription(address, domain)))
+            .ToList();
+        var imported = await AddAsync(session, wanted, cancellationToken);
+        var there = wanted.Count - imported.Added - imported.Suppressed;
+        if (imported.Suppressed > 0)
+        {
+            throw new NotPossibleException(
+                $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are not to be (they "
+                + "unsubscribed, bounced, complained or were forgotten), and were left out; where the person wishes it: --again");
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new SubscribersAddedDocument(imported.Added, there), Documents.Default.SubscribersAddedDocument);
+        else
+        {
+            session.Screen.Show($"{TableFormat.Number(imported.Added)} subscriptions are new"
+                + (there > 0 ? $"; {TableFormat.Number(there)} were there already." : "."));
+        }
+        return 0;
+    }
+
+    /// <summary>The register is needed only where something in it is to be changed.</summary>
+    private async Task<SubscribersImported> AddAsync(
+        CommandSession session, IReadOnlyCollection<Subscription> wanted, CancellationToken cancellationToken)
+    {
+        if (session.Parsed.GetValue(_again))
+        {
+            await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+            return await pipeline.Context.NewSubscriberOperations().AddAsync(wanted, again: true, cancellationToken);
+        }
+        var key = SuppressionKey.Parse(session.Settings.SuppressionKey);
+        await using var database = await session.OpenDatabaseAsync(cancellationToken);
+        return await database.ImportSubscribersAsync(wanted, key, cancellationToken);
+    }
+}
+
+internal sealed class SubscribersRemoveCommand : AddressCommand
+{
+    private const string NoReason = "none";
+
+    private readonly Option<string> _reason = new("--reason")
+    {
+        Description = "Why. No import brings back what was removed for one of the first three, which need HIBP_SUPPRESSION_KEY; none: an "
+            + "import may.",
+        HelpName = "unsubscribed|bounced|complaint|none",
+        DefaultValueFactory = _ => "unsubscribed",
+    };
+
+    public SubscribersRemoveCommand()
+        : base("remove", "Take an address's subscriptions away, or those to domains, with the mails that wait for it.", hasDomains: true)
+    {
+        _reason.AcceptOnlyFromAmong("unsubscribed", "bounced", "complaint", NoReason);
+        Add(_reason);
+        Examples =
+        [
+            ("hibp subscribers remove me@example.com", "it asked for that: no import brings it back"),
+            ("hibp subscribers remove - --reason bounced < bounces.txt", "addresses that mails came back from, one a line"),
+            ("hibp subscribers remove admin@example.com --domain example.com", "one domain; the address's other subscriptions stay"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var domains = ReadDomains(session.Parsed);
+        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        var named = session.Parsed.GetRequiredValue(_reason);
+        SuppressionReason? reason = named == NoReason ? null : Enum.Parse<SuppressionReason>(named, ignoreCase: true);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var removed = await pipeline.Context.NewSubscriberOperations().RemoveAsync(addresses, domains, reason, cancellationToken);
+        Show(session, removed, reason is null ? "; an import may bring them back" : ", and no import brings them back");
+        return 0;
+    }
+}
+
+internal sealed class SubscribersForgetCommand : AddressCommand
+{
+    public SubscribersForgetCommand()
+        : base("forget", "Forget an address as a subscriber: nothing stays but a hash under HIBP_SUPPRESSION_KEY, which keeps an import "
+            + "from bringing it back. Breached accounts are another matter.", hasDomains: false)
+    {
+        Examples = [("hibp subscribers forget -", "an address from standard input, so that no list of processes shows it")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var removed = await pipeline.Context.NewSubscriberOperations()
+            .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);
+        Show(session, removed, $", and {(addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are")} "
+            + "forgotten as subscribers; copies and backups: docs/operating.md");
+        return 0;
+    }
+}
+
+internal sealed class SubscribersExportCommand : HibpCommand
+{
+    private readonly Argument<FileInfo?> _file = new("FILE")
+    {
+        Description = "A new file. Default: standard output.",
+        Arity = ArgumentArity.ZeroOrOne,
+    };
+
+    public SubscribersExportCommand()
+        : base("export", "Write all subscriptions as CSV, as import reads it. Nobody who was removed or forgotten is in it.")
+    {
+        Add(_file);
+        Examples = [("hibp subscribers export subscribers.csv", "a file that this user alone may read")];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
+        var file = session.Parsed.GetValue(_file);
+        if (file is null)
+        {
+            if (session.Screen.Json)
+                return await SubscribersListCommand.ShowAsync(session, database, cancellationToken);
+            session.Screen.Show("email,domain");
+            await foreach (var (email, domain) in database.ListSubscribersAsync(cancellationToken))
+                session.Screen.Show(Line(email, domain));
+            return 0;
+        }
+        if (file.Exists)
+            throw new NotPossibleException($"{file.Name} is there already: name a new file");
+        var options = new FileStreamOptions { Mode = FileMode.CreateNew, Access = FileAccess.Write };
+        if (!OperatingSystem.IsWindows())
+            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+        var count = 0;
+        await using (var writer = new StreamWriter(file.FullName, options))
+        {
+            await writer.WriteLineAsync("email,domain");
+            await foreach (var (email, domain) in database.ListSubscribersAsync(cancellationToken))
+            {
+                await writer.WriteLineAsync(Line(email, domain));
+                count++;
+            }
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(new ExportDocument(file.FullName, count), Documents.Default.ExportDocument);
+        else
+            session.Screen.Show($"{TableFormat.Number(count)} subscriptions are in {file.Name}.");
+        return 0;
+    }
+
+    /// <summary>No address or domain that was taken in holds a comma; one of an older program might hold a quote.</summary>
+    private static string Line(string email, string? domain) =>
+        email.AsSpan().ContainsAny(',', '"') ? $"\"{email.Replace("\"", "\"\"", StringComparison.Ordinal)}\",{domain}" : $"{email},{domain}";
+}
 
 internal sealed class SubscribersImportCommand : HibpCommand
 {
@@ -22,7 +270,8 @@ internal sealed class SubscribersImportCommand : HibpCommand
     };
 
     public SubscribersImportCommand()
-        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are.")
+        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are suppressed are "
+            + "passed over.")
     {
         Add(_file.AcceptExistingOnly());
         Examples =
@@ -31,12 +280,18 @@ internal sealed class SubscribersImportCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        var key = SuppressionKey.Parse(session.Settings.SuppressionKey);
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
-        var (read, added) = await ImportAsync(database, session.Parsed.GetRequiredValue(_file).FullName, cancellationToken);
+        var (read, imported) = await ImportAsync(database, key, session.Parsed.GetRequiredValue(_file).FullName, cancellationToken);
         if (session.Screen.Json)
-            session.Screen.ShowJson(new ImportDocument(read, added), Documents.Default.ImportDocument);
+            session.Screen.ShowJson(new ImportDocument(read, imported.Added, imported.Suppressed), Documents.Default.ImportDocument);
         else
-            session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(added)} of them new.");
+        {
+            session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
+                + (imported.Suppressed > 0
+                    ? $", {TableFormat.Number(imported.Suppressed)} passed over: suppressed (unsubscribed, bounced, complaint or forgotten)."
+                    : "."));
+        }
         return 0;
     }
 
@@ -44,14 +299,18 @@ internal sealed class SubscribersImportCommand : HibpCommand
     /// Imports a file; the demo does the same. A file with a bad line is refused whole: nothing is imported
     /// before every line has been read.
     /// </summary>
-    public static async Task<(int Read, int Added)> ImportAsync(IBreachDatabase database, string path, CancellationToken cancellationToken)
+    public static async Task<(int Read, SubscribersImported Imported)> ImportAsync(
+        IBreachDatabase database, SuppressionKey? key, string path, CancellationToken cancellationToken)
     {
         await using var file = File.OpenRead(path);
         var subscriptions = SubscriberFile.Read(file);
-        var added = 0;
+        var (added, suppressed) = (0, 0);
         foreach (var chunk in subscriptions.Chunk(ChunkLines))
-            added += await database.ImportSubscribersAsync(chunk, cancellationToken);
-        return (subscriptions.Count, added);
+        {
+            var imported = await database.ImportSubscribersAsync(chunk, key, cancellationToken);
+            (added, suppressed) = (added + imported.Added, suppressed + imported.Suppressed);
+        }
+        return (subscriptions.Count, new SubscribersImported(added, suppressed));
     }
 }
 
@@ -66,21 +325,39 @@ internal sealed class SubscribersListCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
+        return await ShowAsync(session, database, cancellationToken);
+    }
+
+    public static async Task<int> ShowAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)
+    {
+        var suppressed = (await database.ListSuppressionsAsync(cancellationToken)).GroupBy(one => one.Reason).OrderBy(group => group.Key)
+            .ToDictionary(group => group.Key.ToString().ToLowerInvariant(), group => group.Count());
         var subscriptions = await database.ListSubscribersAsync(cancellationToken).ToListAsync(cancellationToken);
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
-                new SubscribersDocument([.. subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain))]),
+                new SubscribersDocument([.. subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain))])
+                {
+                    Suppressed = suppressed,
+                },
                 Documents.Default.SubscribersDocument);
             return 0;
         }
         if (subscriptions.Count == 0)
         {
-            session.Screen.Show("There is no subscription yet; hibp subscribers import CSV adds some.");
+            session.Screen.Show("There is no subscription; hibp subscribers add ADDRESS adds one, and import CSV many.");
+            ShowSuppressed();
             return 0;
         }
         Show(session.Screen, subscriptions);
+        ShowSuppressed();
         return 0;
+
+        void ShowSuppressed()
+        {
+            if (suppressed.Count > 0)
+                session.Screen.Show($"Not to be told: {string.Join(", ", suppressed.Select(one => $"{one.Value} {one.Key}"))}.");
+        }
     }
 
     internal static void Show(Screen screen, IReadOnlyList<Subscription> subscriptions)

@@ -203,10 +203,23 @@ internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
 internal sealed record PurgedLoad(long Load, string Breach, long Rows);
 
 /// <summary>hibp subscribers import.</summary>
-internal sealed record ImportDocument(int Read, int Added);
+internal sealed record ImportDocument(int Read, int Added, int Suppressed);
 
-/// <summary>hibp subscribers list.</summary>
-internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscribers);
+/// <summary>hibp subscribers add.</summary>
+internal sealed record SubscribersAddedDocument(int Added, int There);
+
+/// <summary>hibp subscribers remove and forget: subscriptions and notifications that went.</summary>
+internal sealed record SubscribersRemovedDocument(int Subscriptions, int Notifications);
+
+/// <summary>hibp subscribers export to a file.</summary>
+internal sealed record ExportDocument(string File, int Subscriptions);
+
+/// <summary>hibp subscribers list, and export without a file.</summary>
+internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscribers)
+{
+    /// <summary>How many are not to be told, by reason.</summary>
+    public required IReadOnlyDictionary<string, int> Suppressed { get; init; }
+}
 
 /// <summary>A subscription; a null domain is the address itself.</summary>
 internal sealed record SubscriberLine(string Email, string? Domain);
@@ -266,10 +279,11 @@ internal sealed record UpgradeDocument(string Database, int From, int To);
 
 /// <summary>
 /// hibp database restored: the ids it goes on behind, how many files were started again, subscriptions in the database, rows that
-/// the layout lacks that is read, and what came back from the account log (null: it is off).
+/// the layout lacks that is read, what came back from the account log (null: it is off), and suppressions that the backup lacked.
 /// </summary>
 internal sealed record RestoredDocument(
-    string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log);
+    string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log,
+    int Suppressed);
 
 /// <summary>hibp breach set.</summary>
 internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
@@ -403,6 +417,9 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(LogFigures))]
 [JsonSerializable(typeof(ImportDocument))]
 [JsonSerializable(typeof(SubscribersDocument))]
+[JsonSerializable(typeof(SubscribersAddedDocument))]
+[JsonSerializable(typeof(SubscribersRemovedDocument))]
+[JsonSerializable(typeof(ExportDocument))]
 [JsonSerializable(typeof(DropDocument))]
 [JsonSerializable(typeof(SampleDocument))]
 [JsonSerializable(typeof(DoctorDocument))]

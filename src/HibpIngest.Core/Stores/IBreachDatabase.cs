@@ -9,5 +9,5 @@ namespace HibpIngest.Stores;
 /// bytewise.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ILoads, IIngests, IRows, IArchivePasswords, ISlices, ILayouts, IRebuilds,
-        ILoadLog, ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;
+    IDatabaseSetup, INamedLocks, ICatalogue, ISubscribers, ISuppressions, ILoads, IIngests, IRows, IArchivePasswords, ISlices, ILayouts,
+        IRebuilds, ILoadLog, ILoadRecovery, IMatching, INotifications, ICallSlices, ICallbacks, IRemovals, IAsyncDisposable;

@@ -149,7 +149,8 @@ public sealed partial class SendNotifications(
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
                 _ = outcome.Error is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
-                if (!end.MayGoOn)
+                // One that is no longer there, whose subscriber has gone, says nothing of the others.
+                if (!end.MayGoOn && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
                     return await HeldAsync(work);
             }
             return true;

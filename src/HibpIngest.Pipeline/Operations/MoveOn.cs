@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline;
 public sealed class MoveOn(
     IDatabaseSetup database, ILoads loads, ILayouts layouts, IStoreRegister register, IBreachBlobs blobs, IAccountLogBlobs log,
     StoreSetup setup, LoadStart starts, RecoverLoads recover, PublishCatalogue catalogue, PipelineMessages messages,
-    PipelineOptions options)
+    ApplySuppressions suppressions, PipelineOptions options)
 {
     private const string Because =
         "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
@@ -27,6 +27,8 @@ public sealed class MoveOn(
     public async Task<MovedOn> RunAsync(
         CancellationToken cancellationToken, bool empty = false, IProgress<(int Done, int All)>? progress = null)
     {
+        if (!empty && await StoreSetup.HasSchemaAsync(database, cancellationToken))
+            await suppressions.CheckKeyAsync(cancellationToken);
         var logged = options.Log == LogMode.On ? await LogManifest.ReadAsync(log, cancellationToken, tolerant: true) : null;
         if (empty)
             await TakeOverAsync(logged, cancellationToken);
@@ -41,7 +43,9 @@ public sealed class MoveOn(
         var (confirmed, brokenOff) = await register.GetConfirmedAsync(cancellationToken);
         var highest = await database.GetHighestIdsAsync(cancellationToken);
         var isBehind = brokenOff || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
-        if (!isBehind && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
+        // Before anything is sent, or said to have nothing to do: whoever asked to be forgotten since is in the backup.
+        var suppressed = await suppressions.RunAsync(cancellationToken);
+        if (!isBehind && suppressed == 0 && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
         {
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
@@ -65,6 +69,7 @@ public sealed class MoveOn(
         return new MovedOn(confirmed, started)
         {
             Log = recovered,
+            Suppressed = suppressed,
             Missing = await register.GetReadLayoutAsync(cancellationToken) is { } read
                 ? await layouts.CountMissingAsync(read.Id, cancellationToken) : 0,
         };

@@ -10,6 +10,9 @@ public sealed record MovedOn(StoreIds Ids, int Loads)
     /// <summary>What it knows again from the account log; null: there is none.</summary>
     public LogRecovered? Log { get; init; }
 
+    /// <summary>Suppressions that the backup did not have, and that were applied.</summary>
+    public int Suppressed { get; init; }
+
     /// <summary>Rows that the layout lacks that is read: of the log, where the tables were lost too.</summary>
     public long Missing { get; init; }
 }

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 public sealed class StoreSetup(
     IDatabaseSetup database, ILayouts layouts, IStoreRegister register, IStoreAccounts accounts, IStoreTables tables,
     IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
-    PipelineOptions options)
+    ApplySuppressions suppressions, PipelineOptions options)
 {
     private readonly SemaphoreSlim _one = new(1);
     private volatile bool _ensured;
@@ -54,16 +54,17 @@ public sealed class StoreSetup(
 
     /// <summary>
     /// Creates containers, queues and tables that are missing, sets up a fresh database, records or compares the store
-    /// identity, and publishes a catalogue where there is none.
+    /// identity, applies suppressions that the database lacks, and publishes a catalogue where there is none.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and table don't belong together, or the schema is not
-    /// this program's.</exception>
+    /// this program's, or HIBP_SUPPRESSION_KEY isn't the one that was used.</exception>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         await EnsureSchemaAsync(database, cancellationToken);
         await CreateStoresAsync(cancellationToken);
         await EnsureIdentityAsync(cancellationToken);
         await EnsureIdsAsync(cancellationToken);
+        await suppressions.RunAsync(cancellationToken);
         await EnsureLayoutsAsync(cancellationToken);
         await catalogue.EnsureAsync(cancellationToken);
     }

@@ -43,7 +43,7 @@ public sealed partial class SqlServerBreachDatabase
 
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
         SELECT l.breach, m.subscriber, l.id, 1, 'open'
-        FROM #matches m JOIN dbo.loads l ON l.id = @load
+        FROM #matches m JOIN dbo.loads l ON l.id = @load JOIN dbo.subscribers s ON s.id = m.subscriber
         WHERE m.subscriber IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.breach = l.breach AND n.subscriber = m.subscriber)
         ORDER BY m.subscriber;

@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Errors;
 using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
 
@@ -46,7 +47,8 @@ public sealed partial class SqliteBreachDatabase
                     await session.ExecuteAsync(
                         $"""
                         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
-                        SELECT breach, @subscriber, id, 1, 'open' FROM dbo.loads WHERE id = @load
+                        SELECT breach, @subscriber, id, 1, 'open' FROM dbo.loads
+                        WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.subscribers WHERE id = @subscriber)
                         ON CONFLICT (breach, subscriber) DO UPDATE SET load_id = excluded.load_id, number = NULL
                         WHERE state = 'open' AND load_id IN ({Overtaken})
                         """,
@@ -54,13 +56,16 @@ public sealed partial class SqliteBreachDatabase
                 }
                 foreach (var (subscriber, accounts) in matches.Domains)
                 {
-                    await session.ExecuteAsync(
+                    var recorded = await session.ExecuteAsync(
                         """
                         INSERT INTO dbo.load_domains (load_id, domain, accounts)
                         SELECT @load, match_domain, @accounts FROM dbo.subscribers WHERE id = @subscriber
                         ON CONFLICT (load_id, domain) DO UPDATE SET accounts = accounts + excluded.accounts
                         """,
                         OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
+                    // The first of its domain was taken away since it was found; another may watch the same domain.
+                    if (recorded == 0)
+                        throw new StoreUnavailableException("a subscription was taken away while it was matched: the range is matched again");
                 }
                 await GetOnAsync(session, load, lease);
                 return true;

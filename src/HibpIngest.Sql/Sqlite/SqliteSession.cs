@@ -131,6 +131,13 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return true;
     }
 
+    /// <summary>Writes the log into the file and cuts it to nothing; false: somebody reads in it, or writes.</summary>
+    public bool TryEmptyLog()
+    {
+        using var row = Prepare("PRAGMA wal_checkpoint(TRUNCATE)", []);
+        return row.Step() && row.Int64(0) == 0;
+    }
+
     public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
 
     public void Spoil() => IsSpoiled = true;

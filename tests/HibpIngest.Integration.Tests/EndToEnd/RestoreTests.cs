@@ -87,7 +87,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<NotPossibleException>(() => fresh.NewMoveOn().RunAsync(None, empty: true));
 
         // Every zip fires again, and every subscriber is there again: nobody hears of anything.
-        await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+        await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
         await FireAgainAsync(fresh);
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(mails, rig.Mails());
@@ -192,7 +192,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
                 await RemoveAsync(rig, "Lost");
             var mails = rig.Mails();
             Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None, isEmpty)).Loads);
-            await restored.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+            await restored.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
             await FireAgainAsync(restored);
             await PipelineRig.RunToEndAsync(restored);
             Assert.Equal(
@@ -328,7 +328,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     private static async Task<IReadOnlyList<string>> TellStoryAsync(PipelineRig rig)
     {
         var backups = new List<string>();
-        await rig.Context.Database.ImportSubscribersAsync([.. Subscriptions()], None);
+        await rig.Context.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
         await StepAsync(() => LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems","IsVerified":true}"""));
         await StepAsync(() => LoadAsync(rig, "Clinic.zip", 20, """{"IsSensitive":true}"""));
         await StepAsync(() => LoadAsync(rig, "Shop.zip", 40));

@@ -121,7 +121,7 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public Task ImportAsync(params (string Email, string? Domain)[] subscriptions) =>
         Context.Database.ImportSubscribersAsync(
-            [.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], CancellationToken.None);
+            [.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], Context.SuppressionKey, CancellationToken.None);
 
     public async Task<Load> LoadAsync(long id) =>
         await Context.Database.GetLoadAsync(id, CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");

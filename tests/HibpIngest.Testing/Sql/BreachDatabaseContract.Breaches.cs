@@ -123,7 +123,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Subscriptions_are_unique_after_trimming_and_lower_casing()
     {
-        Assert.Equal(3, await Database.ImportSubscribersAsync(
+        Assert.Equal(new SubscribersImported(3, 0), await Database.ImportSubscribersAsync(
             [
                 new(" B@Example.com ", null),
                 new("a@example.com", "Example.COM"),
@@ -132,7 +132,9 @@ public abstract partial class BreachDatabaseContract
                 new("B@EXAMPLE.COM", " example.com "),
             ],
             None));
-        Assert.Equal(1, await Database.ImportSubscribersAsync([new("b@example.com", null), new("c@example.com", null)], None));
+        Assert.Equal(
+            new SubscribersImported(1, 0),
+            await Database.ImportSubscribersAsync([new("b@example.com", null), new("c@example.com", null)], null, None));
         Assert.Equal(
             [new("a@example.com", "example.com"), new("b@example.com", null), new("b@example.com", "example.com"),
                 new("c@example.com", null)],
@@ -144,7 +146,9 @@ public abstract partial class BreachDatabaseContract
     {
         var subscriptions = Enumerable.Range(0, 2_500)
             .Select(i => new Subscription($"user{i:D4}@example.com", i % 2 == 0 ? null : "example.com")).ToList();
-        Assert.Equal(subscriptions.Count, await Database.ImportSubscribersAsync([.. subscriptions.AsEnumerable().Reverse()], None));
+        Assert.Equal(
+            new SubscribersImported(subscriptions.Count, 0),
+            await Database.ImportSubscribersAsync([.. subscriptions.AsEnumerable().Reverse()], null, None));
         Assert.Equal(subscriptions, await ListAsync());
     }
 

@@ -50,7 +50,7 @@ public abstract partial class BreachDatabaseContract
         var accounts = Enumerable.Range(0, 120).Select(_ => Address()).Distinct().ToList();
         var subscriptions = Enumerable.Range(0, 60)
             .Select(_ => new Subscription(Address(), random.Next(3) == 0 ? $"d{random.Next(8)}.example" : null)).Distinct().ToList();
-        await Database.ImportSubscribersAsync(subscriptions, None);
+        await Database.ImportSubscribersAsync(subscriptions, null, None);
         var load = await UpsertAsync(accounts);
         await MatchAsync(load.Id);
 

@@ -161,7 +161,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
 
     protected async Task ImportAsync(params string[] subscriptions) =>
-        await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], None);
+        await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], null, None);
 
     /// <summary>"email" or "email for domain".</summary>
     private static Subscription Parse(string subscription)

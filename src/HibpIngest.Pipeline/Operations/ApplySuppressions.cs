@@ -1,0 +1,80 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Brings the database to what the register knows of who is not to be told: it lacks some of that where it was restored from
+/// a backup, or where a command was broken off between the two. May be run at any time, beside itself, and again.
+/// </summary>
+public sealed class ApplySuppressions(
+    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key)
+{
+    /// <summary>Makes sure that the key is there, and the right one, where it was ever used.</summary>
+    /// <exception cref="StoreMismatchException">It is not.</exception>
+    public async Task CheckKeyAsync(CancellationToken cancellationToken)
+    {
+        string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
+        foreach (var check in checks)
+        {
+            if (check is null || check == key?.Check)
+                continue;
+            throw new StoreMismatchException((key is null
+                ? "HIBP_SUPPRESSION_KEY is not set, and there are addresses that are not to be told, known by it"
+                : "HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told")
+                + ": set the one that was used before; without it an import would bring back who has asked to be forgotten");
+        }
+    }
+
+    /// <summary>Checks the key, then applies what the database lacks: records it, and takes subscriptions and mails away.</summary>
+    /// <returns>How many it lacked.</returns>
+    /// <exception cref="StoreMismatchException">As in <see cref="CheckKeyAsync"/>.</exception>
+    public async Task<int> RunAsync(CancellationToken cancellationToken)
+    {
+        await CheckKeyAsync(cancellationToken);
+        if (key is null)
+            return 0;
+        var inDatabase = await suppressions.ListSuppressionsAsync(cancellationToken);
+        if (await FindCheckAsync(cancellationToken) is not { } check)
+        {
+            // The register was lost, or there are none.
+            foreach (var one in inDatabase)
+                await register.AppendSuppressionAsync(one, lifted: false, cancellationToken);
+            if (inDatabase.Count > 0)
+                await register.AddSuppressionCheckAsync(key.Check, cancellationToken);
+            return 0;
+        }
+        var known = inDatabase.ToDictionary(one => one.Hash, one => one.Reason);
+        var lacking = (await register.ListSuppressionsAsync(cancellationToken))
+            .Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToDictionary(one => one.Hash);
+        if (lacking.Count == 0)
+            return 0;
+        // By hash alone nobody is found: whoever subscribes is asked.
+        var removals = new List<SubscriberRemoval>();
+        await foreach (var (email, domain) in subscribers.ListSubscribersAsync(cancellationToken))
+        {
+            if (lacking.TryGetValue(key.HashOf(email), out var whole))
+                removals.Add(new SubscriberRemoval(email, null, whole));
+            else if (domain is not null && lacking.TryGetValue(key.HashOf(email, domain), out var one))
+                removals.Add(new SubscriberRemoval(email, domain, one));
+        }
+        // Those whom nobody subscribes under, too: an import would bring them back.
+        removals.AddRange(lacking.Values.Select(one => new SubscriberRemoval("", "", one)));
+        await suppressions.RemoveSubscribersAsync(
+            removals, check, erase: lacking.Values.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);
+        return lacking.Count;
+    }
+
+    private async Task<string?> FindCheckAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await register.GetSuppressionCheckAsync(cancellationToken);
+        }
+        catch (StoreMissingException)
+        {
+            return null; // no register yet
+        }
+    }
+}

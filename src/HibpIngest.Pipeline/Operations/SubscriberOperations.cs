@@ -1,0 +1,68 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Takes subscribers away so that no import brings them back, and takes them in again where they wish. The register is
+/// changed first: what a crash keeps from the database, the next start applies to it.
+/// </summary>
+public sealed class SubscriberOperations(
+    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key, TimeProvider time)
+{
+    /// <summary>Subscribes to an address's own accounts, or to domains.</summary>
+    /// <param name="wanted">The subscriptions.</param>
+    /// <param name="again">Those that are suppressed too: the person wishes it.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">There are suppressions, and no key.</exception>
+    public async Task<SubscribersImported> AddAsync(
+        IReadOnlyCollection<Subscription> wanted, bool again, CancellationToken cancellationToken)
+    {
+        if (again)
+        {
+            var known = RequireKey();
+            var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
+            var lifted = (await suppressions.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
+            foreach (var one in lifted)
+                await register.AppendSuppressionAsync(one with { At = Now }, lifted: true, cancellationToken);
+            await suppressions.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
+        }
+        return await subscribers.ImportSubscribersAsync(wanted, key, cancellationToken);
+    }
+
+    /// <summary>Takes subscriptions away, with what waits to be mailed to them.</summary>
+    /// <param name="emails">Whose.</param>
+    /// <param name="domains">Of these domains; none: all of an address.</param>
+    /// <param name="reason">What keeps an import from bringing them back; null: nothing does.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">There is a reason, and no key.</exception>
+    public async Task<SubscribersRemoved> RemoveAsync(
+        IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,
+        CancellationToken cancellationToken)
+    {
+        var whose = emails.SelectMany(email => domains.Count == 0 ? [(email, null)] : domains.Select(domain => (email, (string?)domain)))
+            .ToList();
+        if (reason is not { } because)
+        {
+            return await suppressions.RemoveSubscribersAsync(
+                [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
+        }
+        var known = RequireKey();
+        var removals = whose
+            .Select(one => new SubscriberRemoval(one.email, one.Item2, new Suppression(known.HashOf(one.email, one.Item2), because, Now)))
+            .ToList();
+        if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
+            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
+        foreach (var removal in removals)
+            await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
+        return await suppressions.RemoveSubscribersAsync(
+            removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
+    }
+
+    private DateTimeOffset Now => time.GetUtcNow();
+
+    private SuppressionKey RequireKey() => key ?? throw new NotPossibleException(
+        "HIBP_SUPPRESSION_KEY is needed for this: who is not to be told is known by it; make one with: openssl rand -base64 32, keep it, "
+        + "and set it for every host");
+}

@@ -1,0 +1,111 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using static HibpIngest.Sql.Parameter;
+using static HibpIngest.Sql.StoredText;
+
+namespace HibpIngest.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>How long the log of the file is waited for, which readers of other processes may still need.</summary>
+    private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
+
+    /// <inheritdoc/>
+    public override Task<SubscribersImported> ImportSubscribersAsync(
+        IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                var (added, suppressed) = (0, 0);
+                var isAnySuppressed = await RequireKeyAsync(session, key);
+                foreach (var (email, domain) in subscriptions.Select(Normalise))
+                {
+                    cancellationToken.ThrowIfCancellationRequested();
+                    if (isAnySuppressed && await session.AnyAsync(
+                        "SELECT 1 FROM dbo.suppressions WHERE hash IN (@address, @subscription)",
+                        VarChar("@address", key!.HashOf(email), HashLength),
+                        VarChar("@subscription", key.HashOf(email, domain), HashLength)))
+                    {
+                        suppressed++;
+                        continue;
+                    }
+                    var (matchDomain, matchAlias) = MatchedBy(email, domain);
+                    added += await session.ExecuteAsync(
+                        """
+                        INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias)
+                        VALUES (@email, @domain, @match_domain, @match_alias)
+                        ON CONFLICT (email, domain) DO NOTHING
+                        """,
+                        LongText("@email", email), LongText("@domain", domain),
+                        LongBytes("@match_domain", Encoding.UTF8.GetBytes(matchDomain)),
+                        LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
+                }
+                return new SubscribersImported(added, suppressed);
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>
+    /// Erasing costs a rewrite of the table, some seconds for a million subscribers: where pages were divided, copies of rows
+    /// stay behind in what is free of them, which no deletion overwrites.
+    /// </remarks>
+    public override async Task<SubscribersRemoved> RemoveSubscribersAsync(
+        IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken)
+    {
+        if (!erase)
+            return await base.RemoveSubscribersAsync(removals, check, erase, cancellationToken);
+        var removed = await WriteAsync(
+            async session =>
+            {
+                var connection = (SqliteSession)session;
+                connection.Script("PRAGMA secure_delete = ON; PRAGMA defer_foreign_keys = ON");
+                try
+                {
+                    var result = await RemoveAsync(session, removals, check, cancellationToken);
+                    connection.Script(
+                        """
+                        CREATE TABLE subscribers_kept AS SELECT * FROM subscribers;
+                        DELETE FROM subscribers;
+                        INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id;
+                        DROP TABLE subscribers_kept
+                        """);
+                    return result;
+                }
+                finally
+                {
+                    connection.Script("PRAGMA secure_delete = OFF");
+                }
+            },
+            cancellationToken);
+        await EmptyLogAsync(cancellationToken);
+        return removed;
+    }
+
+    /// <summary>Writes the log into the file and empties it: it holds pages as they were before.</summary>
+    /// <exception cref="StoreUnavailableException">Somebody reads in it.</exception>
+    private async Task EmptyLogAsync(CancellationToken cancellationToken)
+    {
+        await _writing.WaitAsync(cancellationToken);
+        try
+        {
+            _opened.Check();
+            var connection = _writer ??= await OpenWriterAsync(cancellationToken);
+            var began = TimeProvider.System.GetTimestamp();
+            while (!connection.TryEmptyLog())
+            {
+                if (TimeProvider.System.GetElapsedTime(began) > EraseTimeout)
+                {
+                    throw new StoreUnavailableException($"it is done, and will stay so; but the log beside '{_file}' still has its bytes, "
+                        + "because another process reads in it: do it again in a moment");
+                }
+                await Task.Delay(LongestLockDelay, cancellationToken);
+            }
+        }
+        finally
+        {
+            _writing.Release();
+        }
+    }
+}
