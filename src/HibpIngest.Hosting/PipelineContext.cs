@@ -49,6 +49,9 @@ public sealed record PipelineContext
 
     public required PipelineOptions Options { get; init; }
 
+    /// <summary>Whose the mails are.</summary>
+    public MailService Service { get; init; } = new();
+
     /// <summary>Seal what is kept secret in the stores; null: there are none.</summary>
     public SecretKeys? Keys { get; init; }
 
@@ -98,7 +101,7 @@ public sealed record PipelineContext
             Database, Database, Blobs, NewPublishCatalogue(), leases, mails, LogSchedule, Calls, reports, Options, Time,
             Logs.CreateLogger<MatchSubscribers>());
         var send = new SendNotifications(
-            Database, Database, Database, Register, Tables, Sender, mails, reports, messages, Options, Time,
+            Database, Database, Database, Register, Tables, Sender, mails, reports, messages, Options, Service, Time,
             Logs.CreateLogger<SendNotifications>());
         return new PipelineDispatcher(
             runner, ingest, NewUpsertSlice(), match, send, NewLogLoad(), NewCallClients(), NewDeliverCallbacks(), NewLoadStart(), Blobs,

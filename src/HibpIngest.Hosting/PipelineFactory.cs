@@ -26,6 +26,7 @@ public static partial class PipelineFactory
         {
             Time = time,
             SuppressionKey = SuppressionKey.Parse(settings.SuppressionKey),
+            Service = settings.Service,
             OnPutOff = onPutOff,
             Log = (logAccount ?? account).AccountLog,
             Caller = new CallbackSender(time, settings.Options.CallLoopback),

@@ -43,7 +43,8 @@ public sealed record PipelineSettings
     private static readonly string[] OwnVariables =
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "SUPPRESSION_KEY", "HOME", "EMULATOR_DIR",
-        EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL",
+        EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS", "SERVICE_CONTACT",
+        "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
@@ -76,6 +77,9 @@ public sealed record PipelineSettings
 
     /// <summary>Where mails go.</summary>
     public required string Mail { get; init; }
+
+    /// <summary>Whose the mails are.</summary>
+    public MailService Service { get; init; } = new();
 
     /// <summary>Seals archive passwords and what clients are called with, as <see cref="SecretKeys.Parse"/> reads it.</summary>
     public string? SecretKey { get; init; }
@@ -163,6 +167,15 @@ public sealed record PipelineSettings
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault("SECRET_KEY"),
             SuppressionKey = values.GetValueOrDefault("SUPPRESSION_KEY"),
+            Service = new MailService
+            {
+                Name = values.GetValueOrDefault("SERVICE_NAME")?.Trim(),
+                Address = values.GetValueOrDefault("SERVICE_ADDRESS")?.Trim(),
+                Contact = values.GetValueOrDefault("SERVICE_CONTACT")?.Trim(),
+                Logo = values.GetValueOrDefault("SERVICE_LOGO")?.Trim(),
+                Templates = values.GetValueOrDefault("TEMPLATES")?.Trim(),
+                Unsubscribe = values.GetValueOrDefault("UNSUBSCRIBE_MAILTO")?.Trim(),
+            }.Check(),
             Options = options,
             Web = web,
             Passwords = passwords,

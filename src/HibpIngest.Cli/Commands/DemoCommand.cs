@@ -33,6 +33,13 @@ internal sealed class DemoCommand : HibpCommand
         Description = "The breach to load. Default: the sample that comes with the program.",
         Arity = ArgumentArity.ZeroOrOne,
     };
+    private readonly Option<string[]> _subscribe = new("--subscribe")
+    {
+        Description = "Subscribe this address, too: it is told by a mail in the pickup folder if it is in the breach. May be given several "
+            + "times.",
+        HelpName = "ADDRESS",
+    };
+    private readonly Option<string?> _title = new("--title") { Description = "The breach's title, as mails have it.", HelpName = "TEXT" };
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
 
@@ -41,6 +48,8 @@ internal sealed class DemoCommand : HibpCommand
             + "account up, and stop it all again.")
     {
         Add(_file!.AcceptExistingOnly());
+        Add(_subscribe);
+        Add(_title);
         Add(_password);
         Add(_passwordFromInput);
         Validators.Add(result =>
@@ -52,6 +61,7 @@ internal sealed class DemoCommand : HibpCommand
         [
             ("hibp demo", "the sample, in some seconds"),
             ("hibp demo Adobe.zip", "a breach of one's own; the emulator is good for half a million accounts"),
+            ("hibp demo Adobe.zip --title \"Adobe Systems\" --subscribe me@example.com", "and whether an address is in it"),
             ("hibp demo --database \"Server=...;Database=...\"", "on a database server, in a fresh database"),
         ];
     }
@@ -67,6 +77,9 @@ internal sealed class DemoCommand : HibpCommand
         var given = session.Parsed.GetValue(_file);
         // What is wrong with it is better told now.
         var drop = given is null ? null : DropCommand.Prepare(given);
+        var subscribed = (session.Parsed.GetValue(_subscribe) ?? []).Select(text => AccountRules.TryParse(text.Trim(), out _, out _, out _)
+            ? text.Trim().ToLowerInvariant() : throw new BadInputException("--subscribe is expected to be an address, as in me@example.com"))
+            .Distinct().ToList();
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         if (password is not null && drop is not null)
             ArchivePasswords.CheckTakesOne(drop.Blob);
@@ -82,6 +95,8 @@ internal sealed class DemoCommand : HibpCommand
         ShippedSample.WriteTo(samples);
         var file = given ?? new FileInfo(Path.Combine(samples, ShippedSample.Archive));
         drop ??= DropCommand.Prepare(file);
+        if (DescriptionOptions.Trim(session.Parsed.GetValue(_title)) is { } title)
+            drop = DropCommand.Titled(drop, title);
 
         screen.Say("starting a storage emulator of its own, in memory");
         await using var emulator = await AzuriteEmulator.StartAsync(
@@ -108,6 +123,8 @@ internal sealed class DemoCommand : HibpCommand
         var (_, imported) = await SubscribersImportCommand.ImportAsync(
             context.Database, context.SuppressionKey, Path.Combine(samples, ShippedSample.Subscribers), cancellationToken);
         screen.Say($"imported {TableFormat.Number(imported.Added)} subscriptions of the sample");
+        await context.Database.ImportSubscribersAsync(
+            [.. subscribed.Select(address => new Subscription(address, null))], context.SuppressionKey, cancellationToken);
         screen.Say($"dropping {drop.Blob} ({TableFormat.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)
@@ -141,10 +158,15 @@ internal sealed class DemoCommand : HibpCommand
 
         var account = await FirstAccountAsync(context.Database, load, cancellationToken);
         var found = account is null ? [] : await AskAsync(session, pipeline.Account, account, cancellationToken);
+        var subscribers = new List<DemoSubscriber>();
+        foreach (var address in subscribed)
+        {
+            subscribers.Add(new DemoSubscriber(address, await IsToldAsync(context.Database, load, address, cancellationToken)));
+        }
         if (screen.Json)
         {
             screen.ShowJson(
-                Document(load, total) with { Found = [.. found.Select(breach => breach.Name)] }, Documents.Default.DemoDocument);
+                Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] }, Documents.Default.DemoDocument);
             return 0;
         }
         screen.Show(Summary(load, total));
@@ -153,6 +175,8 @@ internal sealed class DemoCommand : HibpCommand
             screen.Show("Its own API, asked for the first account (GET /api/v3/breachedaccount/...):");
             LookupCommand.Show(screen, account, found);
         }
+        foreach (var (address, isIn) in subscribers)
+            screen.Show($"{address} is {(isIn ? "in the breach, and is told" : "not in the breach, and gets no mail")}.");
         screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
         return 0;
 
@@ -179,6 +203,22 @@ internal sealed class DemoCommand : HibpCommand
         if (!answer.IsSuccessStatusCode)
             throw new CommandFailedException($"its own API answered {(int)answer.StatusCode}");
         return await answer.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
+    }
+
+    /// <summary>
+    /// By what matching has found, not by the API: a sensitive breach is in no public answer, and is mailed all the same.
+    /// </summary>
+    private static async Task<bool> IsToldAsync(
+        INotifications notifications, Load load, string address, CancellationToken cancellationToken)
+    {
+        const int AtOnce = 10_000;
+        for (var first = 1; first <= load.Notifications.Total; first += AtOnce)
+        {
+            if ((await notifications.ListNotificationsAsync(load.Id, first, first + AtOnce - 1, cancellationToken))
+                .Any(one => one.Domain is null && one.Email == address))
+                return true;
+        }
+        return false;
     }
 
     /// <summary>Two demos in one folder would pull the files from under each other.</summary>

@@ -127,8 +127,12 @@ internal sealed class DoctorCommand : HibpCommand
                     inDatabase = await context.Database.GetIdentityAsync(token);
                 }),
             LookAsync(
-                "mails", () => context.Sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM",
-                token => context.Sender.CheckAsync(MailFrom.Parse(context.Options.MailFrom).Address, token)),
+                "mails", () => context.Sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM, and what else mails are made from",
+                token =>
+                {
+                    _ = new MailComposer(context.Options.MailFrom, context.Service);
+                    return context.Sender.CheckAsync(MailFrom.Parse(context.Options.MailFrom).Address, token);
+                }),
         };
         var lines = await Task.WhenAll(looks);
         checks.AddRange(lines);
@@ -157,11 +161,15 @@ internal sealed class DoctorCommand : HibpCommand
         {
             await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
             await CheckLogAsync(context.Database, context.Options.Log, checks, cancellationToken);
+            checks.Add(await LookAsync(
+                "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
+                context.NewApplySuppressions().CheckKeyAsync));
         }
         else
         {
             checks.Add(Skipped("layouts", "a database and tables that belong together"));
             checks.Add(Skipped("account log", "a database and tables that belong together"));
+            checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
         checks.Add(context.Passwords.Durable
             ? new DoctorLine("secret key", Ok, "set", null)

@@ -1,6 +1,8 @@
 using System.CommandLine;
 using System.Security.Cryptography;
+using System.Text;
 using System.Text.Json;
+using System.Text.Json.Nodes;
 using HibpIngest.Archives;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
@@ -174,6 +176,20 @@ internal sealed class DropCommand : HibpCommand
             return new Drop(blob, breach, (name, content)) { Compresses = compresses };
         }
         return new Drop(blob, breach, null) { Compresses = compresses };
+    }
+
+    /// <summary>The same under another title.</summary>
+    public static Drop Titled(Drop drop, string title)
+    {
+        var document = drop.Metadata is { } beside ? JsonNode.Parse(beside.Content)!.AsObject() : [];
+        foreach (var name in document.Select(property => property.Key).Where(key => key.Equals("Title", StringComparison.OrdinalIgnoreCase))
+            .ToList())
+            document.Remove(name);
+        document["Title"] = title;
+        return drop with
+        {
+            Metadata = (drop.Metadata?.Blob ?? BreachName.MetadataBlobs(drop.Blob)[0], Encoding.UTF8.GetBytes(document.ToJsonString())),
+        };
     }
 
     /// <summary>Metadata first, then the file.</summary>

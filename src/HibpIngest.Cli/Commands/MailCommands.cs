@@ -40,10 +40,11 @@ internal sealed class MailPreviewCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        var composer = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var domain = session.Parsed.GetValue(_domain)?.Trim().ToLowerInvariant();
-        var mail = MailComposer.Read(
+        var mail = composer.Read(
             new Notification
             {
                 Id = 0,
@@ -87,7 +88,7 @@ internal sealed class MailTestCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var composer = new MailComposer(session.Settings.Options.MailFrom);
+        var composer = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
         var mail = composer.ComposeTest(session.Parsed.GetRequiredValue(_address).Trim(), session.Time.GetUtcNow());
         await using var sender = NotificationSenders.Create(session.Settings.Mail, session.Time);
         await sender.SendAsync(mail, cancellationToken);

@@ -103,6 +103,8 @@ internal sealed class RunCommand : HibpCommand
                 $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp "
                 + "where that one is meant");
         }
+        if (roles.HasFlag(HostRoles.Notify))
+            _ = new MailComposer(session.Settings.Options.MailFrom, session.Settings.Service);
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;

@@ -81,7 +81,13 @@ internal sealed record DemoDocument(
 {
     /// <summary>Breaches that its own API names for the load's first account.</summary>
     public IReadOnlyList<string> Found { get; init; } = [];
+
+    /// <summary>Those of --subscribe.</summary>
+    public IReadOnlyList<DemoSubscriber> Subscribed { get; init; } = [];
 }
+
+/// <summary>An address of hibp demo --subscribe, and whether it is in the breach, and told.</summary>
+internal sealed record DemoSubscriber(string Email, bool Told);
 
 /// <summary>Durations, in seconds; total is from the drop to the end.</summary>
 internal sealed record DemoSeconds(double Ingest, double Upsert, double Notify, double Total);

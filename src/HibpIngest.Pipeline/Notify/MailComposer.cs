@@ -25,16 +25,24 @@ public sealed class MailComposer
     private const int TextWidth = 76;
     private const string CrLf = "\r\n";
 
-    private static readonly MailTemplate IndividualText = MailTemplate.Load("individual.txt");
-    private static readonly MailTemplate IndividualHtml = MailTemplate.Load("individual.html");
-    private static readonly MailTemplate DomainText = MailTemplate.Load("domain.txt");
-    private static readonly MailTemplate DomainHtml = MailTemplate.Load("domain.html");
-
+    private readonly MailTemplates _templates;
     private readonly MailFrom _from;
+    private readonly MailService _service;
+    private readonly MailLogo? _logo;
 
     /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
-    /// <exception cref="BadInputException">It is neither.</exception>
-    public MailComposer(string from) => _from = MailFrom.Parse(from);
+    /// <param name="service">Whose the mails are; null: nobody says.</param>
+    /// <exception cref="BadInputException">It is neither, or logo or templates can't be read, or filled in.</exception>
+    public MailComposer(string from, MailService? service = null)
+    {
+        _service = service ?? new MailService();
+        var sender = MailFrom.Parse(from);
+        _from = sender with { Name = sender.Name ?? _service.Name };
+        _logo = _service.Logo is { } logo && !MailService.IsHttps(logo) ? MailLogo.Read(logo) : null;
+        _templates = MailTemplates.Read(_service.Templates);
+        if (_service.Templates is not null)
+            TryOut();
+    }
 
     /// <summary>Makes the mail of one notification.</summary>
     /// <param name="notification">To whom, and of what: a domain's where it has a domain.</param>
@@ -52,14 +60,17 @@ public sealed class MailComposer
             throw new BadInputException(
                 $"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
 
-        var parts = Write(notification, breach, domainAccounts, complete, out var csv);
+        var parts = Write(
+            notification, breach, domainAccounts, complete, out var csv, _logo is null ? _service.Logo : "cid:" + MailLogo.ContentId);
         return Compose(
             notification.Id, $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date, csv,
             notification.Domain);
     }
 
     /// <summary>What the mail of a notification says, without an attachment.</summary>
-    public static MailParts Read(Notification notification, Breach breach) => Write(notification, breach, null, complete: false, out _);
+    public MailParts Read(Notification notification, Breach breach) => Write(
+        notification, breach, null, complete: false, out _,
+        _logo is null ? _service.Logo : $"data:{_logo.Type};base64,{Convert.ToBase64String(_logo.Content)}");
 
     /// <summary>Makes a mail that says that mails arrive; another one each time.</summary>
     /// <param name="to">An address.</param>
@@ -91,11 +102,27 @@ public sealed class MailComposer
             // RFC 3834, and what Exchange and older answering machines look at: nobody's absence note is to answer this.
             .Append("Auto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\nPrecedence: bulk\r\n")
             .Append("MIME-Version: 1.0\r\n");
+        if (_service.UnsubscribeLink is { } unsubscribe)
+            message.Append("List-Unsubscribe: <").Append(unsubscribe).Append('>').Append(CrLf);
         if (csv is not null)
             message.Append($"Content-Type: multipart/mixed;\r\n boundary=\"{outer}\"\r\n\r\n--{outer}\r\n");
         message.Append($"Content-Type: multipart/alternative;\r\n boundary=\"{inner}\"\r\n\r\n");
         AppendText(message, inner, "text/plain", parts.Text);
-        AppendText(message, inner, "text/html", parts.Html);
+        // A template of one's own may leave it out.
+        if (_logo is not null && parts.Html.Contains("cid:" + MailLogo.ContentId, StringComparison.Ordinal))
+        {
+            var related = $"=_{id}-html";
+            message.Append($"--{inner}\r\nContent-Type: multipart/related; type=\"text/html\";\r\n boundary=\"{related}\"\r\n\r\n");
+            AppendText(message, related, "text/html", parts.Html);
+            message.Append($"--{related}\r\nContent-Type: {_logo.Type}\r\nContent-Transfer-Encoding: base64\r\n")
+                .Append($"Content-ID: <{MailLogo.ContentId}>\r\nContent-Disposition: inline\r\n\r\n")
+                .Append(Convert.ToBase64String(_logo.Content, Base64FormattingOptions.InsertLineBreaks)).Append(CrLf)
+                .Append($"--{related}--\r\n");
+        }
+        else
+        {
+            AppendText(message, inner, "text/html", parts.Html);
+        }
         message.Append($"--{inner}--\r\n");
         if (csv is not null)
         {
@@ -107,16 +134,49 @@ public sealed class MailComposer
         return new OutgoingMail(number, _from.Address, to, Encoding.ASCII.GetBytes(message.ToString()));
     }
 
-    private static MailParts Write(
-        Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, out byte[]? csv)
+    /// <summary>Fills templates of one's own in with all there can be, and with the least: what is wrong with them is told now.</summary>
+    private void TryOut()
+    {
+        var person = new Notification { Id = 0, Number = 1, Email = "somebody@example.com", Accounts = 1 };
+        var company = person with { Domain = "example.com", Accounts = 2 };
+        var full = new Breach
+        {
+            Name = "Adobe",
+            Metadata = new BreachMetadata
+            {
+                Title = "Adobe",
+                Domain = "adobe.com",
+                BreachDate = new DateOnly(2013, 10, 4),
+                Description = "What happened.",
+                DataClasses = ["Passwords"],
+            },
+        };
+        foreach (var breach in (Breach[])[full, full with { Metadata = new BreachMetadata { Flags = BreachFlags.Verified } }])
+        {
+            _ = Write(person, breach, null, complete: false, out _, "logo");
+            _ = Write(company, breach, ["+a", "b"], complete: true, out _, null);
+            _ = Write(company, breach, ["a"], complete: false, out _, "logo");
+        }
+    }
+
+    private MailParts Write(
+        Notification notification, Breach breach, IReadOnlyList<string>? domainAccounts, bool complete, out byte[]? csv, string? logo)
     {
         csv = null;
         var title = Shown(breach.Metadata.Title) ?? Shown(breach.Name) ?? "a breach without a name";
         var values = Values(notification, breach.Metadata, title);
+        values["service"] = _service.Name;
+        values["noService"] = _service.Name is null;
+        values["address"] = _service.Address;
+        values["contact"] = _service.Contact;
+        values["footer"] = (_service.Name ?? _service.Address ?? _service.Contact) is not null;
+        values["unsubscribe"] = _service.UnsubscribeAddress;
+        values["logo"] = logo;
         if (notification.Domain is null)
         {
             return new MailParts(
-                $"Your email address is in leaked data: {title}", Wrap(IndividualText.Render(values)), IndividualHtml.Render(values));
+                $"Your email address is in leaked data: {title}", Wrap(_templates.IndividualText.Render(values)),
+                _templates.IndividualHtml.Render(values));
         }
         var attached = Math.Min(domainAccounts?.Count ?? 0, MaxAttachedAccounts);
         var isWhole = complete && attached == domainAccounts?.Count;
@@ -127,8 +187,8 @@ public sealed class MailComposer
         values["attachedPart"] = attached > 0 && !isWhole ? $"the first {Number(attached)} of {Number(notification.Accounts)}" : "";
         values["marked"] = marked > 0;
         return new MailParts(
-            $"{Count(notification.Accounts)} of {notification.Domain} in leaked data: {title}", Wrap(DomainText.Render(values)),
-            DomainHtml.Render(values));
+            $"{Count(notification.Accounts)} of {notification.Domain} in leaked data: {title}", Wrap(_templates.DomainText.Render(values)),
+            _templates.DomainHtml.Render(values));
     }
 
     private static Dictionary<string, object?> Values(Notification notification, BreachMetadata metadata, string title)
@@ -148,7 +208,7 @@ public sealed class MailComposer
             ["dataClasses"] = metadata.DataClasses.Take(MaxDataClasses).Select(Shown).OfType<string>().ToList(),
             ["noted"] = Advice.Notes(flags).Count > 0,
             ["notes"] = Advice.Notes(flags),
-            ["steps"] = notification.Domain is null ? Advice.ForPerson(flags, title, site) : Advice.ForDomain(flags, title, site),
+            ["steps"] = notification.Domain is null ? Advice.ForPerson(metadata, title, site) : Advice.ForDomain(metadata, title, site),
             ["email"] = notification.Email,
             ["domain"] = notification.Domain,
             ["count"] = Count(notification.Accounts),

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Text;
 using System.Text.RegularExpressions;
+using HibpIngest.Errors;
 
 namespace HibpIngest.Pipeline;
 
@@ -13,6 +14,7 @@ internal sealed partial class MailTemplate
 {
     private readonly string _text;
     private readonly bool _html;
+    private string? _own;
 
     private MailTemplate(string text, bool html)
     {
@@ -30,6 +32,10 @@ internal sealed partial class MailTemplate
         return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
     }
 
+    /// <summary>A file of one's own; what is wrong with it is said of its name.</summary>
+    public static MailTemplate Own(string path) =>
+        new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _own = Path.GetFileName(path) };
+
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
     /// <summary>
@@ -39,7 +45,14 @@ internal sealed partial class MailTemplate
     public string Render(IReadOnlyDictionary<string, object?> values)
     {
         var result = new StringBuilder();
-        Render(_text, values, item: null, result);
+        try
+        {
+            Render(_text, values, item: null, result);
+        }
+        catch (InvalidOperationException e) when (_own is not null)
+        {
+            throw new BadInputException($"HIBP_TEMPLATES, {_own}: {e.Message}");
+        }
         return result.ToString();
     }
 
@@ -49,6 +62,8 @@ internal sealed partial class MailTemplate
         {
             result.Append(text[..open]);
             var close = text.IndexOf("}}");
+            if (close < open)
+                throw new InvalidOperationException("}} is missing behind a {{");
             var tag = text[(open + 2)..close].ToString();
             text = text[(close + 2)..];
             if (tag == ".")
@@ -58,7 +73,12 @@ internal sealed partial class MailTemplate
             }
             if (!tag.StartsWith('#'))
             {
-                result.Append(Encode((string?)Value(values, tag) ?? ""));
+                result.Append(Encode(Value(values, tag) switch
+                {
+                    null => "",
+                    string value => value,
+                    _ => throw new InvalidOperationException($"{{{{{tag}}}}} is no text: it is for {{{{#{tag}}}}}"),
+                }));
                 continue;
             }
             var end = $"{{{{/{tag[1..]}}}}}";

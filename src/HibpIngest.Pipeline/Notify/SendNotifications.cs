@@ -15,7 +15,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class SendNotifications(
     ILoads loads, ICatalogue catalogue, INotifications notifications, IReadLayout layout, IStoreTables tables, INotificationSender sender,
-    MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, TimeProvider time,
+    MailSchedule mails, LoadReports reports, PipelineMessages messages, PipelineOptions options, MailService service, TimeProvider time,
     ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
@@ -30,7 +30,8 @@ public sealed partial class SendNotifications(
     private static readonly TimeSpan MostReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
-    private readonly MailComposer _composer = new(options.MailFrom);
+    // What is wrong with its files ends the work on mails, and no other.
+    private readonly Lazy<MailComposer> _composer = new(() => new MailComposer(options.MailFrom, service));
 
     /// <inheritdoc/>
     public async Task<MailRun?> TakeAsync(MailMessage message, CancellationToken cancellationToken)
@@ -42,6 +43,7 @@ public sealed partial class SendNotifications(
         }
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, load.Breach)
             .SetTag(TelemetryNames.Tags.First, message.First).SetTag(TelemetryNames.Tags.Last, message.Last);
+        _ = _composer.Value; // before anything is claimed: this is no recipient's fault
         var order = NewOrder();
         var claims = await notifications.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
         if (claims.NoneBefore is not { } notBefore)
@@ -209,7 +211,7 @@ public sealed partial class SendNotifications(
                 ? await AccountsAsync(domain, breach.Marks, cancellationToken) : (null, true);
             var counted = accounts is null ? notification
                 : notification with { Accounts = complete ? accounts.Count : Math.Max(notification.Accounts, accounts.Count + 1) };
-            await sender.SendAsync(_composer.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
+            await sender.SendAsync(_composer.Value.Compose(counted, breach, accounts, complete, time.GetUtcNow()), cancellationToken);
             return new Outcome(null, null);
         }
         catch (BadInputException e)

@@ -188,4 +188,36 @@ public abstract class StoreRegisterContract
         Assert.False(await register.HasReceiptAsync(blob with { Name = "other.zip" }, CancellationToken.None));
         Assert.Empty(await register.ListOpenAsync(CancellationToken.None));
     }
+
+    [Fact]
+    public async Task The_last_word_on_a_suppression_counts_and_none_is_deleted()
+    {
+        var register = await NewRegisterAsync();
+        var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
+        Assert.Null(await register.GetSuppressionCheckAsync(CancellationToken.None));
+        Assert.Equal("c0", await register.AddSuppressionCheckAsync("c0", CancellationToken.None));
+        Assert.Equal("c0", await register.AddSuppressionCheckAsync("c1", CancellationToken.None));
+        // Hashes before and behind "check", and one that another begins with.
+        var (low, high, longer) = (new string('0', 64), new string('f', 64), new string('f', 63) + "e");
+        var first = new Suppression(low, SuppressionReason.Bounced, at);
+        await register.AppendSuppressionAsync(first, lifted: false, CancellationToken.None);
+        await register.AppendSuppressionAsync(first with { At = at.AddDays(1) }, lifted: false, CancellationToken.None);
+        await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => register.AppendSuppressionAsync(
+            new Suppression(high, SuppressionReason.Forgotten, at), lifted: false, CancellationToken.None)));
+        await register.AppendSuppressionAsync(
+            new Suppression(longer, SuppressionReason.Complaint, at), lifted: false, CancellationToken.None);
+        Assert.Equal([low, longer, high], await HashesAsync());
+        Assert.Contains(first, await register.ListSuppressionsAsync(CancellationToken.None)); // the same again is no news
+
+        await register.AppendSuppressionAsync(first, lifted: true, CancellationToken.None);
+        Assert.Equal([longer, high], await HashesAsync());
+        await register.AppendSuppressionAsync(
+            first with { Reason = SuppressionReason.Unsubscribed }, lifted: false, CancellationToken.None);
+        Assert.Contains(
+            first with { Reason = SuppressionReason.Unsubscribed }, await register.ListSuppressionsAsync(CancellationToken.None));
+        Assert.Equal([low, longer, high], await HashesAsync());
+
+        async Task<List<string>> HashesAsync() =>
+            [.. (await register.ListSuppressionsAsync(CancellationToken.None)).Select(one => one.Hash).Order(StringComparer.Ordinal)];
+    }
 }

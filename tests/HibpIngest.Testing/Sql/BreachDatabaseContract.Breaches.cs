@@ -131,7 +131,7 @@ public abstract partial class BreachDatabaseContract
                 new("b@example.com", "example.com"),
                 new("B@EXAMPLE.COM", " example.com "),
             ],
-            None));
+            null, None));
         Assert.Equal(
             new SubscribersImported(1, 0),
             await Database.ImportSubscribersAsync([new("b@example.com", null), new("c@example.com", null)], null, None));
@@ -163,7 +163,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Single(await ListAsync());
     }
 
-    private async Task<List<Subscription>> ListAsync()
+    protected async Task<List<Subscription>> ListAsync()
     {
         var subscriptions = new List<Subscription>();
         await foreach (var subscription in Database.ListSubscribersAsync(None))

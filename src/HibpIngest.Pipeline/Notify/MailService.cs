@@ -1,0 +1,64 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>Whose mails are, as the environment tells; what isn't set isn't said.</summary>
+public sealed record MailService
+{
+    /// <summary>Name of the service (HIBP_SERVICE_NAME).</summary>
+    public string? Name { get; init; }
+
+    /// <summary>Its postal address (HIBP_SERVICE_ADDRESS).</summary>
+    public string? Address { get; init; }
+
+    /// <summary>How to reach it: a mail address or an https link (HIBP_SERVICE_CONTACT).</summary>
+    public string? Contact { get; init; }
+
+    /// <summary>Its logo: a file, which each mail carries, or an https link, which mail programs fetch or don't (HIBP_SERVICE_LOGO).</summary>
+    public string? Logo { get; init; }
+
+    /// <summary>Folder of templates that take the place of the program's of the same name (HIBP_TEMPLATES).</summary>
+    public string? Templates { get; init; }
+
+    /// <summary>Where to unsubscribe by mail: an address, or a mailto: link (HIBP_UNSUBSCRIBE_MAILTO).</summary>
+    public string? Unsubscribe { get; init; }
+
+    /// <summary>The link of the header List-Unsubscribe; null: there is none.</summary>
+    public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;
+
+    /// <summary>The address in that link.</summary>
+    public string? UnsubscribeAddress => UnsubscribeLink?["mailto:".Length..].Split('?')[0];
+
+    /// <summary>Makes sure of the values; files are looked at by <see cref="MailComposer"/>.</summary>
+    /// <exception cref="BadInputException">One is not what it has to be; the message names the variable.</exception>
+    public MailService Check()
+    {
+        const int MostCharacters = 500;
+        foreach (var (variable, text) in (IEnumerable<(string, string?)>)[("NAME", Name), ("ADDRESS", Address), ("CONTACT", Contact)])
+        {
+            if (text is not null && (text.Length > MostCharacters || text.Any(char.IsControl)))
+                throw new BadInputException($"HIBP_SERVICE_{variable} is expected to be one line of {MostCharacters} characters at most");
+        }
+        if (Name is { Length: > MailFrom.MaxNameLength })
+            throw new BadInputException($"HIBP_SERVICE_NAME is expected to have {MailFrom.MaxNameLength} characters at most");
+        if (Contact is not null && !MailSyntax.IsAddress(Contact) && !IsHttps(Contact))
+            throw new BadInputException("HIBP_SERVICE_CONTACT is expected to be a mail address or an https link; found something else");
+        if (Logo is not null && Logo.Contains("://", StringComparison.Ordinal) && !IsHttps(Logo))
+            throw new BadInputException("HIBP_SERVICE_LOGO is expected to be a file or an https link; found another link");
+        if (UnsubscribeLink is { } link && !IsMailTo(link))
+        {
+            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO is expected to be an address, or a link as in "
+                + "mailto:unsubscribe@example.com?subject=unsubscribe; found something else");
+        }
+        return this;
+    }
+
+    /// <summary>Whether a logo is a link.</summary>
+    public static bool IsHttps(string text) => WebAddress.TryParseLink(text) is { Scheme: "https" };
+
+    // It stands between < and > in a header, on one line of at most 998 characters.
+    private static bool IsMailTo(string link) =>
+        link.Length <= 900 && link.StartsWith("mailto:", StringComparison.Ordinal)
+        && MailSyntax.IsAddress(link["mailto:".Length..].Split('?')[0])
+        && !link.AsSpan().ContainsAnyExceptInRange('!', '~') && !link.AsSpan().ContainsAny("<>,\"");
+}

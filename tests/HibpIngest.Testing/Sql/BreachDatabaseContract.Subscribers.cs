@@ -1,0 +1,75 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Testing;
+
+public abstract partial class BreachDatabaseContract
+{
+    private static readonly SuppressionKey Hashes = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+
+    [Fact]
+    public async Task What_is_suppressed_is_gone_with_its_mails_and_no_import_brings_it_back()
+    {
+        await ImportAsync(
+            "user1@example.com", "user1@example.com for example.com", "user2@example.com for example.com",
+            "user2@example.com for example.org", "user3@example.com");
+        var load = await UpsertAsync(Numbered(5));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        Assert.Equal(4, (await NotificationsAsync(load.Id)).Count);
+        var at = Now;
+
+        Assert.Equal(
+            new SubscribersRemoved(3, 3),
+            await Database.RemoveSubscribersAsync(
+                [
+                    new(" User1@Example.com ", null, new(Hashes.HashOf("user1@example.com"), SuppressionReason.Forgotten, at)),
+                    new("user2@example.com", "example.com", new(Hashes.HashOf("user2@example.com", "example.com"), SuppressionReason.Unsubscribed, at)),
+                    new("nobody@example.com", null, new(Hashes.HashOf("nobody@example.com"), SuppressionReason.Bounced, at)),
+                ],
+                Hashes.Check, erase: true, None));
+        Assert.Equal(["user3@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email));
+        Assert.Equal([new("user2@example.com", "example.org"), new("user3@example.com", null)], await ListAsync());
+        Assert.Equal(Hashes.Check, await Database.GetSuppressionCheckAsync(None));
+        Assert.Equal(
+            [
+                new(Hashes.HashOf("user1@example.com"), SuppressionReason.Forgotten, at),
+                new(Hashes.HashOf("user2@example.com", "example.com"), SuppressionReason.Unsubscribed, at),
+                new Suppression(Hashes.HashOf("nobody@example.com"), SuppressionReason.Bounced, at),
+            ],
+            (await Database.ListSuppressionsAsync(None)).OrderBy(one => one.Reason == SuppressionReason.Forgotten ? -1 : (int)one.Reason));
+
+        Subscription[] all =
+        [
+            new("USER1@example.com", null), new("user1@example.com", "other.example"), new("user2@example.com", "Example.com"),
+            new("user2@example.com", null), new("nobody@example.com", null), new("user3@example.com", null),
+        ];
+        Assert.Equal(new SubscribersImported(1, 4), await Database.ImportSubscribersAsync(all, Hashes, None));
+        Assert.Equal(3, (await ListAsync()).Count);
+        await RefusedAsync(() => Database.ImportSubscribersAsync(all, null, None));
+        var other = SuppressionKey.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
+        await Assert.ThrowsAsync<StoreMismatchException>(() => Database.ImportSubscribersAsync(all, other, None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => Database.RemoveSubscribersAsync([], other.Check, erase: false, None));
+
+        await Database.LiftSuppressionsAsync([Hashes.HashOf("user1@example.com")], None);
+        Assert.Equal(new SubscribersImported(2, 2), await Database.ImportSubscribersAsync(all, Hashes, None));
+    }
+
+    [Fact]
+    public async Task Who_is_removed_without_a_reason_may_be_imported_again()
+    {
+        await ImportAsync("user1@example.com", "user1@example.com for example.com", "user2@example.com");
+        Assert.Equal(
+            new SubscribersRemoved(1, 0),
+            await Database.RemoveSubscribersAsync([new("user1@example.com", "example.com", null)], null, erase: false, None));
+        Assert.Equal(
+            new SubscribersRemoved(1, 0),
+            await Database.RemoveSubscribersAsync([new("user1@example.com", null, null)], null, erase: false, None));
+        Assert.Null(await Database.GetSuppressionCheckAsync(None));
+        Assert.Equal(
+            new SubscribersImported(1, 0), await Database.ImportSubscribersAsync([new("user1@example.com", null)], null, None));
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());
+    }
+}
