@@ -6,7 +6,9 @@ Deploys HibpIngest to Azure, from nothing but a subscription; may be run again a
 .DESCRIPTION
 Read from the environment:
 HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
-in base64, for encrypted archives and clients; several with commas between: the first seals), HIBP_WEB_URL (where people reach the API, https://HOST; by default the web app's own address), DEPLOY_WEB (false: without the web app;
+in base64, for encrypted archives and clients; several with commas between: the first seals), HIBP_SUPPRESSION_KEY (32 bytes in base64, for hibp subscribers
+remove and forget; never changed), HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https) and HIBP_UNSUBSCRIBE_MAILTO (whose the mails
+are, and how to get no more of them), HIBP_WEB_URL (where people reach the API, https://HOST; by default the web app's own address), DEPLOY_WEB (false: without the web app;
 one that is there stays, to be deleted by hand), DEPLOY_SECOND_LOCATION (region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first;
 by default none, and those that are there stay, to be deleted by hand), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
 deployment), DEPLOY_SQL_ADMIN_ID, DEPLOY_SQL_ADMIN_NAME and DEPLOY_SQL_ADMIN_TYPE (who administers the database, as object id, name and User, Group or Application; by

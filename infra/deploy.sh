@@ -18,6 +18,9 @@ Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives and clients (several with commas between: the first seals): openssl rand -base64 32
+  HIBP_SUPPRESSION_KEY     32 bytes in base64, for hibp subscribers remove and forget; never changed: openssl rand -base64 32
+  HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https), HIBP_UNSUBSCRIBE_MAILTO
+                           whose the mails are, and how to get no more of them
   HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
   DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
   DEPLOY_SECOND_LOCATION   region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first (default: none);

@@ -95,6 +95,25 @@ param mailFrom string = ''
 @secure()
 param secretKey string = ''
 
+@description('HIBP_SUPPRESSION_KEY: 32 bytes or more in base64, that those who are not to be told are known by; never changed, and kept outside of Azure too.')
+@secure()
+param suppressionKey string = ''
+
+@description('HIBP_SERVICE_NAME.')
+param serviceName string = ''
+
+@description('HIBP_SERVICE_ADDRESS.')
+param serviceAddress string = ''
+
+@description('HIBP_SERVICE_CONTACT.')
+param serviceContact string = ''
+
+@description('HIBP_SERVICE_LOGO.')
+param serviceLogo string = ''
+
+@description('HIBP_UNSUBSCRIBE_MAILTO.')
+param unsubscribeMailto string = ''
+
 @description('Where alerts go. Empty: they show in the portal only.')
 param alertEmail string = ''
 
@@ -287,6 +306,12 @@ module app 'modules/app.bicep' = {
     mail: mail
     mailFrom: mailFrom
     secretKey: secretKey
+    suppressionKey: suppressionKey
+    serviceName: serviceName
+    serviceAddress: serviceAddress
+    serviceContact: serviceContact
+    serviceLogo: serviceLogo
+    unsubscribeMailto: unsubscribeMailto
   }
 }
 

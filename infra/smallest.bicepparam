@@ -14,6 +14,12 @@ param passwordsDropperType = readEnvironmentVariable('DEPLOY_PASSWORDS_DROPPER_T
 param mail = readEnvironmentVariable('HIBP_MAIL')
 param mailFrom = readEnvironmentVariable('HIBP_MAIL_FROM', '')
 param secretKey = readEnvironmentVariable('HIBP_SECRET_KEY', '')
+param suppressionKey = readEnvironmentVariable('HIBP_SUPPRESSION_KEY', '')
+param serviceName = readEnvironmentVariable('HIBP_SERVICE_NAME', '')
+param serviceAddress = readEnvironmentVariable('HIBP_SERVICE_ADDRESS', '')
+param serviceContact = readEnvironmentVariable('HIBP_SERVICE_CONTACT', '')
+param serviceLogo = readEnvironmentVariable('HIBP_SERVICE_LOGO', '')
+param unsubscribeMailto = readEnvironmentVariable('HIBP_UNSUBSCRIBE_MAILTO', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 // A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.

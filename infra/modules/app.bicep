@@ -24,6 +24,13 @@ param mailFrom string
 param webUrl string
 @secure()
 param secretKey string
+@secure()
+param suppressionKey string
+param serviceName string
+param serviceAddress string
+param serviceContact string
+param serviceLogo string
+param unsubscribeMailto string
 
 var settings = {
   // The host's own account.
@@ -57,6 +64,12 @@ var mailFromSettings = empty(mailFrom) ? {} : { HIBP_MAIL_FROM: mailFrom }
 // Links in the catalogue are made from it.
 var webSettings = empty(webUrl) ? {} : { HIBP_WEB_URL: webUrl }
 var secretSettings = empty(secretKey) ? {} : { HIBP_SECRET_KEY: secretKey }
+var suppressionSettings = empty(suppressionKey) ? {} : { HIBP_SUPPRESSION_KEY: suppressionKey }
+var serviceNameSettings = empty(serviceName) ? {} : { HIBP_SERVICE_NAME: serviceName }
+var serviceAddressSettings = empty(serviceAddress) ? {} : { HIBP_SERVICE_ADDRESS: serviceAddress }
+var serviceContactSettings = empty(serviceContact) ? {} : { HIBP_SERVICE_CONTACT: serviceContact }
+var serviceLogoSettings = empty(serviceLogo) ? {} : { HIBP_SERVICE_LOGO: serviceLogo }
+var unsubscribeMailtoSettings = empty(unsubscribeMailto) ? {} : { HIBP_UNSUBSCRIBE_MAILTO: unsubscribeMailto }
 
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   name: planName
@@ -113,7 +126,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, mailFromSettings, webSettings, secretSettings)
+    properties: union(settings, mailFromSettings, webSettings, secretSettings, suppressionSettings, serviceNameSettings, serviceAddressSettings, serviceContactSettings, serviceLogoSettings, unsubscribeMailtoSettings)
   }
 
   // No publishing by password.

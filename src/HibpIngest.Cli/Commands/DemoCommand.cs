@@ -77,9 +77,9 @@ internal sealed class DemoCommand : HibpCommand
         var given = session.Parsed.GetValue(_file);
         // What is wrong with it is better told now.
         var drop = given is null ? null : DropCommand.Prepare(given);
-        var subscribed = (session.Parsed.GetValue(_subscribe) ?? []).Select(text => AccountRules.TryParse(text.Trim(), out _, out _, out _)
-            ? text.Trim().ToLowerInvariant() : throw new BadInputException("--subscribe is expected to be an address, as in me@example.com"))
-            .Distinct().ToList();
+        var subscribed = (session.Parsed.GetValue(_subscribe) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().ToList();
+        if (subscribed.Exists(address => !AccountRules.TryParse(address, out _, out _, out _)))
+            throw new BadInputException("--subscribe is expected to be an address, as in me@example.com");
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         if (password is not null && drop is not null)
             ArchivePasswords.CheckTakesOne(drop.Blob);
@@ -166,7 +166,8 @@ internal sealed class DemoCommand : HibpCommand
         if (screen.Json)
         {
             screen.ShowJson(
-                Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] }, Documents.Default.DemoDocument);
+                Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] },
+                Documents.Default.DemoDocument);
             return 0;
         }
         screen.Show(Summary(load, total));

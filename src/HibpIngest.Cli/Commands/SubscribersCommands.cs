@@ -71,8 +71,8 @@ internal abstract class AddressCommand : HibpCommand
         }
         else
         {
-            session.Screen.Show($"{TableFormat.Number(removed.Subscriptions)} subscriptions and {TableFormat.Number(removed.Notifications)} "
-                + $"notifications are gone{then}.");
+            session.Screen.Show($"{TableFormat.Number(removed.Subscriptions)} subscriptions and "
+                + $"{TableFormat.Number(removed.Notifications)} notifications are gone{then}.");
         }
     }
 
@@ -197,8 +197,8 @@ internal sealed class SubscribersForgetCommand : AddressCommand
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
         var removed = await pipeline.Context.NewSubscriberOperations()
             .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);
-        Show(session, removed, $", and {(addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are")} "
-            + "forgotten as subscribers; copies and backups: docs/operating.md");
+        var whose = addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
+        Show(session, removed, $", and {whose} forgotten; what stays elsewhere, and for how long, is in docs/operating.md");
         return 0;
     }
 }
@@ -255,7 +255,8 @@ internal sealed class SubscribersExportCommand : HibpCommand
 
     /// <summary>No address or domain that was taken in holds a comma; one of an older program might hold a quote.</summary>
     private static string Line(string email, string? domain) =>
-        email.AsSpan().ContainsAny(',', '"') ? $"\"{email.Replace("\"", "\"\"", StringComparison.Ordinal)}\",{domain}" : $"{email},{domain}";
+        email.AsSpan().ContainsAny(',', '"')
+            ? $"\"{email.Replace("\"", "\"\"", StringComparison.Ordinal)}\",{domain}" : $"{email},{domain}";
 }
 
 internal sealed class SubscribersImportCommand : HibpCommand
@@ -270,8 +271,8 @@ internal sealed class SubscribersImportCommand : HibpCommand
     };
 
     public SubscribersImportCommand()
-        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are suppressed are "
-            + "passed over.")
+        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are "
+            + "suppressed are passed over.")
     {
         Add(_file.AcceptExistingOnly());
         Examples =
@@ -289,7 +290,7 @@ internal sealed class SubscribersImportCommand : HibpCommand
         {
             session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
                 + (imported.Suppressed > 0
-                    ? $", {TableFormat.Number(imported.Suppressed)} passed over: suppressed (unsubscribed, bounced, complaint or forgotten)."
+                    ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)."
                     : "."));
         }
         return 0;

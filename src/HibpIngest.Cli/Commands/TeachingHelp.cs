@@ -15,6 +15,7 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_MAIL", "pickup:DIR (mail in HIBP_HOME) or smtp://user:password@host:port?tls=none|starttls|implicit"),
         ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
         ("HIBP_WEB_URL", "where the web is, for links (http://127.0.0.1:8080)"),
+        ("HIBP_SUPPRESSION_KEY", "base64 of 32 bytes that those who are not to be told are known by (hibp subscribers); never changed"),
         ("HIBP_SECRET_KEY", "base64 of 32 bytes that seals archive passwords and clients' secrets; make one with: openssl rand -base64 32"),
         ("HIBP_BATCHROWS", "rows copied into SQL in one transaction (20000)"),
         ("HIBP_SLICEROWS", "rows upserted by one message (10000)"),

@@ -14,7 +14,9 @@ public sealed record MailService
     /// <summary>How to reach it: a mail address or an https link (HIBP_SERVICE_CONTACT).</summary>
     public string? Contact { get; init; }
 
-    /// <summary>Its logo: a file, which each mail carries, or an https link, which mail programs fetch or don't (HIBP_SERVICE_LOGO).</summary>
+    /// <summary>
+    /// Its logo: a file, which each mail carries, or an https link, which mail programs fetch or don't (HIBP_SERVICE_LOGO).
+    /// </summary>
     public string? Logo { get; init; }
 
     /// <summary>Folder of templates that take the place of the program's of the same name (HIBP_TEMPLATES).</summary>

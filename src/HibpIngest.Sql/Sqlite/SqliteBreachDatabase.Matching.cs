@@ -65,7 +65,10 @@ public sealed partial class SqliteBreachDatabase
                         OfLoad(load), BigInt("@subscriber", subscriber), BigInt("@accounts", accounts));
                     // The first of its domain was taken away since it was found; another may watch the same domain.
                     if (recorded == 0)
-                        throw new StoreUnavailableException("a subscription was taken away while it was matched: the range is matched again");
+                    {
+                        throw new StoreUnavailableException(
+                            "a subscription was taken away while it was matched: the range is matched again");
+                    }
                 }
                 await GetOnAsync(session, load, lease);
                 return true;

@@ -190,6 +190,7 @@ public sealed partial class NameTests
             OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
             environment[name] = Sample(name);
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
+        Assert.Contains("HIBP_SUPPRESSION_KEY", environment.Keys);
 
         var read = HandlerSettings.Read(environment);
         Assert.Empty(read.UnknownVariables);
@@ -429,7 +430,8 @@ public sealed partial class NameTests
         "HIBP_MAIL" => "smtp://mail.example:587?tls=starttls",
         "HIBP_MAIL_FROM" => "notifications@contoso.example",
         "HIBP_WEB_URL" => "https://breaches.contoso.example",
-        "HIBP_SECRET_KEY" => Convert.ToBase64String(new byte[32]),
+        "HIBP_SERVICE_CONTACT" or "HIBP_UNSUBSCRIBE_MAILTO" => "help@contoso.example",
+        "HIBP_SECRET_KEY" or "HIBP_SUPPRESSION_KEY" => Convert.ToBase64String(new byte[32]),
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
         "HIBP_NOTIFY" => "hold",

@@ -44,6 +44,49 @@ public sealed class RestoreTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public async Task Who_was_forgotten_since_the_backup_is_forgotten_again_before_anything_is_sent()
+    {
+        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+        await using var rig = await StartAsync();
+        rig.Options.Notify = NotifyMode.Hold;
+        // One that is in the first, one that is in the second, and one whom nobody subscribes.
+        var (one, two) = (PipelineRig.Expected(0, 1).Single(), PipelineRig.Expected(20, 1).Single());
+        await rig.ImportAsync((one, null), (two, null));
+        await LoadAsync(rig, "Adobe.zip", 0);
+        var quiet = await rig.BackUpAsync("quiet");
+        async Task StepAsync(PipelineContext context, params string[] addresses) =>
+            await context.NewSubscriberOperations().RemoveAsync(addresses, [], SuppressionReason.Forgotten, None);
+        var before = rig.OpenContext() with { SuppressionKey = key };
+        Assert.Single(await before.Database.ListNotificationsAsync(1, 1, 10, None));
+        await StepAsync(before, one, "nobody@example.net");
+        Assert.Empty(await before.Database.ListNotificationsAsync(1, 1, 10, None));
+
+        // No load came since: a host that starts finds it out by itself, and one without the key doesn't start.
+        await rig.RestoreAsync(quiet);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
+        var restarted = rig.OpenContext() with { SuppressionKey = key };
+        await restarted.NewStoreSetup().EnsureAsync(None);
+        Assert.Equal([two], await restarted.Database.ListSubscribersAsync(None).Select(subscription => subscription.Email).ToListAsync());
+        Assert.Equal(2, (await restarted.Database.ListSuppressionsAsync(None)).Count);
+        Assert.Empty(await restarted.Database.ListNotificationsAsync(1, 1, 10, None));
+
+        // Where loads came since, the operator's command does.
+        await rig.RestoreAsync(quiet);
+        var moved = rig.OpenContext() with { SuppressionKey = key };
+        await StepAsync(moved, two);
+        await rig.RestoreAsync(quiet);
+        moved = rig.OpenContext() with { SuppressionKey = key };
+        Assert.Equal(3, (await moved.NewMoveOn().RunAsync(None)).Suppressed);
+        Assert.Empty(await moved.Database.ListSubscribersAsync(None).ToListAsync());
+        Assert.Equal(
+            new SubscribersImported(0, 2), await moved.Database.ImportSubscribersAsync([new(one, null), new(two, null)], key, None));
+        await moved.NewMailOperations().ReleaseAsync("Adobe", None);
+        await PipelineRig.RunToEndAsync(moved);
+        Assert.Empty(rig.Mails());
+        await Assert.ThrowsAsync<NotPossibleException>(() => moved.NewMoveOn().RunAsync(None));
+    }
+
+    [Fact]
     public async Task A_breach_that_was_removed_before_it_was_logged_stays_removed()
     {
         await using var rig = await StartAsync();

@@ -24,7 +24,9 @@ public abstract partial class BreachDatabaseContract
             await Database.RemoveSubscribersAsync(
                 [
                     new(" User1@Example.com ", null, new(Hashes.HashOf("user1@example.com"), SuppressionReason.Forgotten, at)),
-                    new("user2@example.com", "example.com", new(Hashes.HashOf("user2@example.com", "example.com"), SuppressionReason.Unsubscribed, at)),
+                    new(
+                        "user2@example.com", "example.com",
+                        new(Hashes.HashOf("user2@example.com", "example.com"), SuppressionReason.Unsubscribed, at)),
                     new("nobody@example.com", null, new(Hashes.HashOf("nobody@example.com"), SuppressionReason.Bounced, at)),
                 ],
                 Hashes.Check, erase: true, None));

@@ -98,6 +98,8 @@ public sealed partial class ReadmeTests
         string[] others =
         [
             "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_WEB_URL", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
+            "HIBP_SUPPRESSION_KEY", "HIBP_SERVICE_NAME", "HIBP_SERVICE_ADDRESS", "HIBP_SERVICE_CONTACT", "HIBP_SERVICE_LOGO", "HIBP_TEMPLATES",
+            "HIBP_UNSUBSCRIBE_MAILTO",
             HomeFolder.Variable,
             TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable,
         ];

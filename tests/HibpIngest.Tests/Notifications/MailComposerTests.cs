@@ -329,6 +329,133 @@ public sealed class MailComposerTests
         Assert.Equal("Mitteilungen für Sie <a@b.example>", MimeMessage.DecodeWords(message.Header("From")));
     }
 
+    [Fact]
+    public void A_mail_says_whose_it_is_and_how_to_get_no_more()
+    {
+        var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
+        try
+        {
+            var logo = Path.Combine(folder, "logo.png");
+            File.WriteAllBytes(logo, [0x89, (byte)'P', (byte)'N', (byte)'G', 1, 2, 3]);
+            var service = new MailService
+            {
+                Name = "Contoso <Notices>",
+                Address = "Main Street 1, 12345 Town",
+                Contact = "help@contoso.example",
+                Logo = logo,
+                Unsubscribe = "mailto:bye@contoso.example?subject=unsubscribe",
+            }.Check();
+            foreach (var notification in new[] { Person, Company })
+            {
+                var mail = new MailComposer("notices@hibp.test", service).Compose(notification, Full, null, complete: true, Date);
+                var message = MimeMessage.Parse(mail.Content);
+                Assert.Equal("\"Contoso <Notices>\" <notices@hibp.test>", message.Header("From"));
+                Assert.Equal("<mailto:bye@contoso.example?subject=unsubscribe>", message.Header("List-Unsubscribe"));
+                Assert.Equal(["text/plain", "multipart/related"], message.Parts.Select(part => part.Type));
+                Assert.Equal("<logo@hibp>", message.Parts[1].Parts[1].Header("Content-ID"));
+                foreach (var (text, name) in new[]
+                {
+                    (Unwrap(message.Parts[0].Text), "Contoso <Notices>"), (message.Parts[1].Parts[0].Text, "Contoso &lt;Notices&gt;"),
+                })
+                {
+                    Assert.StartsWith(name, text[text.IndexOf("Contoso", StringComparison.Ordinal)..], StringComparison.Ordinal);
+                    string[] all = [name, "Main Street 1, 12345 Town", "help@contoso.example", "write to bye@contoso.example"];
+                    foreach (var said in all)
+                        Assert.Contains(said, text, StringComparison.Ordinal);
+                }
+                Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
+            }
+            // A link is not carried, and a preview needs no mail program.
+            Assert.Contains(
+                "src=\"https://contoso.example/logo.png\"",
+                new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,
+                StringComparison.Ordinal);
+            Assert.Contains(
+                "data:image/png;base64,", new MailComposer("a@b.example", service).Read(Person, Full).Html, StringComparison.Ordinal);
+            Assert.Equal("\"Own\" <a@b.example>", MimeMessage.Parse(
+                new MailComposer("Own <a@b.example>", service).ComposeTest("x@y.example", Date).Content).Header("From"));
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+
+    [Theory]
+    [InlineData("individual.txt", "Hello {{email}}: {{title}}{{#site}} ({{site}}){{/site}}", null)]
+    [InlineData("individual.txt", "{{nobody}}", "individual.txt: the template asks for 'nobody'")]
+    [InlineData("domain.html", "{{#attachedPart}}{{nothing}}{{/attachedPart}}", "domain.html: the template asks for 'nothing'")]
+    [InlineData("individual.html", "{{#site}}", "{{/site}} is missing")]
+    [InlineData("individual.html", "{{title", "}} is missing")]
+    [InlineData("individual.html", "{{steps}}", "{{steps}} is no text")]
+    [InlineData("indvidual.txt", "", "did you mean individual.txt?")]
+    public void Templates_of_one_s_own_are_tried_before_any_mail(string file, string content, string? refused)
+    {
+        var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
+        try
+        {
+            File.WriteAllText(Path.Combine(folder, file), content);
+            var service = new MailService { Templates = folder };
+            if (refused is null)
+            {
+                Assert.Equal(
+                    "Hello ann@example.com: Adobe & Söhne (adobe.com)\n", new MailComposer("a@b.example", service).Read(Person, Full).Text);
+            }
+            else
+            {
+                var error = Assert.Throws<BadInputException>(() => new MailComposer("a@b.example", service));
+                Assert.Contains(refused, error.Message, StringComparison.Ordinal);
+                Assert.StartsWith("HIBP_TEMPLATES", error.Message, StringComparison.Ordinal);
+            }
+        }
+        finally
+        {
+            Directory.Delete(folder, recursive: true);
+        }
+    }
+
+    [Fact]
+    public void What_is_wrong_with_the_service_is_named()
+    {
+        foreach (var (service, variable) in new[]
+        {
+            (new MailService { Name = "a\nb" }, "HIBP_SERVICE_NAME"), (new MailService { Contact = "http://x" }, "HIBP_SERVICE_CONTACT"),
+            (new MailService { Logo = "http://x/logo.png" }, "HIBP_SERVICE_LOGO"),
+            (new MailService { Unsubscribe = "https://x.example" }, "HIBP_UNSUBSCRIBE_MAILTO"),
+            (new MailService { Unsubscribe = "mailto:a@b.example>\r\nX: y" }, "HIBP_UNSUBSCRIBE_MAILTO"),
+            (new MailService { Unsubscribe = "nobody" }, "HIBP_UNSUBSCRIBE_MAILTO"),
+        })
+        {
+            Assert.StartsWith(variable, Assert.Throws<BadInputException>(service.Check).Message, StringComparison.Ordinal);
+        }
+        Assert.Contains(
+            "HIBP_SERVICE_LOGO",
+            Assert.Throws<BadInputException>(() => new MailComposer("a@b.example", new MailService { Logo = "/nowhere/logo.png" })).Message,
+            StringComparison.Ordinal);
+        Assert.Equal("mailto:a@b.example", new MailService { Unsubscribe = "a@b.example" }.Check().UnsubscribeLink);
+    }
+
+    [Theory]
+    [InlineData("Email addresses", false, "")]
+    [InlineData("Passwords", true, "")]
+    [InlineData("Password hints", true, "")]
+    [InlineData("Phone numbers", false, "fraudulent calls")]
+    [InlineData("Credit cards", false, "statements")]
+    [InlineData("Security questions and answers", false, "security questions")]
+    [InlineData("Government issued IDs", false, "in your name")]
+    public void Advice_goes_by_what_was_lost(string lost, bool passwords, string says)
+    {
+        var breach = Full with { Metadata = Full.Metadata with { DataClasses = ["Email addresses", lost] } };
+        foreach (var notification in new[] { Person, Company })
+        {
+            var text = Unwrap(MimeMessage.Parse(Compose(notification, breach).Content).Leaves[0].Text);
+            Assert.Equal(passwords, text.Contains("hange your password", StringComparison.Ordinal)
+                || text.Contains("change their password", StringComparison.Ordinal));
+            Assert.Equal(!passwords, text.Contains("No password is known to be in this data", StringComparison.Ordinal));
+        }
+        Assert.Contains(says, Unwrap(MimeMessage.Parse(Compose(Person, breach).Content).Leaves[0].Text), StringComparison.Ordinal);
+    }
+
     private static OutgoingMail Compose(
         Notification notification, Breach breach, IReadOnlyList<string>? accounts = null, bool complete = true) =>
         new MailComposer("\"Breach \\\"notices\\\"\" <notices@hibp.test>").Compose(notification, breach, accounts, complete, Date);

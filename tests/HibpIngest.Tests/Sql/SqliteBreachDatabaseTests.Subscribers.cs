@@ -11,7 +11,8 @@ public sealed partial class SqliteBreachDatabaseTests
         const string Gone = "fm2345@nowhere.example";
         // Enough for pages that are divided, in the order that divides them most.
         var random = new Random(4711);
-        var subscriptions = Enumerable.Range(0, 5_000).Select(i => new Subscription($"fm{i}@nowhere.example", i % 3 == 0 ? "d.example" : null))
+        var subscriptions = Enumerable.Range(0, 5_000)
+            .Select(i => new Subscription($"fm{i}@nowhere.example", i % 3 == 0 ? "d.example" : null))
             .Append(new Subscription(Gone, "d.example")).ToArray();
         random.Shuffle(subscriptions);
         foreach (var chunk in subscriptions.Chunk(100))
