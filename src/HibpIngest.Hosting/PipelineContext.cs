@@ -135,7 +135,8 @@ public sealed record PipelineContext
 
     public ApplySuppressions NewApplySuppressions() => new(Database, Database, Register, SuppressionKey);
 
-    public SubscriberOperations NewSubscriberOperations() => new(Database, Database, Register, SuppressionKey, Time);
+    public SubscriberOperations NewSubscriberOperations() => new(
+        Database, Database, Register, NewApplySuppressions(), SuppressionKey, Time);
 
     public BlobScan NewBlobScan() => new(Blobs, NewLoadStart(), Time);
 

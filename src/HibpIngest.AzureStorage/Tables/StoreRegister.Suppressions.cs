@@ -56,7 +56,14 @@ internal sealed partial class StoreRegister
         }
     }
 
-    public async Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) =>
+        [.. (await ReadLastAsync(cancellationToken)).Values.OfType<Suppression>()];
+
+    public async Task<IReadOnlyList<string>> ListLiftedAsync(CancellationToken cancellationToken) =>
+        [.. (await ReadLastAsync(cancellationToken)).Where(one => one.Value is null).Select(one => one.Key)];
+
+    /// <summary>The last word on each hash; null: lifted.</summary>
+    private async Task<Dictionary<string, Suppression?>> ReadLastAsync(CancellationToken cancellationToken)
     {
         var last = new Dictionary<string, Suppression?>(StringComparer.Ordinal);
         await foreach (var entity in tables.QueryAsync(
@@ -65,7 +72,7 @@ internal sealed partial class StoreRegister
         {
             Add(entity);
         }
-        return [.. last.Values.OfType<Suppression>()];
+        return last;
 
         void Add(JsonElement entity)
         {

@@ -19,4 +19,7 @@ public interface ISuppressionLog
 
     /// <summary>Those that count.</summary>
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);
+
+    /// <summary>The hashes of those that no longer count.</summary>
+    Task<IReadOnlyList<string>> ListLiftedAsync(CancellationToken cancellationToken);
 }

@@ -27,7 +27,10 @@ public sealed class ApplySuppressions(
         }
     }
 
-    /// <summary>Checks the key, then applies what the database lacks: records it, and takes subscriptions and mails away.</summary>
+    /// <summary>
+    /// Checks the key, then applies what the database lacks: records it, and takes subscriptions and mails away. Whoever wished to be
+    /// told again since is taken out of its suppressions.
+    /// </summary>
     /// <returns>How many it lacked.</returns>
     /// <exception cref="StoreMismatchException">As in <see cref="CheckKeyAsync"/>.</exception>
     public async Task<int> RunAsync(CancellationToken cancellationToken)
@@ -46,8 +49,15 @@ public sealed class ApplySuppressions(
             return 0;
         }
         var known = inDatabase.ToDictionary(one => one.Hash, one => one.Reason);
-        var lacking = (await register.ListSuppressionsAsync(cancellationToken))
-            .Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToDictionary(one => one.Hash);
+        var counting = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
+        if (inDatabase.Any(one => !counting.ContainsKey(one.Hash)))
+        {
+            // Only what it says is lifted: one that it merely lacks is no permission.
+            var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
+            await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
+        }
+        var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason)
+            .ToDictionary(one => one.Hash);
         if (lacking.Count == 0)
             return 0;
         // By hash alone nobody is found: whoever subscribes is asked.

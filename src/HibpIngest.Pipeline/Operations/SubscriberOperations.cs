@@ -9,7 +9,8 @@ namespace HibpIngest.Pipeline;
 /// changed first: what a crash keeps from the database, the next start applies to it.
 /// </summary>
 public sealed class SubscriberOperations(
-    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key, TimeProvider time)
+    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, SuppressionKey? key,
+    TimeProvider time)
 {
     /// <summary>Subscribes to an address's own accounts, or to domains.</summary>
     /// <param name="wanted">The subscriptions.</param>
@@ -22,6 +23,7 @@ public sealed class SubscriberOperations(
         if (again)
         {
             var known = RequireKey();
+            await apply.RunAsync(cancellationToken); // what the database doesn't know yet is to be lifted, too
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
             var lifted = (await suppressions.ListSuppressionsAsync(cancellationToken)).Where(one => hashes.Contains(one.Hash)).ToList();
             foreach (var one in lifted)
@@ -49,15 +51,20 @@ public sealed class SubscriberOperations(
                 [.. whose.Select(one => new SubscriberRemoval(one.email, one.Item2, null))], check: null, erase: false, cancellationToken);
         }
         var known = RequireKey();
-        var removals = whose
-            .Select(one => new SubscriberRemoval(one.email, one.Item2, new Suppression(known.HashOf(one.email, one.Item2), because, Now)))
-            .ToList();
+        // Under another key than either of them knows, the register must not be bound to it.
+        await apply.RunAsync(cancellationToken);
+        var forgotten = (await suppressions.ListSuppressionsAsync(cancellationToken))
+            .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
+        var removals = whose.Select(one => new SubscriberRemoval(one.email, one.Item2, Of(known.HashOf(one.email, one.Item2)))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
             throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is another than the one that was used before: set that one");
         foreach (var removal in removals)
             await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
         return await suppressions.RemoveSubscribersAsync(
             removals, known.Check, erase: because == SuppressionReason.Forgotten, cancellationToken);
+
+        // Mails that still come back from whoever was forgotten make it no less.
+        Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, Now);
     }
 
     private DateTimeOffset Now => time.GetUtcNow();

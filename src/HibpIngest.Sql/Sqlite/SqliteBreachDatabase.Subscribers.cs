@@ -49,13 +49,12 @@ public sealed partial class SqliteBreachDatabase
     /// <inheritdoc/>
     /// <remarks>
     /// Erasing costs a rewrite of the table, some seconds for a million subscribers: where pages were divided, copies of rows
-    /// stay behind in what is free of them, which no deletion overwrites.
+    /// stay behind in what is free of them, which no deletion overwrites. Pages that have become free are nobody's table any
+    /// more: every removal overwrites them, for whoever unsubscribes today may ask to be forgotten tomorrow.
     /// </remarks>
     public override async Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken)
     {
-        if (!erase)
-            return await base.RemoveSubscribersAsync(removals, check, erase, cancellationToken);
         var removed = await WriteAsync(
             async session =>
             {
@@ -64,13 +63,16 @@ public sealed partial class SqliteBreachDatabase
                 try
                 {
                     var result = await RemoveAsync(session, removals, check, cancellationToken);
-                    connection.Script(
-                        """
-                        CREATE TABLE subscribers_kept AS SELECT * FROM subscribers;
-                        DELETE FROM subscribers;
-                        INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id;
-                        DROP TABLE subscribers_kept
-                        """);
+                    if (erase)
+                    {
+                        connection.Script(
+                            """
+                            CREATE TABLE subscribers_kept AS SELECT * FROM subscribers;
+                            DELETE FROM subscribers;
+                            INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id;
+                            DROP TABLE subscribers_kept
+                            """);
+                    }
                     return result;
                 }
                 finally
@@ -79,7 +81,8 @@ public sealed partial class SqliteBreachDatabase
                 }
             },
             cancellationToken);
-        await EmptyLogAsync(cancellationToken);
+        if (erase)
+            await EmptyLogAsync(cancellationToken);
         return removed;
     }
 

@@ -209,8 +209,10 @@ public abstract class StoreRegisterContract
         Assert.Equal([low, longer, high], await HashesAsync());
         Assert.Contains(first, await register.ListSuppressionsAsync(CancellationToken.None)); // the same again is no news
 
+        Assert.Empty(await register.ListLiftedAsync(CancellationToken.None));
         await register.AppendSuppressionAsync(first, lifted: true, CancellationToken.None);
         Assert.Equal([longer, high], await HashesAsync());
+        Assert.Equal([low], await register.ListLiftedAsync(CancellationToken.None));
         await register.AppendSuppressionAsync(
             first with { Reason = SuppressionReason.Unsubscribed }, lifted: false, CancellationToken.None);
         Assert.Contains(

@@ -31,26 +31,45 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal(Count - gone.Count, (await ListAsync()).Count);
         Assert.Equal("ok", await ScalarAsync("PRAGMA integrity_check"));
         Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
+    }
 
-        // The numbers of the addresses that are in any byte of any file.
-        async Task<HashSet<int>> FindAsync()
+    [Fact]
+    public async Task Who_had_unsubscribed_among_many_before_being_forgotten_is_in_no_byte_either()
+    {
+        // In order, so that removals free whole pages, which nothing of the table is rewritten into.
+        var all = Enumerable.Range(0, 6_000).Select(i => $"<{1_000 + i}>@nowhere.example").ToArray();
+        await Database.ImportSubscribersAsync([.. all.Select(one => new Subscription(one, null))], null, None);
+        await Database.RemoveSubscribersAsync(
+            [.. all[1000..4000].Select(one => new SubscriberRemoval(one, null, null))], null, erase: false, None);
+        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+        Assert.Equal(
+            default,
+            await Database.RemoveSubscribersAsync(
+                [new(all[2345], null, new Suppression(key.HashOf(all[2345]), SuppressionReason.Forgotten, Now))], key.Check, erase: true,
+                None));
+        var left = await FindAsync();
+        Assert.DoesNotContain(1_000 + 2345, left);
+        Assert.Contains(1_000 + 4345, left);
+    }
+
+    /// <summary>The numbers of the addresses that are in any byte of the file or of its log.</summary>
+    private async Task<HashSet<int>> FindAsync()
+    {
+        var found = new HashSet<int>();
+        foreach (var file in Directory.GetFiles(_folder))
         {
-            var found = new HashSet<int>();
-            foreach (var file in Directory.GetFiles(_folder))
+            await using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
+            using var copy = new MemoryStream();
+            await content.CopyToAsync(copy);
+            var text = Encoding.Latin1.GetString(copy.ToArray());
+            for (var end = text.IndexOf(">@nowhere.example", StringComparison.Ordinal); end >= 0;
+                end = text.IndexOf(">@nowhere.example", end + 1, StringComparison.Ordinal))
             {
-                await using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
-                using var copy = new MemoryStream();
-                await content.CopyToAsync(copy);
-                var text = Encoding.Latin1.GetString(copy.ToArray());
-                for (var end = text.IndexOf(">@nowhere.example", StringComparison.Ordinal); end >= 0;
-                    end = text.IndexOf(">@nowhere.example", end + 1, StringComparison.Ordinal))
-                {
-                    var begin = text.LastIndexOf('<', end) + 1;
-                    if (int.TryParse(text.AsSpan(begin, end - begin), out var number))
-                        found.Add(number);
-                }
+                var begin = text.LastIndexOf('<', end) + 1;
+                if (int.TryParse(text.AsSpan(begin, end - begin), out var number))
+                    found.Add(number);
             }
-            return found;
         }
+        return found;
     }
 }

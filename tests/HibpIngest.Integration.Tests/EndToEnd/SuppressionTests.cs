@@ -1,0 +1,69 @@
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>The register and the database about who is not to be told: the register's last word counts.</summary>
+public sealed class SuppressionTests
+{
+    private const string Email = "somebody@example.com";
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly SuppressionKey Key = KeyOf(1);
+
+    [Fact]
+    public async Task Whoever_wished_to_be_told_again_is_not_suppressed_by_a_backup()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var context = rig.Context with { SuppressionKey = Key };
+        await context.NewSubscriberOperations().RemoveAsync([Email], [], SuppressionReason.Unsubscribed, None);
+        var backup = await rig.BackUpAsync("before");
+        Subscription[] own = [new(Email, null)];
+        Assert.Equal(new SubscribersImported(1, 0), await context.NewSubscriberOperations().AddAsync(own, again: true, None));
+
+        await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext() with { SuppressionKey = Key };
+        Assert.Equal(0, await restored.NewApplySuppressions().RunAsync(None));
+        Assert.Equal(new SubscribersImported(1, 0), await restored.Database.ImportSubscribersAsync(own, Key, None));
+    }
+
+    [Fact]
+    public async Task A_removal_that_did_not_reach_the_database_is_lifted_as_well()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var context = rig.Context with { SuppressionKey = Key };
+        await rig.ImportAsync((Email, null));
+        // As far as a removal comes while the database is down.
+        await context.Register.AddSuppressionCheckAsync(Key.Check, None);
+        await context.Register.AppendSuppressionAsync(
+            new Suppression(Key.HashOf(Email), SuppressionReason.Unsubscribed, rig.Time.GetUtcNow()), lifted: false, None);
+
+        await context.NewSubscriberOperations().AddAsync([new(Email, null)], again: true, None);
+        Assert.Equal(0, await context.NewApplySuppressions().RunAsync(None)); // as the next start does
+        Assert.Equal([Email], await context.Database.ListSubscribersAsync(None).Select(one => one.Email).ToListAsync(None));
+    }
+
+    [Fact]
+    public async Task A_bounce_makes_nobody_less_forgotten_and_another_key_binds_nothing()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var operations = (rig.Context with { SuppressionKey = Key }).NewSubscriberOperations();
+        await operations.RemoveAsync([Email], [], SuppressionReason.Forgotten, None);
+        await operations.RemoveAsync([Email], [], SuppressionReason.Bounced, None);
+        var registered = Assert.Single(await rig.Context.Register.ListSuppressionsAsync(None));
+        Assert.Equal((Key.HashOf(Email), SuppressionReason.Forgotten), (registered.Hash, registered.Reason));
+        Assert.Equal(SuppressionReason.Forgotten, Assert.Single(await rig.Context.Database.ListSuppressionsAsync(None)).Reason);
+
+        await Assert.ThrowsAsync<StoreMismatchException>(() => (rig.Context with { SuppressionKey = KeyOf(2) })
+            .NewSubscriberOperations().RemoveAsync(["other@example.com"], [], SuppressionReason.Bounced, None));
+        Assert.Single(await rig.Context.Register.ListSuppressionsAsync(None));
+    }
+
+    private static SuppressionKey KeyOf(byte fill)
+    {
+        var bytes = new byte[32];
+        Array.Fill(bytes, fill);
+        return SuppressionKey.Parse(Convert.ToBase64String(bytes))!;
+    }
+}
