@@ -49,6 +49,8 @@ internal static class CommandTree
             new LogCommands(),
             new PasswordsCommands(),
             new DatabaseCommands(),
+            new BackupCommand(),
+            new RestoreCommand(),
             new DoctorCommand(),
             new CompletionCommand(),
         };

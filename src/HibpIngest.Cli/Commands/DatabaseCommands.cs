@@ -58,36 +58,47 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
+        await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
         await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (context, screen) = (pipeline.Context, session.Screen);
+        var (document, moved) = await MoveOnAsync(session, pipeline.Context, session.Parsed.GetValue(_empty), cancellationToken);
+        if (session.Screen.Json)
+            session.Screen.ShowJson(document, Documents.Default.RestoredDocument);
+        else
+            Show(session.Screen, document, moved);
+        return SayProblems(session.Screen, moved);
+    }
+
+    /// <summary>Moves the database on; says nothing yet.</summary>
+    public static async Task<(RestoredDocument Document, MovedOn Moved)> MoveOnAsync(
+        CommandSession session, PipelineContext context, bool empty, CancellationToken cancellationToken)
+    {
         MovedOn? moved = null;
-        await Spinner.ShowAsync(screen, "loads of the account log", async progress =>
+        await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
-            var counted = new LoadProgress(progress);
-            moved = await context.NewMoveOn().RunAsync(cancellationToken, session.Parsed.GetValue(_empty), counted);
+            moved = await context.NewMoveOn().RunAsync(cancellationToken, empty, new LoadProgress(progress));
             return moved.Loads;
         });
         var subscriptions = 0L;
         await foreach (var _ in context.Database.ListSubscribersAsync(cancellationToken))
             subscriptions++;
-        if (screen.Json)
-        {
-            screen.ShowJson(
-                new RestoredDocument(
-                    context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
-                    moved.Suppressed),
-                Documents.Default.RestoredDocument);
-        }
-        else
-            Show(screen, context.Database.DisplayName, moved!, subscriptions);
-        foreach (var problem in moved!.Log?.Problems ?? [])
+        return (
+            new RestoredDocument(
+                context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
+                moved.Suppressed),
+            moved);
+    }
+
+    /// <summary>What of the log can't be gone by; returns the exit code.</summary>
+    public static int SayProblems(Screen screen, MovedOn moved)
+    {
+        foreach (var problem in moved.Log?.Problems ?? [])
             screen.Say(problem);
         return moved.Log is { Problems.Count: > 0 } ? 1 : 0;
     }
 
-    private static void Show(Screen screen, string database, MovedOn moved, long subscriptions)
+    public static void Show(Screen screen, RestoredDocument document, MovedOn moved)
     {
-        screen.Show($"{database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no load "
+        screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no load "
             + "in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
         if (moved.Log is not { } log)
             screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");
@@ -118,7 +129,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup did not have were applied: those addresses "
                 + "are subscribed no more, and their mails are gone.");
         }
-        screen.Show($"{TableFormat.Number(subscriptions)} subscriptions are in the database; the account log has none: hibp subscribers "
+        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: hibp subscribers "
             + "import brings them in.");
     }
 

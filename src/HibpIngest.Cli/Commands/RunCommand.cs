@@ -171,7 +171,7 @@ internal sealed class RunCommand : HibpCommand
 
     /// <summary>Starts the emulators on their kept data, where they are meant and nobody has.</summary>
     /// <exception cref="BadInputException">Another storage account is meant.</exception>
-    private static async Task<EmulatorSupervisor?> StartEmulatorsAsync(
+    public static async Task<EmulatorSupervisor?> StartEmulatorsAsync(
         CommandSession session, int? accounts, CancellationToken cancellationToken)
     {
         if (session.Settings.Emulator is not { } emulator)

@@ -3,6 +3,7 @@ using HibpIngest.AccessLog;
 using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Output;
 
@@ -291,6 +292,16 @@ internal sealed record RestoredDocument(
     string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log,
     int Suppressed);
 
+/// <summary>hibp backup: where it is, and what its note says.</summary>
+internal sealed record BackupDocument(
+    string File, string Note, long Bytes, string Sha256, DateTimeOffset TakenAt, Guid Store, int Schema, StoreIds Highest);
+
+/// <summary>
+/// hibp restore: the backup, where the database is that was there (null: there was none), and how the restored one goes on (null: it was
+/// only looked at).
+/// </summary>
+internal sealed record RestoreDocument(string Backup, DateTimeOffset TakenAt, string? Kept, RestoredDocument? Restored);
+
 /// <summary>hibp breach set.</summary>
 internal sealed record BreachSetDocument(string Breach, string Title, IReadOnlyList<string> Flags, bool Public);
 
@@ -436,6 +447,8 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(RebuildDocument))]
 [JsonSerializable(typeof(UpgradeDocument))]
 [JsonSerializable(typeof(RestoredDocument))]
+[JsonSerializable(typeof(BackupDocument))]
+[JsonSerializable(typeof(RestoreDocument))]
 [JsonSerializable(typeof(BreachSetDocument))]
 [JsonSerializable(typeof(KeyDocument))]
 [JsonSerializable(typeof(KeyListDocument))]

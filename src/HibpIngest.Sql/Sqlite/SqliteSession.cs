@@ -138,6 +138,37 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return row.Step() && row.Int64(0) == 0;
     }
 
+    /// <summary>Copies all of this database into another connection's, as this connection's transaction sees it.</summary>
+    /// <param name="target">Is this database then.</param>
+    /// <param name="pagesAtOnce">Copied between two looks at the token.</param>
+    /// <param name="progress">Told of the bytes copied.</param>
+    /// <param name="cancellationToken">Stops it; the target is of no use then.</param>
+    public void CopyTo(SqliteSession target, int pagesAtOnce, IProgress<long> progress, CancellationToken cancellationToken)
+    {
+        using var pageSize = Prepare("PRAGMA page_size");
+        pageSize.Step();
+        var bytes = pageSize.Int64(0);
+        // A connection's own database is "main" in either.
+        var backup = raw.sqlite3_backup_init(target._database, "main", _database, "main");
+        if (backup is null || backup.IsInvalid)
+            target.Check(raw.sqlite3_errcode(target._database));
+        try
+        {
+            int code;
+            while ((code = raw.sqlite3_backup_step(backup, pagesAtOnce)) == raw.SQLITE_OK)
+            {
+                progress.Report(bytes * (raw.sqlite3_backup_pagecount(backup) - raw.sqlite3_backup_remaining(backup)));
+                cancellationToken.ThrowIfCancellationRequested();
+            }
+            if (code != raw.SQLITE_DONE)
+                target.Check(code);
+        }
+        finally
+        {
+            raw.sqlite3_backup_finish(backup);
+        }
+    }
+
     public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
 
     public void Spoil() => IsSpoiled = true;

@@ -1,0 +1,194 @@
+using System.Globalization;
+using HibpIngest.Errors;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Hosting.Backups;
+
+/// <summary>
+/// Puts a backup in the place of the database, no host running. All of it is looked at before anything is touched; the database that
+/// was there is kept. From the moment before it is moved until <see cref="MoveOn"/> has ended, the register says that a database is being
+/// moved on: hosts refuse to start, and every mail that was not out at the backup is held, whether or not a load came since.
+/// </summary>
+/// <param name="database">Its place; not opened yet.</param>
+/// <param name="register">That of its store.</param>
+/// <param name="time">The clock.</param>
+public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, TimeProvider time) : IDisposable
+{
+    // Where a link leads: that is what is in use.
+    private readonly string _file = File.ResolveLinkTarget(database.DisplayName, returnFinalTarget: true)?.FullName
+        ?? Path.GetFullPath(database.DisplayName);
+
+    private string? _staged;
+    private BackupNote? _note;
+
+    /// <summary>
+    /// Copies the backup beside the database, looks through it, and brings it to this program's schema. The database stays as it is.
+    /// </summary>
+    /// <param name="backup">The file.</param>
+    /// <param name="note">What lies beside it.</param>
+    /// <param name="progress">Told of the bytes copied.</param>
+    /// <param name="cancellationToken">Stops it, and leaves nothing behind.</param>
+    /// <exception cref="NotPossibleException">A host is at work.</exception>
+    /// <exception cref="BadInputException">The backup is not what its note says.</exception>
+    /// <exception cref="StoreMismatchException">It is another store's, or a newer program's.</exception>
+    public async Task PrepareAsync(string backup, BackupNote note, IProgress<long> progress, CancellationToken cancellationToken)
+    {
+        await RequireNobodyAsync(cancellationToken);
+        if (new FileInfo(backup).Length is var length && length != note.Bytes)
+            throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is not whole; use another");
+        await RequireStoreAsync(backup, note, cancellationToken);
+        if (Path.GetDirectoryName(_file) is { } folder)
+            Directory.CreateDirectory(folder);
+        _staged = $"{_file}.{Guid.NewGuid():N}.restoring";
+        await using (var copy = FileCopy.Create(_staged))
+        {
+            if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
+                throw new BadInputException($"backup '{backup}' is not what its note says it was (SHA-256): it was changed since; use another");
+            copy.Flush(flushToDisk: true);
+        }
+        await using (var staged = SqliteBreachDatabase.Open(_staged, time))
+        {
+            if (await staged.FindDamageAsync(cancellationToken) is { } damage)
+                throw new BadInputException($"backup '{backup}' is damaged ({damage}): use another");
+            if (await staged.GetIdentityAsync(cancellationToken) is var identity && identity?.Id != note.Store
+                || await staged.GetHighestIdsAsync(cancellationToken) != note.Highest)
+            {
+                throw new BadInputException($"backup '{backup}' and its note are of two databases: use another");
+            }
+            await UpgradeAsync(staged, note, cancellationToken);
+            await staged.SkipNotificationIdsAsync(cancellationToken);
+        }
+        SqliteBreachDatabase.Settle(_staged);
+        _note = note;
+    }
+
+    /// <summary>Puts what was prepared in the database's place. What is left to do is <see cref="MoveOn"/>'s.</summary>
+    /// <returns>Where the database is that was there; null: there was none.</returns>
+    /// <exception cref="NotPossibleException">A host is at work, or the database is in use.</exception>
+    public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
+    {
+        await RequireNobodyAsync(cancellationToken);
+        SettleCurrent();
+        // Raised, never lowered: nothing that was confirmed once is given again.
+        await register.ConfirmAsync(_note!.Confirmed, cancellationToken);
+        await register.ConfirmAsync(_note.Highest, cancellationToken);
+        var (_, before) = await register.GetConfirmedAsync(cancellationToken);
+        // A host that starts from now on refuses. Stays until the database is moved on.
+        await register.SetMovingOnAsync(true, cancellationToken);
+        try
+        {
+            // One may have come before that was recorded.
+            await RequireNobodyAsync(cancellationToken);
+            SettleCurrent();
+            return Exchange();
+        }
+        catch when (!before)
+        {
+            await register.SetMovingOnAsync(false, CancellationToken.None);
+            throw;
+        }
+    }
+
+    /// <summary>Takes away what was prepared and not put in place.</summary>
+    public void Dispose()
+    {
+        if (_staged is not null)
+            FileCopy.Delete(_staged);
+    }
+
+    private string? Exchange()
+    {
+        // A log that isn't its own is nothing for the database that comes, even where the one before is gone.
+        var found = SqliteBreachDatabase.Companions.Prepend("").Where(suffix => File.Exists(_file + suffix)).ToList();
+        var name = $"{_file}.before-restore-{time.GetUtcNow().ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture)}";
+        var kept = name;
+        for (var number = 2; Path.Exists(kept); number++)
+            kept = $"{name}-{number}";
+        var moved = new List<string>();
+        try
+        {
+            foreach (var suffix in found)
+            {
+                File.Move(_file + suffix, kept + suffix);
+                moved.Add(suffix);
+            }
+            File.Move(_staged!, _file);
+        }
+        catch
+        {
+            foreach (var suffix in moved)
+                File.Move(kept + suffix, _file + suffix);
+            throw;
+        }
+        return found.Contains("") ? kept : null;
+    }
+
+    /// <summary>Nobody else has it open. One that is damaged is kept as it is, with all that lies beside it.</summary>
+    private void SettleCurrent()
+    {
+        if (!File.Exists(_file))
+            return;
+        try
+        {
+            SqliteBreachDatabase.Settle(_file);
+        }
+        catch (StoreRefusedException)
+        {
+            // It can't be read: that may be why it is replaced.
+        }
+    }
+
+    private async Task RequireNobodyAsync(CancellationToken cancellationToken)
+    {
+        var now = time.GetUtcNow();
+        if ((await register.ListSignsAsync(cancellationToken)).FirstOrDefault(sign => !sign.IsMissed(now)) is not { } host)
+            return;
+        throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host first; "
+            + $"one that was killed counts as stopped {(int)HostSign.MissedAfter.TotalSeconds} seconds later");
+    }
+
+    /// <summary>Backup, storage account and the database that is there, where it can be read, are of one store.</summary>
+    private async Task RequireStoreAsync(string backup, BackupNote note, CancellationToken cancellationToken)
+    {
+        var inTable = await register.GetIdentityAsync(cancellationToken);
+        if (inTable?.Id != note.Store)
+        {
+            throw new StoreMismatchException($"backup '{backup}' is of store {note.Store}, the account table of "
+                + $"{(inTable is null ? "none: it is fresh" : $"store {inTable.Id}")}: name the storage account that belongs to the backup");
+        }
+        if (!File.Exists(_file))
+            return;
+        SettleCurrent();
+        Guid? there = null;
+        try
+        {
+            await using var current = SqliteBreachDatabase.Open(_file, time);
+            if ((await current.GetSchemaVersionAsync(cancellationToken)).Found > 0)
+                there = (await current.GetIdentityAsync(cancellationToken))?.Id;
+        }
+        catch (StoreRefusedException)
+        {
+            // It can't be read: that may be why it is replaced.
+        }
+        if (there is not null && there != note.Store)
+        {
+            throw new StoreMismatchException(
+                $"database {database.DisplayName} is of store {there}, the backup of store {note.Store}: name the database that is meant");
+        }
+    }
+
+    private static async Task UpgradeAsync(SqliteBreachDatabase staged, BackupNote note, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await staged.UpgradeAsync(cancellationToken);
+        }
+        catch (NotPossibleException e)
+        {
+            throw new NotPossibleException($"the backup has schema {note.Schema}, and can't be brought to this program's ({e.Message}): "
+                + $"restore it by the program that made it ({note.Program})");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+using System.Buffers;
+using System.Security.Cryptography;
+
+namespace HibpIngest.Hosting.Backups;
+
+/// <summary>Files that hold addresses, and that are known by their checksum.</summary>
+internal static class FileCopy
+{
+    private const int BufferBytes = 1 << 20;
+
+    /// <summary>A new file that only this user can read.</summary>
+    public static FileStream Create(string path)
+    {
+        var options = new FileStreamOptions { Mode = FileMode.CreateNew, Access = FileAccess.Write, Share = FileShare.ReadWrite };
+        if (!OperatingSystem.IsWindows())
+            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+        return new FileStream(path, options);
+    }
+
+    /// <summary>The SHA-256 of a file in hex, which is copied meanwhile where that is asked for.</summary>
+    /// <param name="from">The file.</param>
+    /// <param name="to">Where to; null: nowhere.</param>
+    /// <param name="progress">Told of the bytes read.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    public static async Task<string> HashAsync(string from, Stream? to, IProgress<long> progress, CancellationToken cancellationToken)
+    {
+        using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
+        var buffer = ArrayPool<byte>.Shared.Rent(BufferBytes);
+        try
+        {
+            await using var file = new FileStream(from, FileMode.Open, FileAccess.Read, FileShare.Read, bufferSize: 0, useAsync: true);
+            var done = 0L;
+            int read;
+            while ((read = await file.ReadAsync(buffer, cancellationToken)) > 0)
+            {
+                hash.AppendData(buffer.AsSpan(0, read));
+                if (to is not null)
+                    await to.WriteAsync(buffer.AsMemory(0, read), cancellationToken);
+                progress.Report(done += read);
+            }
+            return Convert.ToHexStringLower(hash.GetHashAndReset());
+        }
+        finally
+        {
+            // It held addresses.
+            ArrayPool<byte>.Shared.Return(buffer, clearArray: true);
+        }
+    }
+
+    /// <summary>A database's file, with what SQLite may have left beside it.</summary>
+    public static void Delete(string database)
+    {
+        foreach (var path in Sql.Sqlite.SqliteBreachDatabase.Companions.Prepend("").Select(suffix => database + suffix))
+            File.Delete(path);
+    }
+}

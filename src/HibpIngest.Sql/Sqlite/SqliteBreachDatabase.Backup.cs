@@ -1,0 +1,77 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Sql.Sqlite;
+
+public sealed partial class SqliteBreachDatabase
+{
+    /// <summary>
+    /// Far more notifications than are ever made between a backup and its restoring. Pickup files and Message-IDs are made from their
+    /// ids: one that is given again would be another mail's.
+    /// </summary>
+    private const long SkippedNotificationIds = 1_000_000_000;
+
+    /// <summary>16 MiB at a page of 4 KiB: often enough to show how far it is, and to be stopped.</summary>
+    private const int PagesAtOnce = 4096;
+
+    /// <summary>What lies beside a file of SQLite's while it is used, or was not closed.</summary>
+    public static IReadOnlyList<string> Companions { get; } = ["-wal", "-shm", "-journal"];
+
+    /// <summary>
+    /// Copies the database as it is at one moment, by SQLite's backup interface, while others read and write it. What they
+    /// write meanwhile stays in the write-ahead log until the copy is done.
+    /// </summary>
+    /// <param name="to">A file that is empty, or isn't there; it needs nothing beside it, and is to be deleted where this fails.</param>
+    /// <param name="progress">Told of the bytes copied.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    public Task CopyToAsync(string to, IProgress<long> progress, CancellationToken cancellationToken) => Task.Run(
+        () =>
+        {
+            _opened.Check();
+            using var source = OpenReader();
+            using var target = new SqliteSession(to, _time, create: true);
+            // Held until the end: to a copy in steps, whatever another connection commits in between is a reason to begin anew.
+            source.Script("BEGIN; SELECT COUNT(*) FROM sqlite_master");
+            source.CopyTo(target, PagesAtOnce, progress, cancellationToken);
+            target.Script("PRAGMA journal_mode = DELETE");
+            _opened.Check();
+        },
+        cancellationToken);
+
+    /// <summary>Reads all of it, and says what is damaged; null: nothing.</summary>
+    /// <exception cref="StoreRefusedException">It is no database, or can't even be looked through.</exception>
+    public Task<string?> FindDamageAsync(CancellationToken cancellationToken) => ReadAsync(
+        // What it says names tables and pages, no data.
+        async session => (await session.ListAsync("PRAGMA integrity_check(1)", row => row.Text(0))) is [var said, ..] && said != "ok"
+            ? said : null,
+        cancellationToken);
+
+    /// <summary>A database that was put back to a backup gives no notification an id that one may have had since.</summary>
+    public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(
+        async session =>
+        {
+            if (await session.ExecuteAsync(
+                $"UPDATE sqlite_sequence SET seq = seq + {SkippedNotificationIds} WHERE name = 'notifications'") == 0)
+            {
+                await session.ExecuteAsync(
+                    $"INSERT INTO sqlite_sequence (name, seq) VALUES ('notifications', {SkippedNotificationIds})");
+            }
+        },
+        cancellationToken);
+
+    /// <summary>
+    /// Has a file hold all of its database, so that it can be moved: nothing lies beside it then. To be called where no
+    /// connection of this process is open.
+    /// </summary>
+    /// <exception cref="NotPossibleException">Another process has it open.</exception>
+    /// <exception cref="StoreRefusedException">It is damaged, or no database.</exception>
+    public static void Settle(string file)
+    {
+        using var session = new SqliteSession(file, TimeProvider.System);
+        // Needs the file alone, and takes everything out of the log first.
+        if (!session.TryScript("PRAGMA journal_mode = DELETE", throwIfBusy: false))
+        {
+            throw new NotPossibleException(
+                $"database '{file}' is in use by another process: stop every host, and every command that works with it");
+        }
+    }
+}
