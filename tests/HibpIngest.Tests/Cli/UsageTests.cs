@@ -7,7 +7,7 @@ public sealed class UsageTests
     public void Every_command_teaches_by_example()
     {
         var commands = Below(HibpIngest.Cli.Commands.CommandTree.Create()).OfType<HibpIngest.Cli.Commands.HibpCommand>().ToList();
-        Assert.Equal(68, commands.Count);
+        Assert.Equal(70, commands.Count);
         Assert.All(commands, command =>
         {
             Assert.NotEmpty(command.Examples);
@@ -49,6 +49,8 @@ public sealed class UsageTests
     [InlineData("status --watch --json")]
     [InlineData("drop no-such-file.zip")]
     [InlineData("demo --storage UseDevelopmentStorage=true")]
+    [InlineData("backup")]
+    [InlineData("restore")]
     [InlineData("sample --accounts 0 Out.zip")]
     [InlineData("sample --accounts 10 --overlap 20 Out.zip")]
     public void A_wrong_command_line_does_not_parse(string line) =>

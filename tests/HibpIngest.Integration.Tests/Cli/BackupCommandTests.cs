@@ -1,0 +1,86 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>The commands as an operator runs them, beside a host.</summary>
+public sealed class BackupCommandTests : IDisposable
+{
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task A_backup_taken_while_a_host_runs_is_put_back_and_nobody_is_told_twice()
+    {
+        var mail = Path.Combine(_folder.Path, "mail");
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            ["HIBP_DATABASE"] = "hibp.db",
+            ["HIBP_MAIL"] = "pickup:" + mail,
+        };
+        _folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\nuser2@example.com,\n");
+        foreach (var (name, account) in ((string, string)[])[("A", "user1"), ("B", "user2")])
+            _folder.Write($"{name}.zip", PipelineRig.Zip(("a.csv", $"{account}@example.com\n")));
+        await RunAsync("subscribers", "import", "subscribers.csv");
+        string folder;
+        await using (var host = await StartAsync())
+        {
+            await RunAsync("drop", "A.zip", "--wait");
+            var backup = (await RunAsync("backup", "backups/", "--json")).Json;
+            Assert.Equal(1, backup.GetProperty("highest").GetProperty("load").GetInt32());
+            folder = Path.Combine(_folder.Path, "backups");
+            Assert.Equal(
+                [Path.GetFileName(backup.GetProperty("file").GetString()), Path.GetFileName(backup.GetProperty("note").GetString())],
+                Directory.GetFiles(folder).Select(Path.GetFileName).Order());
+            await RunAsync("drop", "B.zip", "--wait");
+            Assert.Equal(2, Directory.GetFiles(mail, "*.eml").Length);
+            var running = await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/", "--yes");
+            Assert.Contains("a host is at work on", running.FailedWithOneLine(), StringComparison.Ordinal);
+            Assert.Equal(0, (await host.TerminateAsync()).ExitCode is 0 or 143 ? 0 : 1);
+        }
+        var asked = await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/");
+        Assert.Equal(2, asked.ExitCode);
+        Assert.Contains("needs --yes", asked.Error, StringComparison.Ordinal);
+        var before = await RunAsync("lookup", "user2@example.com", "--json");
+        Assert.Contains("Nothing was changed", (await RunAsync("restore", "backups/", "--dry-run")).Output, StringComparison.Ordinal);
+
+        Directory.Delete(mail, recursive: true);
+        var restored = (await RunAsync("restore", "backups/", "--yes", "--json")).Json;
+        Assert.True(File.Exists(restored.GetProperty("kept").GetString()));
+        Assert.Equal(
+            "B", Assert.Single(restored.GetProperty("restored").GetProperty("log").GetProperty("loads").EnumerateArray())
+                .GetProperty("breach").GetString());
+        _folder.Write("C.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
+        await using (var host = await StartAsync())
+        {
+            // Behind all that the host had to do again.
+            await RunAsync("drop", "C.zip", "--wait");
+            await host.TerminateAsync();
+        }
+        Assert.Equal(before.Output, (await RunAsync("lookup", "user2@example.com", "--json")).Output);
+        Assert.Contains("C", (await RunAsync("lookup", "user1@example.com")).Output, StringComparison.Ordinal);
+        // One mail, of C.
+        Assert.Equal(Path.Combine(mail, "1000000002.eml"), Assert.Single(Directory.GetFiles(mail, "*.eml")));
+
+        Task<HibpProcess> StartAsync() => HibpProcess.StartAsync(_folder.Path, variables, "ready", "run");
+
+        async Task<HibpResult> RunAsync(params string[] arguments) =>
+            (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
+    }
+
+    [Fact]
+    public async Task A_server_is_backed_up_by_its_own_means()
+    {
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            ["HIBP_DATABASE"] = "Server=none.invalid;Database=hibp;User ID=u;Password=p",
+        };
+        foreach (var arguments in (string[][])[["backup", "to.db"], ["restore", "to.db", "--yes"]])
+        {
+            var line = (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).FailedWithOneLine();
+            Assert.Contains("BACKUP DATABASE", line, StringComparison.Ordinal);
+            Assert.Contains("hibp database restored", line, StringComparison.Ordinal);
+        }
+        Assert.Empty(Directory.GetFileSystemEntries(_folder.Path));
+    }
+}

@@ -1,0 +1,171 @@
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Backups;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>A backup that is put back: nobody is told twice, nothing is relabelled, and what is not whole is refused.</summary>
+public sealed class BackupTests : IDisposable
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly IProgress<long> Nobody = new Progress<long>();
+
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task Mails_that_went_out_since_are_not_sent_again_though_no_load_came()
+    {
+        await using var rig = await StartAsync();
+        await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
+        Assert.Equal(LoadState.Held, Assert.Single(await rig.LoadsAsync()).State);
+        // Released, and not sent yet.
+        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("Adobe", None));
+        Assert.Equal(LoadState.Notifying, Assert.Single(await rig.LoadsAsync()).State);
+        var (file, note) = await BackUpAsync(rig);
+        await rig.RunToEndAsync();
+        Assert.Equal(["user1@d1.example.org"], rig.Recipients());
+        var confirmed = await rig.Context.Register.GetConfirmedAsync(None);
+        Assert.Equal((confirmed.Ids, confirmed.Ids), (note.Highest, note.Confirmed));
+
+        Directory.Delete(rig.MailFolder, recursive: true);
+        var restored = await RestoreAsync(rig, file, note);
+        await restored.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Empty(rig.Mails());
+        var load = Assert.Single(await restored.Database.ListLoadsAsync(null, None));
+        Assert.Equal((LoadState.Held, 1), (load.State, load.Notifications.Open));
+        Assert.Contains("restored from a backup", load.HeldBecause, StringComparison.Ordinal);
+        Assert.Equal(confirmed, await restored.Register.GetConfirmedAsync(None));
+
+        // A later breach: its mail is another mail than any there was.
+        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 130))));
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Equal("1000000001.eml", Assert.Single(rig.Mails()).File);
+    }
+
+    [Fact]
+    public async Task What_is_not_whole_or_not_of_this_store_is_refused_and_nothing_is_touched()
+    {
+        await using var rig = await StartAsync();
+        await DropAsync(rig, "Adobe.zip", 0);
+        var (file, note) = await BackUpAsync(rig);
+        var noteFile = BackupNote.PathOf(file);
+        Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
+        if (!OperatingSystem.IsWindows())
+            Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(file));
+        Assert.Equal((note, file), await BackupNote.FindAsync(_folder.Path, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => BackUpAsync(rig, file));
+
+        // Stopped: nothing is left of it.
+        using (var stop = new CancellationTokenSource())
+        {
+            await stop.CancelAsync();
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).TakeAsync(
+                    Path.Combine(_folder.Path, "stopped.db"), Nobody, stop.Token));
+            Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
+        }
+
+        // A host is at work.
+        var sign = new HostSign("h", "machine", 7, HostSign.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
+        await rig.Context.Register.PutSignAsync(sign, None);
+        Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
+        await rig.Context.Register.PutSignAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromMinutes(1) }, None);
+        // It is open, by this process.
+        Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
+        await rig.CloseAsync();
+
+        var before = await File.ReadAllBytesAsync(rig.DatabaseFile);
+        var whole = await File.ReadAllBytesAsync(file);
+        var changed = (byte[])whole.Clone();
+        changed[^1] ^= 1;
+        await File.WriteAllBytesAsync(file, changed);
+        Assert.Contains("(SHA-256)", await RefusedAsync(), StringComparison.Ordinal);
+        await File.WriteAllBytesAsync(file, whole[..^1]);
+        Assert.Contains("it is not whole", await RefusedAsync(), StringComparison.Ordinal);
+        await File.WriteAllBytesAsync(file, whole);
+        await EditAsync("store", $"\"{Guid.NewGuid()}\"");
+        Assert.Contains("the account table of store", await RefusedAsync(), StringComparison.Ordinal);
+        await EditAsync("format", "2");
+        Assert.Contains("is of format 2", await RefusedAsync(), StringComparison.Ordinal);
+        File.Delete(noteFile);
+        Assert.Contains("has no note", await RefusedAsync(), StringComparison.Ordinal);
+        Assert.Equal(before, await File.ReadAllBytesAsync(rig.DatabaseFile));
+        Assert.Equal(["hibp.db"], Directory.GetFiles(Path.GetDirectoryName(rig.DatabaseFile)!, "hibp.db*").Select(Path.GetFileName));
+        Assert.False((await rig.OpenContext().Register.GetConfirmedAsync(None)).MovingOn);
+
+        async Task<string> RefusedAsync() => (await Assert.ThrowsAnyAsync<HibpException>(async () =>
+        {
+            var (found, path) = await BackupNote.FindAsync(file, None);
+            await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time);
+            using var restore = new DatabaseRestore(database, rig.Context.Register, rig.Time);
+            await restore.PrepareAsync(path, found, Nobody, None);
+        })).Message;
+
+        async Task EditAsync(string property, string value)
+        {
+            var json = System.Text.Json.Nodes.JsonNode.Parse(JsonSerializer.Serialize(note, BackupJson.Default.BackupNote))!;
+            json[property] = System.Text.Json.Nodes.JsonNode.Parse(value);
+            await File.WriteAllTextAsync(noteFile, json.ToJsonString());
+        }
+    }
+
+    [Fact]
+    public async Task A_database_that_is_lost_or_damaged_is_replaced_and_what_was_left_of_it_is_kept()
+    {
+        await using var rig = await StartAsync();
+        await DropAsync(rig, "Adobe.zip", 0);
+        var (file, note) = await BackUpAsync(rig);
+        var (table, mails) = (await rig.TableAsync(), rig.Mails());
+        await rig.CloseAsync();
+        var folder = Path.GetDirectoryName(rig.DatabaseFile)!;
+        await File.WriteAllTextAsync(rig.DatabaseFile, "no database at all, but something that somebody may want to look into\n");
+        await File.WriteAllTextAsync(rig.DatabaseFile + "-wal", "its log");
+        var restored = await RestoreAsync(rig, file, note);
+        Assert.Equal(LoadState.Done, Assert.Single(await restored.Database.ListLoadsAsync(null, None)).State);
+        var kept = Directory.GetFiles(folder, "hibp.db.before-restore-*").Order().ToList();
+        Assert.Equal(2, kept.Count);
+        Assert.EndsWith("Z-wal", kept[1], StringComparison.Ordinal);
+        Assert.Equal("its log", await File.ReadAllTextAsync(kept[1]));
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Equal(mails, rig.Mails());
+        Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
+        await rig.LoseDatabaseAsync();
+        foreach (var left in kept)
+            File.Delete(left);
+        await RestoreAsync(rig, file, note);
+        Assert.Empty(Directory.GetFiles(folder, "hibp.db.before-restore-*"));
+    }
+
+    private static async Task<PipelineContext> RestoreAsync(PipelineRig rig, string file, BackupNote note)
+    {
+        await rig.CloseAsync();
+        var context = rig.OpenContext();
+        using var restore = new DatabaseRestore(DatabaseBackup.RequireFile(context.Database), context.Register, rig.Time);
+        await restore.PrepareAsync(file, note, Nobody, None);
+        await restore.PutInPlaceAsync(None);
+        // A host that is started in between refuses.
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
+        await context.NewMoveOn().RunAsync(None);
+        return context;
+    }
+
+    private Task<(string File, BackupNote Note)> BackUpAsync(PipelineRig rig, string? to = null) =>
+        new DatabaseBackup(rig.Context.Database, rig.Context.Register, rig.Time).TakeAsync(to ?? _folder.Path, Nobody, None);
+
+    private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
+        options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, LogMode.On));
+
+    private static async Task DropAsync(PipelineRig rig, string zip, int first, string? metadata = null)
+    {
+        await rig.ImportAsync(("user1@d1.example.org", null));
+        await rig.DropAsync(zip, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, 130))), metadata);
+        await rig.RunToEndAsync();
+    }
+}

@@ -1,0 +1,94 @@
+using HibpIngest.Errors;
+using HibpIngest.Sql.Sqlite;
+
+namespace HibpIngest.Tests.Sql;
+
+public sealed partial class SqliteBreachDatabaseTests
+{
+    [Fact]
+    public async Task A_copy_is_of_one_moment_while_others_write()
+    {
+        // Several steps of the copy, with a commit between each two.
+        await ExecuteAsync("CREATE TABLE large (content BLOB)");
+        await ExecuteAsync(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) INSERT INTO large SELECT zeroblob(1048576) FROM n");
+        var owners = 0;
+        var reported = new List<long>();
+        await using var source = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
+        await source.CopyToAsync(
+            FileOf("copy"), new Told(bytes =>
+            {
+                reported.Add(bytes);
+                Assert.True(Database.TryLockAsync($"lock {owners++}", Me, Lease, None).GetAwaiter().GetResult());
+            }), None);
+        Assert.True(owners >= 2, $"{owners} steps");
+        Assert.Equal(reported.Order(), reported);
+        Assert.Equal(owners, await CountAsync("locks"));
+        Assert.Equal(0L, await ScalarAsync("SELECT COUNT(*) FROM locks", "copy"));
+        Assert.Equal([FileOf("copy")], Directory.GetFiles(_folder, "copy.db*"));
+        await using var copy = SqliteBreachDatabase.Open(FileOf("copy"), Time);
+        Assert.Null(await copy.FindDamageAsync(None));
+        Assert.Equal(await Database.GetSchemaVersionAsync(None), await copy.GetSchemaVersionAsync(None));
+    }
+
+    [Fact]
+    public async Task A_copy_that_is_stopped_stops_at_the_next_step()
+    {
+        await ExecuteAsync("CREATE TABLE large (content BLOB)");
+        await ExecuteAsync("INSERT INTO large VALUES (zeroblob(41943040))");
+        await using var source = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
+        using var stop = new CancellationTokenSource();
+        var steps = 0;
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => source.CopyToAsync(
+            FileOf("copy"), new Told(_ =>
+            {
+                steps++;
+                stop.Cancel();
+            }), stop.Token));
+        Assert.Equal(1, steps);
+    }
+
+    [Fact]
+    public async Task Damage_is_found()
+    {
+        var file = await CopyAsync();
+        await using (var torn = new FileStream(file, FileMode.Open, FileAccess.ReadWrite))
+        {
+            // A page in the middle, zeroed.
+            torn.Position = torn.Length / 4096 / 2 * 4096;
+            await torn.WriteAsync(new byte[4096]);
+        }
+        await using var copy = SqliteBreachDatabase.Open(file, Time);
+        Assert.NotNull(await copy.FindDamageAsync(None));
+    }
+
+    [Fact]
+    public async Task A_file_holds_everything_once_nobody_else_has_it_open()
+    {
+        await Database.TryLockAsync("sweep", Me, Lease, None);
+        var refused = Assert.Throws<NotPossibleException>(() => SqliteBreachDatabase.Settle(FileOf(MainDatabase)));
+        Assert.Contains("is in use by another process", refused.Message, StringComparison.Ordinal);
+        var copy = await CopyAsync();
+        await using (var other = SqliteBreachDatabase.Open(copy, Time))
+            await other.TryLockAsync("other", Me, Lease, None);
+        SqliteBreachDatabase.Settle(copy);
+        Assert.Equal([copy], Directory.GetFiles(_folder, Path.GetFileName(copy) + "*"));
+        Assert.Equal(2L, await ScalarAsync("SELECT COUNT(*) FROM locks", "copy"));
+    }
+
+    [Fact]
+    public async Task Ids_of_notifications_go_on_far_behind_those_there_were()
+    {
+        await using var database = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
+        for (var times = 1; times <= 2; times++)
+        {
+            await database.SkipNotificationIdsAsync(None);
+            Assert.Equal(times * 1_000_000_000L, await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'"));
+        }
+    }
+
+    private sealed class Told(Action<long> report) : IProgress<long>
+    {
+        public void Report(long value) => report(value);
+    }
+}
