@@ -22,7 +22,7 @@ public sealed class MoveOn(
     /// <param name="cancellationToken">Breaks it off.</param>
     /// <param name="empty">The database is empty, and is to be that of the store that the account log is of.</param>
     /// <param name="progress">Told of the loads of the log that were looked at, and of all.</param>
-    /// <exception cref="NotPossibleException">The database is behind nothing, or it is empty, or isn't.</exception>
+    /// <exception cref="NotPossibleException">The database is behind nothing and has no mails left, or it is empty, or isn't.</exception>
     /// <exception cref="StoreMismatchException">The log, the database and the account table are not of one store.</exception>
     public async Task<MovedOn> RunAsync(
         CancellationToken cancellationToken, bool empty = false, IProgress<(int Done, int All)>? progress = null)
@@ -45,7 +45,10 @@ public sealed class MoveOn(
         var isBehind = brokenOff || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
         // Before anything is sent, or said to have nothing to do: whoever asked to be forgotten since is in the backup.
         var suppressed = await suppressions.RunAsync(cancellationToken);
-        if (!isBehind && suppressed == 0 && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
+        // To a moment since which no load came: whose mails were not out then can't be told from whose went out since.
+        var mayMail = (await loads.ListLoadsAsync(null, cancellationToken))
+            .Any(load => load.State != LoadState.Done && load.HeldBecause is null);
+        if (!isBehind && suppressed == 0 && !mayMail && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
         {
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));

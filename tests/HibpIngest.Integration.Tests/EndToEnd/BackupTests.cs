@@ -143,6 +143,26 @@ public sealed class BackupTests : IDisposable
         Assert.Empty(Directory.GetFiles(folder, "hibp.db.before-restore-*"));
     }
 
+    [Fact]
+    public async Task One_that_was_put_back_by_other_means_is_moved_on_though_no_load_came()
+    {
+        await using var rig = await StartAsync();
+        await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
+        await rig.Context.NewMailOperations().NotifyAsync("Adobe", None);
+        var backup = await rig.BackUpAsync("other");
+        await rig.RunToEndAsync();
+        Assert.Single(rig.Mails());
+        await rig.RestoreAsync(backup);
+        Directory.Delete(rig.MailFolder, recursive: true);
+        var restored = rig.OpenContext();
+        await restored.NewMoveOn().RunAsync(None);
+        await restored.NewSweep().RunAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Empty(rig.Mails());
+        Assert.Equal(LoadState.Held, Assert.Single(await restored.Database.ListLoadsAsync(null, None)).State);
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+    }
+
     private static async Task<PipelineContext> RestoreAsync(PipelineRig rig, string file, BackupNote note)
     {
         await rig.CloseAsync();
