@@ -89,7 +89,7 @@ internal sealed class RestoreCommand : HibpCommand
         var context = pipeline.Context;
         var database = DatabaseBackup.RequireFile(context.Database);
         var (note, file) = await BackupNote.FindAsync(parsed.GetRequiredValue(_from), cancellationToken);
-        using var restore = new DatabaseRestore(database, context.Register, session.Time);
+        using var restore = new DatabaseRestore(database, context.Register, context.SuppressionKey, session.Time);
         await Transfer.ShowAsync(screen, "copying and checking", note.Bytes, session.Time, async progress =>
         {
             await restore.PrepareAsync(file, note, progress, cancellationToken);

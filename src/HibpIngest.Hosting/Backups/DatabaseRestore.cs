@@ -13,8 +13,10 @@ namespace HibpIngest.Hosting.Backups;
 /// </summary>
 /// <param name="database">Its place; not opened yet.</param>
 /// <param name="register">That of its store.</param>
+/// <param name="key">Of suppressions, where there are any.</param>
 /// <param name="time">The clock.</param>
-public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, TimeProvider time) : IDisposable
+public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, SuppressionKey? key, TimeProvider time)
+    : IDisposable
 {
     // Where a link leads: that is what is in use.
     private readonly string _file = File.ResolveLinkTarget(database.DisplayName, returnFinalTarget: true)?.FullName
@@ -32,7 +34,9 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     /// <param name="cancellationToken">Stops it, and leaves nothing behind.</param>
     /// <exception cref="NotPossibleException">A host is at work.</exception>
     /// <exception cref="BadInputException">The backup is not what its note says.</exception>
-    /// <exception cref="StoreMismatchException">It is another store's, or a newer program's.</exception>
+    /// <exception cref="StoreMismatchException">
+    /// It is another store's, or a newer program's, or HIBP_SUPPRESSION_KEY isn't the one that was used.
+    /// </exception>
     public async Task PrepareAsync(string backup, BackupNote note, IProgress<long> progress, CancellationToken cancellationToken)
     {
         await RequireNobodyAsync(cancellationToken);
@@ -58,6 +62,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 throw new BadInputException($"backup '{backup}' and its note are of two databases: use another");
             }
             await UpgradeAsync(staged, note, cancellationToken);
+            // MoveOn needs it, and is better not begun without.
+            await new ApplySuppressions(staged, staged, register, key).CheckKeyAsync(cancellationToken);
             await staged.SkipNotificationIdsAsync(cancellationToken);
         }
         SqliteBreachDatabase.Settle(_staged);

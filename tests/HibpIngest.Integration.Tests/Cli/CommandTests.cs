@@ -83,6 +83,18 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Contains(
             "in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
 
+        // Many, one a line; what is none is named by its line only, and the document is whole all the same.
+        var many = await HibpProcess.RunWithInputAsync(
+            _folder.Path, _variables, "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
+        Assert.Equal(1, many.ExitCode);
+        Assert.Equal(
+            [("user1@example1.com", 1), ("user1@example2.com", 0)],
+            many.Json.GetProperty("accounts").EnumerateArray()
+                .Select(one => (Text(one, "account"), one.GetProperty("breaches").GetArrayLength())));
+        Assert.Equal(3, Number(Assert.Single(many.Json.GetProperty("refused").EnumerateArray()), "line"));
+        Assert.Contains("error: 1 of 3 lines", many.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain("nobody", many.Error, StringComparison.Ordinal);
+
         var catalogue = await JsonAsync("catalogue", "publish", "--json");
         Assert.Equal(["version", "breaches", "written", "deleted"], Names(catalogue));
         Assert.Equal((1, 0, 0), (Number(catalogue, "breaches"), Number(catalogue, "written"), Number(catalogue, "deleted")));

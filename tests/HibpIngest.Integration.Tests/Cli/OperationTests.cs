@@ -52,7 +52,17 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         var missing = await RunAsync("mail", "preview", "Nothing");
         Assert.Contains("no breach 'Nothing'", missing.FailedWithOneLine(), StringComparison.Ordinal);
-        (await RunAsync("drop", Zip("Seen", 3).FullName, "--title", "Seen & heard", "--wait")).Succeeded();
+        (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
+        _mail.Script = step => step.Name == "RCPT" ? SmtpAnswer.Say("550 5.1.1 nobody here") : null;
+        (await RunAsync("drop", Zip("Seen", 9).FullName, "--title", "Seen & heard", "--wait")).Succeeded();
+        var line = Assert.Single((await RunAsync("mail", "refused", "seen", "--json")).Succeeded().Json
+            .GetProperty("refused").EnumerateArray());
+        Assert.Equal(
+            (1, "user7@d7.example.org", JsonValueKind.Null),
+            (line.GetProperty("load").GetInt32(), line.GetProperty("email").GetString(), line.GetProperty("domain").ValueKind));
+        Assert.Contains("550 5.1.1", line.GetProperty("reason").GetString(), StringComparison.Ordinal);
+        Assert.Contains("550 5.1.1", (await RunAsync("mail", "refused", "Seen")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Contains("1 mail refused: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
         var preview = (await RunAsync("mail", "preview", "Seen")).Succeeded().Output;
         Assert.Contains("Seen & heard", preview, StringComparison.Ordinal);
         Assert.StartsWith("From: breaches@example.com", preview, StringComparison.Ordinal);

@@ -104,7 +104,7 @@ public sealed class BackupTests : IDisposable
         {
             var (found, path) = await BackupNote.FindAsync(file, None);
             await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time);
-            using var restore = new DatabaseRestore(database, rig.Context.Register, rig.Time);
+            using var restore = new DatabaseRestore(database, rig.Context.Register, key: null, rig.Time);
             await restore.PrepareAsync(path, found, Nobody, None);
         })).Message;
 
@@ -167,7 +167,8 @@ public sealed class BackupTests : IDisposable
     {
         await rig.CloseAsync();
         var context = rig.OpenContext();
-        using var restore = new DatabaseRestore(DatabaseBackup.RequireFile(context.Database), context.Register, rig.Time);
+        using var restore = new DatabaseRestore(
+            DatabaseBackup.RequireFile(context.Database), context.Register, context.SuppressionKey, rig.Time);
         await restore.PrepareAsync(file, note, Nobody, None);
         await restore.PutInPlaceAsync(None);
         // A host that is started in between refuses.

@@ -45,6 +45,9 @@ public abstract partial class BreachDatabaseContract
             held.Select(work => (work.Load, work.Breach, work.Slice, work.Owner)));
         Assert.Equal(
             [SliceLease, SliceLease * 2, Lease], held.Select(work => TimeSpan.FromSeconds(Math.Round((work.Until - now).TotalSeconds))));
+        Assert.All(held, work => Assert.Equal(0, work.Part));
+        Assert.True(await Database.RenewSliceAsync(load.Id, 2, "host-b", SliceLease * 2, new SliceProgress(7, [0b0101, 0b0010]), None));
+        Assert.Equal(3.0 / 16, Assert.Single(await Database.ListHeldAsync(None), work => work.Slice == 2).Part);
         Assert.NotNull(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, 1, None));
         Time.Advance(SliceLease + TimeSpan.FromSeconds(1));
         Assert.Equal(["host-b"], (await Database.ListHeldAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));

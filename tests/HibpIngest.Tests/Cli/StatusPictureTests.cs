@@ -1,0 +1,39 @@
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+
+namespace HibpIngest.Tests.Cli;
+
+public sealed class StatusPictureTests
+{
+    private static readonly DateTimeOffset Now = new(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
+
+    [Fact]
+    public void Without_all_what_ended_over_a_day_ago_is_left_out_but_for_the_newest()
+    {
+        Load[] loads =
+        [
+            Ended(1, LoadState.Done, TimeSpan.FromDays(2)), Ended(2, LoadState.Failed, TimeSpan.FromDays(2)),
+            Ended(3, LoadState.Done, TimeSpan.FromHours(23)), Ended(4, LoadState.Held, null), Ended(5, LoadState.Ingesting, null),
+            // Done, but its clients' calls are not.
+            Ended(6, LoadState.Done, TimeSpan.FromDays(2)) with { Calls = new CallProgress(true, 3, 2, 1, 0, null, null) },
+            Ended(7, LoadState.Done, TimeSpan.FromDays(3)), Ended(8, LoadState.Failed, TimeSpan.FromDays(4)),
+        ];
+        var picture = new StatusPicture(loads, [], [], [], []);
+        Assert.Equal([3, 4, 5, 6, 8], picture.Recent(Now, newest: 1).Loads.Select(load => load.Id));
+        Assert.Equal([3, 4, 5, 6, 7, 8], picture.Recent(Now, newest: 2).Loads.Select(load => load.Id));
+        Assert.Equal(loads, picture.Recent(Now, newest: 8).Loads);
+    }
+
+    private static Load Ended(long id, LoadState state, TimeSpan? ago) => new()
+    {
+        Id = id,
+        Breach = "Adobe",
+        Blob = new BlobVersion("Adobe.zip", "1"),
+        Settings = LoadStart.NewSettings(new PipelineOptions()),
+        Checkpoint = new LoadCheckpoint(),
+        StartedAt = Now,
+        State = state,
+        FinishedAt = ago is { } since ? Now - since : null,
+    };
+}
