@@ -2,6 +2,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Sql.SqlServer;
+using HibpIngest.Stores;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -269,6 +270,17 @@ public sealed partial class SqlServerBreachDatabaseTests
         {
             // each of them
         }
+        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+        Subscription[] gone = [new("gone@example.net", null)];
+        Assert.Equal(new SubscribersImported(1, 0), await app.ImportSubscribersAsync(gone, key, None));
+        var suppression = new Suppression(key.HashOf("gone@example.net"), SuppressionReason.Forgotten, Now);
+        Assert.Equal(
+            new SubscribersRemoved(1, 0),
+            await app.RemoveSubscribersAsync([new("gone@example.net", null, suppression)], key.Check, erase: true, None));
+        Assert.Equal(key.Check, await app.GetSuppressionCheckAsync(None));
+        Assert.Equal(suppression.Hash, Assert.Single(await app.ListSuppressionsAsync(None)).Hash);
+        Assert.Equal(new SubscribersImported(0, 1), await app.ImportSubscribersAsync(gone, key, None));
+        await app.LiftSuppressionsAsync([suppression.Hash], None);
         await app.PutPasswordAsync(Blob("a.zip"), [1], None);
         await app.PutPasswordAsync(Blob("a.zip"), [2], None);
         Assert.Equal([2], await app.GetPasswordAsync(Blob("a.zip"), None));

@@ -45,8 +45,8 @@ internal sealed class BackupCommand : HibpCommand
         else
         {
             screen.Show($"{file} is the database as of {TableFormat.Utc(note.TakenAt)} ({TableFormat.Bytes(note.Bytes)}, loads up to "
-                + $"{note.Highest.Load}); its note is {BackupNote.PathOf(file)}. It holds the addresses of subscribers and accounts: keep it "
-                + "as you keep the database. Back: hibp restore");
+                + $"{note.Highest.Load}); its note is {BackupNote.PathOf(file)}. It holds the addresses of subscribers and accounts: "
+                + "keep it as you keep the database. Back: hibp restore");
         }
         return 0;
     }
@@ -63,17 +63,17 @@ internal sealed class RestoreCommand : HibpCommand
     private readonly Confirmation _confirmation = new();
 
     public RestoreCommand()
-        : base("restore", "Put a backup in the database's place, every host stopped, and move it on as hibp database restored does: ids given "
-            + "since are never given again, what the account log tells is known again, mails that were not out at the backup are held. The "
-            + "database that was there is kept beside it.")
+        : base("restore", "Put a backup in the database's place, every host stopped, and move it on as hibp database restored does: ids "
+            + "given since are never given again, what the account log tells is known again, mails that were not out at the backup "
+            + "are held. The database that was there is kept beside it.")
     {
         Add(_from);
         Add(_dryRun);
         Add(_confirmation.Yes);
         Examples =
         [
-            ("hibp restore backups/", "the newest there; then start the hosts, look at hibp status, and release by hibp notify what was not "
-                + "sent before"),
+            ("hibp restore backups/", "the newest there; then start the hosts, look at hibp status, and release by hibp notify what was "
+                + "not sent before"),
             ("hibp restore before-upgrade.db --dry-run", "whether it is whole, of this store, and could be put back"),
         ];
     }
@@ -111,7 +111,7 @@ internal sealed class RestoreCommand : HibpCommand
         // Before anything else can fail.
         if (kept is not null)
             screen.Say($"the database that was there is kept as {kept}");
-        var (document, moved) = await DatabaseRestoredCommand.MoveOnAsync(session, context, empty: false, cancellationToken);
+        var (document, moved) = await DatabaseRestoredCommand.MoveOnAsync(session, pipeline, empty: false, cancellationToken);
         if (screen.Json)
             screen.ShowJson(new RestoreDocument(file, note.TakenAt, kept, document), Documents.Default.RestoreDocument);
         else

@@ -60,7 +60,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     {
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
         await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (document, moved) = await MoveOnAsync(session, pipeline.Context, session.Parsed.GetValue(_empty), cancellationToken);
+        var (document, moved) = await MoveOnAsync(session, pipeline, session.Parsed.GetValue(_empty), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(document, Documents.Default.RestoredDocument);
         else
@@ -70,8 +70,9 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     /// <summary>Moves the database on; says nothing yet.</summary>
     public static async Task<(RestoredDocument Document, MovedOn Moved)> MoveOnAsync(
-        CommandSession session, PipelineContext context, bool empty, CancellationToken cancellationToken)
+        CommandSession session, OpenPipeline pipeline, bool empty, CancellationToken cancellationToken)
     {
+        var context = pipeline.Context;
         MovedOn? moved = null;
         await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
@@ -98,8 +99,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     public static void Show(Screen screen, RestoredDocument document, MovedOn moved)
     {
-        screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no load "
-            + "in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
+        screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no "
+            + "load in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
         if (moved.Log is not { } log)
             screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");
         else
@@ -129,8 +130,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup did not have were applied: those addresses "
                 + "are subscribed no more, and their mails are gone.");
         }
-        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: hibp subscribers "
-            + "import brings them in.");
+        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: hibp "
+            + "subscribers import brings them in.");
     }
 
     private sealed class LoadProgress(IProgress<long> count) : IProgress<(int Done, int All)>

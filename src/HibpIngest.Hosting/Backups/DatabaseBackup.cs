@@ -82,7 +82,8 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         if (await taken.FindDamageAsync(cancellationToken) is { } damage)
         {
             throw new StoreRefusedException(
-                $"database {database.DisplayName} is damaged, and so would be its backup ({damage}): put an earlier one back by hibp restore");
+                $"database {database.DisplayName} is damaged, and so would be its backup ({damage}): put an earlier one back by hibp "
+                + "restore");
         }
         var (schema, _) = await taken.GetSchemaVersionAsync(cancellationToken);
         var identity = (await taken.GetIdentityAsync(cancellationToken))!;

@@ -49,7 +49,10 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         await using (var copy = FileCopy.Create(_staged))
         {
             if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
-                throw new BadInputException($"backup '{backup}' is not what its note says it was (SHA-256): it was changed since; use another");
+            {
+                throw new BadInputException(
+                    $"backup '{backup}' is not what its note says it was (SHA-256): it was changed since; use another");
+            }
             copy.Flush(flushToDisk: true);
         }
         await using (var staged = SqliteBreachDatabase.Open(_staged, time))
@@ -151,8 +154,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         var now = time.GetUtcNow();
         if ((await register.ListSignsAsync(cancellationToken)).FirstOrDefault(sign => !sign.IsMissed(now)) is not { } host)
             return;
-        throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host first; "
-            + $"one that was killed counts as stopped {(int)HostSign.MissedAfter.TotalSeconds} seconds later");
+        throw new NotPossibleException($"a host is at work on {host.Machine} (process {host.ProcessId}, {host.Roles}): stop every host "
+            + $"first; one that was killed counts as stopped {(int)HostSign.MissedAfter.TotalSeconds} seconds later");
     }
 
     /// <summary>Backup, storage account and the database that is there, where it can be read, are of one store.</summary>
@@ -162,7 +165,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         if (inTable?.Id != note.Store)
         {
             throw new StoreMismatchException($"backup '{backup}' is of store {note.Store}, the account table of "
-                + $"{(inTable is null ? "none: it is fresh" : $"store {inTable.Id}")}: name the storage account that belongs to the backup");
+                + $"{(inTable is null ? "none: it is fresh" : $"store {inTable.Id}")}: name the storage account that belongs to the "
+                + "backup");
         }
         if (!File.Exists(_file))
             return;

@@ -1,6 +1,7 @@
 using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Backups;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;

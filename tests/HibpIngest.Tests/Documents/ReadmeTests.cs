@@ -32,7 +32,7 @@ public sealed partial class ReadmeTests
         foreach (var (document, command) in commands)
         {
             // Files that a command names are there for whoever follows the document.
-            var line = command.Split('#')[0].Trim()["hibp ".Length..];
+            var line = command.Split('#')[0].Split(" < ")[0].Trim()["hibp ".Length..];
             foreach (var file in line.Split(' ').Where(
                 word => Path.HasExtension(word) && !word.Contains('@', StringComparison.Ordinal)
                 && !word.Contains("://", StringComparison.Ordinal)))
@@ -98,8 +98,8 @@ public sealed partial class ReadmeTests
         string[] others =
         [
             "HIBP_STORAGE", "HIBP_DATABASE", "HIBP_MAIL", "HIBP_MAIL_FROM", "HIBP_WEB_URL", "HIBP_SECRET_KEY", "HIBP_EMULATOR_DIR",
-            "HIBP_SUPPRESSION_KEY", "HIBP_SERVICE_NAME", "HIBP_SERVICE_ADDRESS", "HIBP_SERVICE_CONTACT", "HIBP_SERVICE_LOGO", "HIBP_TEMPLATES",
-            "HIBP_UNSUBSCRIBE_MAILTO",
+            "HIBP_SUPPRESSION_KEY", "HIBP_SERVICE_NAME", "HIBP_SERVICE_ADDRESS", "HIBP_SERVICE_CONTACT", "HIBP_SERVICE_LOGO",
+            "HIBP_TEMPLATES", "HIBP_UNSUBSCRIBE_MAILTO",
             HomeFolder.Variable,
             TelemetryExport.ApplicationInsightsVariable, TelemetryExport.OtlpVariable,
         ];

@@ -11,7 +11,8 @@ public sealed partial class SqliteBreachDatabaseTests
         // Several steps of the copy, with a commit between each two.
         await ExecuteAsync("CREATE TABLE large (content BLOB)");
         await ExecuteAsync(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) INSERT INTO large SELECT zeroblob(1048576) FROM n");
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) "
+            + "INSERT INTO large SELECT zeroblob(1048576) FROM n");
         var owners = 0;
         var reported = new List<long>();
         await using var source = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
