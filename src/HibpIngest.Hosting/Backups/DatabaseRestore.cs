@@ -19,8 +19,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     : IDisposable
 {
     // Where a link leads: that is what is in use.
-    private readonly string _file = File.ResolveLinkTarget(database.DisplayName, returnFinalTarget: true)?.FullName
-        ?? Path.GetFullPath(database.DisplayName);
+    private readonly string _file = new FileInfo(database.DisplayName) is { LinkTarget: not null } link
+        ? link.ResolveLinkTarget(returnFinalTarget: true)!.FullName : Path.GetFullPath(database.DisplayName);
 
     private string? _staged;
     private BackupNote? _note;
@@ -134,18 +134,20 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         return found.Contains("") ? kept : null;
     }
 
-    /// <summary>Nobody else has it open. One that is damaged is kept as it is, with all that lies beside it.</summary>
-    private void SettleCurrent()
+    /// <summary>Nobody else has it open. What is no database is kept as it is, with all that lies beside it.</summary>
+    /// <returns>Whether it can be read; it is replaced in either case.</returns>
+    private bool SettleCurrent()
     {
         if (!File.Exists(_file))
-            return;
+            return false;
         try
         {
             SqliteBreachDatabase.Settle(_file);
+            return true;
         }
         catch (StoreRefusedException)
         {
-            // It can't be read: that may be why it is replaced.
+            return false;
         }
     }
 
@@ -168,9 +170,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 + $"{(inTable is null ? "none: it is fresh" : $"store {inTable.Id}")}: name the storage account that belongs to the "
                 + "backup");
         }
-        if (!File.Exists(_file))
+        if (!SettleCurrent())
             return;
-        SettleCurrent();
         Guid? there = null;
         try
         {

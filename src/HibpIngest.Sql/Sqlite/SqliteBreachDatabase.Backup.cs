@@ -13,6 +13,9 @@ public sealed partial class SqliteBreachDatabase
     /// <summary>16 MiB at a page of 4 KiB: often enough to show how far it is, and to be stopped.</summary>
     private const int PagesAtOnce = 4096;
 
+    /// <summary>What a file of SQLite's begins with (sqlite.org/fileformat.html).</summary>
+    private static ReadOnlySpan<byte> Magic => "SQLite format 3\0"u8;
+
     /// <summary>What lies beside a file of SQLite's while it is used, or was not closed.</summary>
     public static IReadOnlyList<string> Companions { get; } = ["-wal", "-shm", "-journal"];
 
@@ -66,9 +69,19 @@ public sealed partial class SqliteBreachDatabase
     /// <exception cref="StoreRefusedException">It is damaged, or no database.</exception>
     public static void Settle(string file)
     {
+        // SQLite would throw the log away that lies beside what is no database.
+        using (var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete))
+        {
+            Span<byte> begin = stackalloc byte[Magic.Length];
+            if (content.Length > 0 && (content.ReadAtLeast(begin, begin.Length, throwOnEndOfStream: false) < begin.Length
+                || !begin.SequenceEqual(Magic)))
+            {
+                throw new StoreRefusedException($"'{file}' is no database of SQLite's");
+            }
+        }
         using var session = new SqliteSession(file, TimeProvider.System);
-        // Needs the file alone, and takes everything out of the log first.
-        if (!session.TryScript("PRAGMA journal_mode = DELETE", throwIfBusy: false))
+        // In this mode the first access needs the file alone. Closed as the last one, it takes everything out of the log.
+        if (!session.TryScript("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", throwIfBusy: false))
         {
             throw new NotPossibleException(
                 $"database '{file}' is in use by another process: stop every host, and every command that works with it");

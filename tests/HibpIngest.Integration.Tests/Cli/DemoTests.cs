@@ -15,7 +15,8 @@ public sealed class DemoTests : IDisposable
         var demo = (await HibpProcess.RunAsync(_folder.Path, NoVariables, "demo", "--json")).Succeeded();
         var document = demo.Json;
         Assert.Equal(
-            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds", "found"],
+            ["breach", "load", "accounts", "rejected", "batches", "slices", "entities", "notifications", "seconds", "found",
+                "subscribed"],
             document.EnumerateObject().Select(property => property.Name));
         Assert.Equal(
             ["ingest", "upsert", "notify", "total"], document.GetProperty("seconds").EnumerateObject().Select(property => property.Name));

@@ -62,7 +62,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             (line.GetProperty("load").GetInt32(), line.GetProperty("email").GetString(), line.GetProperty("domain").ValueKind));
         Assert.Contains("550 5.1.1", line.GetProperty("reason").GetString(), StringComparison.Ordinal);
         Assert.Contains("550 5.1.1", (await RunAsync("mail", "refused", "Seen")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Contains("1 mail refused: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
+        Assert.Contains("1 mail is refused: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
         var preview = (await RunAsync("mail", "preview", "Seen")).Succeeded().Output;
         Assert.Contains("Seen & heard", preview, StringComparison.Ordinal);
         Assert.StartsWith("From: breaches@example.com", preview, StringComparison.Ordinal);

@@ -47,7 +47,7 @@ public sealed class BackupTests : IDisposable
         // A later breach: its mail is another mail than any there was.
         await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 130))));
         await PipelineRig.RunToEndAsync(restored);
-        Assert.Equal("1000000001.eml", Assert.Single(rig.Mails()).File);
+        Assert.Equal("1000000002.eml", Assert.Single(rig.Mails()).File);
     }
 
     [Fact]
