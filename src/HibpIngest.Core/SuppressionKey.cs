@@ -11,7 +11,7 @@ namespace HibpIngest;
 public sealed class SuppressionKey
 {
     private const int MinKeyBytes = 32;
-    private const string Expected = 
+    private const string Expected =
         "HIBP_SUPPRESSION_KEY is expected to be 32 bytes or more in base64; make one with: openssl rand -base64 32";
 
     private readonly byte[] _key;
