@@ -133,7 +133,7 @@ public sealed record PipelineContext
         Database, Database, Register, StoreAccounts, Tables, Blobs, Log, Callbacks, Queues, NewPublishCatalogue(),
         NewApplySuppressions(), Options);
 
-    public ApplySuppressions NewApplySuppressions() => new(Database, Database, Register, SuppressionKey);
+    public ApplySuppressions NewApplySuppressions() => new(Database, Register, SuppressionKey);
 
     public SubscriberOperations NewSubscriberOperations() => new(
         Database, Database, Register, NewApplySuppressions(), SuppressionKey, Time);

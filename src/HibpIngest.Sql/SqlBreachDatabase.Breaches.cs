@@ -101,27 +101,28 @@ public abstract partial class SqlBreachDatabase
     {
         // Page by page: neither a connection nor a transaction, which would keep SQLite's log from being
         // checkpointed, is held while the caller works.
-        var last = new Subscription("", "");
+        Subscription? last = null;
         List<Subscription> page;
         do
         {
-            page = await ReadAsync(
-                session => session.ListAsync(
-                    Most(
-                        """
-                        email, domain FROM dbo.subscribers
-                        WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
-                        """),
-                    RowReaders.Subscription,
-                    BigInt("@most", SubscriberPage), Text("@email", last.Email, EmailLength),
-                    Text("@domain", last.Domain ?? "", DomainLength)),
-                cancellationToken);
+            page = await ReadAsync(session => ReadSubscribersAsync(session, last), cancellationToken);
             foreach (var subscription in page)
                 yield return subscription;
             last = page.Count > 0 ? page[^1] : last;
         }
         while (page.Count == SubscriberPage);
     }
+
+    /// <summary>Those behind one; empty: there are no more.</summary>
+    private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
+        Most(
+            """
+            email, domain FROM dbo.subscribers
+            WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
+            """),
+        RowReaders.Subscription,
+        BigInt("@most", SubscriberPage), Text("@email", after?.Email ?? "", EmailLength),
+        Text("@domain", after?.Domain ?? "", DomainLength));
 
     private static async Task<long> ReadCatalogueVersionAsync(ISqlSession session) =>
         (await session.NumberAsync("SELECT catalogue_version FROM dbo.store_counters"))!.Value;

@@ -31,7 +31,41 @@ public abstract partial class SqlBreachDatabase
     /// <inheritdoc/>
     public virtual Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
-        WriteAsync(session => RemoveAsync(session, removals, check, cancellationToken), cancellationToken);
+        WriteAsync(session => RemoveAsync(session, removals, check, cancellationToken), cancellationToken, isLong: true);
+
+    /// <inheritdoc/>
+    public virtual Task<SubscribersRemoved> ApplySuppressionsAsync(
+        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
+        WriteAsync(session => ApplyAsync(session, those, key, cancellationToken), cancellationToken, isLong: true);
+
+    /// <summary>The same, in a transaction.</summary>
+    private protected async Task<SubscribersRemoved> ApplyAsync(
+        ISqlSession session, IReadOnlyCollection<Suppression> those, SuppressionKey key, CancellationToken cancellationToken)
+    {
+        // Before who subscribes is read: nobody does until this has ended.
+        await LockSubscribersAsync(session);
+        var byHash = those.ToDictionary(one => one.Hash);
+        var removals = new List<SubscriberRemoval>();
+        for (var page = await ReadSubscribersAsync(session, after: null); page.Count > 0;
+            page = await ReadSubscribersAsync(session, page[^1]))
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            foreach (var (email, domain) in page)
+            {
+                if (byHash.ContainsKey(key.HashOf(email)))
+                    removals.Add(new SubscriberRemoval(email, null, null));
+                else if (domain is not null && byHash.ContainsKey(key.HashOf(email, domain)))
+                    removals.Add(new SubscriberRemoval(email, domain, null));
+            }
+        }
+        var removed = await RemoveAsync(session, removals, key.Check, cancellationToken);
+        foreach (var one in those)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            await PutAsync(session, one);
+        }
+        return removed;
+    }
 
     /// <summary>The same, in a transaction.</summary>
     private protected async Task<SubscribersRemoved> RemoveAsync(

@@ -13,10 +13,11 @@ public sealed class LongestFirst : ITestCollectionOrderer
     /// <summary>As they were measured in CI, the longest first.</summary>
     private static readonly string[] Longest =
     [
-        "CommandTests", "AppendCampaignTests", "CallbackCampaignTests", "PasswordsCommandTests", "DroppedPasswordsTests", "ReplicaTests",
-        "AppendTests", "NotifyTests", "TelemetryExportTests", "RequeueTests", "PurgedRemovalDropTests", "PasswordClientTests", "LogTests",
-        "ContinuationTests", "PasswordCampaignTests", "ReplicateCommandTests", "RemovalCrashTests", "ImportReleaseTests",
-        "AppendApiTests", "CrashTests", "AcceptanceTests", "FillTests",
+        "OperationTests", "RebuildCampaignTests", "CallbackCampaignTests", "AppendCampaignTests", "CommandTests", "ToolPackageTests",
+        "RestoreTests", "PasswordsCommandTests", "DroppedPasswordsTests", "ReplicaTests", "AppendTests", "NotifyTests",
+        "TelemetryExportTests", "RequeueTests", "PurgedRemovalDropTests", "PasswordClientTests", "LogTests", "ContinuationTests",
+        "PasswordCampaignTests", "ReplicateCommandTests", "RemovalCrashTests", "ImportReleaseTests", "AppendApiTests", "CrashTests",
+        "AcceptanceTests", "FillTests",
     ];
 
     /// <inheritdoc/>

@@ -130,12 +130,14 @@ internal sealed class StatusCommand : HibpCommand
             if (_open is null)
             {
                 _open = await session.OpenExistingAsync(cancellationToken);
-                _breach = name is null ? null : (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;
             }
             else
             {
                 await session.RequireEmulatorAsync(cancellationToken);
             }
+            // Asked for until it is known: without it all of them would be shown.
+            if (name is not null)
+                _breach ??= (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;
             return await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
         }
 

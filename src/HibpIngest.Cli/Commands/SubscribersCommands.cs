@@ -60,7 +60,7 @@ internal abstract class AddressCommand : HibpCommand
     protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
         [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
             AccountRules.TryParseDomain(domain, out _, out _)
-            ? domain : throw new BadInputException($"--domain is expected to be a domain, as in example.com, found '{domain}'"))];
+            ? domain : throw new BadInputException("--domain is expected to be a domain, as in example.com"))];
 
     protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
     {

@@ -39,10 +39,10 @@ internal sealed record LoadFigures
         var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
         var searchable = load.Slices.Total > 0
             ? load.IngestedPart * Math.Min(load.Slices.Done + begun, load.Slices.Total) / load.Slices.Total : 0;
-        TimeSpan? left = load.State switch
+        var left = load.State switch
         {
             _ when !moves => null,
-            LoadState.Ingesting or LoadState.Upserting when searchable > 0 => elapsed * ((1 - searchable) / searchable),
+            LoadState.Ingesting or LoadState.Upserting when searchable > 0 => LeftAfter(elapsed, searchable),
             LoadState.Notifying => TimeSpan.FromSeconds(load.Notifications.Open / mailsPerSecond),
             _ => null,
         };
@@ -69,6 +69,10 @@ internal sealed record LoadFigures
         $"load {load.Id} of {load.Breach}: {load.State.ToString().ToLowerInvariant()}, {TableFormat.Number(load.Accounts)} accounts, "
         + $"{TableFormat.Number(load.Slices.Done)} of {TableFormat.Number(load.Slices.Total)} slices, "
         + $"{TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
+
+    /// <summary>Null: so long that the figure says nothing, as where a load stood still for hours at its first batch.</summary>
+    private static TimeSpan? LeftAfter(TimeSpan elapsed, double done) =>
+        elapsed.TotalDays * ((1 - done) / done) is < 1000 and var days ? TimeSpan.FromDays(days) : null;
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
 }

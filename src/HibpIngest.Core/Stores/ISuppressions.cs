@@ -24,6 +24,18 @@ public interface ISuppressions
     Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// Records suppressions, and takes away what subscriptions they name, with their notifications: in one transaction, beside which
+    /// nobody subscribes. A hash names nobody, so that every subscriber is looked at.
+    /// </summary>
+    /// <param name="those">Some 10,000 at most: each is a statement or two.</param>
+    /// <param name="key">Under which they were made.</param>
+    /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <exception cref="Errors.StoreMismatchException">Others were made under another key.</exception>
+    Task<SubscribersRemoved> ApplySuppressionsAsync(
+        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken);
+
     /// <summary>Forgets suppressions, as the person wishes.</summary>
     Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken);
 }

@@ -23,6 +23,9 @@ public sealed record BackupNote(
     /// <summary>The only format so far.</summary>
     public const int CurrentFormat = 1;
 
+    /// <summary>Of a backup that is not whole yet, or was broken off.</summary>
+    internal const string PartSuffix = ".part";
+
     private const string Suffix = ".json";
 
     /// <summary>Where the note of a backup is.</summary>
@@ -40,7 +43,7 @@ public sealed record BackupNote(
             return (await ReadAsync(fileOrFolder, cancellationToken), fileOrFolder);
         }
         var backups = Directory.GetFiles(fileOrFolder, "*" + Suffix).Select(note => note[..^Suffix.Length])
-            .Where(System.IO.File.Exists).ToList();
+            .Where(backup => !backup.EndsWith(PartSuffix, StringComparison.Ordinal) && System.IO.File.Exists(backup)).ToList();
         var found = new List<(BackupNote Note, string File)>();
         foreach (var backup in backups)
             found.Add((await ReadAsync(backup, cancellationToken), backup));

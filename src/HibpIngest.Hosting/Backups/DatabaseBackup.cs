@@ -43,7 +43,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
             if (Path.Exists(path))
                 throw new NotPossibleException($"'{path}' is there already: name another file, or a folder");
         }
-        var copy = $"{file}.{Guid.NewGuid():N}.part";
+        var copy = $"{file}.{Guid.NewGuid():N}{BackupNote.PartSuffix}";
         var copyNote = BackupNote.PathOf(copy);
         try
         {
@@ -69,7 +69,8 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         finally
         {
             FileCopy.Delete(copy);
-            File.Delete(copyNote);
+            if (File.Exists(copyNote))
+                File.Delete(copyNote);
         }
     }
 
@@ -78,6 +79,17 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     {
         // Before the copy's: it never runs ahead of the database.
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
+        var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
+        var bytes = new FileInfo(copy).Length;
+        var sha256 = await FileCopy.HashAsync(copy, to: null, new Behind(progress, bytes), cancellationToken);
+        return new BackupNote(
+            BackupNote.CurrentFormat, name, bytes, sha256, takenAt, ProgramVersion.Full, identity.Id, schema, highest, confirmed);
+    }
+
+    /// <summary>Closed behind it: Windows lets nobody else read what is open for writing.</summary>
+    private async Task<(StoreIdentity Identity, int Schema, StoreIds Highest)> LookThroughAsync(
+        string copy, CancellationToken cancellationToken)
+    {
         await using var taken = SqliteBreachDatabase.Open(copy, time);
         if (await taken.FindDamageAsync(cancellationToken) is { } damage)
         {
@@ -86,12 +98,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
                 + "restore");
         }
         var (schema, _) = await taken.GetSchemaVersionAsync(cancellationToken);
-        var identity = (await taken.GetIdentityAsync(cancellationToken))!;
-        var highest = await taken.GetHighestIdsAsync(cancellationToken);
-        var bytes = new FileInfo(copy).Length;
-        var sha256 = await FileCopy.HashAsync(copy, to: null, new Behind(progress, bytes), cancellationToken);
-        return new BackupNote(
-            BackupNote.CurrentFormat, name, bytes, sha256, takenAt, ProgramVersion.Full, identity.Id, schema, highest, confirmed);
+        return ((await taken.GetIdentityAsync(cancellationToken))!, schema, await taken.GetHighestIdsAsync(cancellationToken));
     }
 
     /// <summary>An older schema will do: a backup is made before an upgrade.</summary>

@@ -66,7 +66,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
             }
             await UpgradeAsync(staged, note, cancellationToken);
             // MoveOn needs it, and is better not begun without.
-            await new ApplySuppressions(staged, staged, register, key).CheckKeyAsync(cancellationToken);
+            await new ApplySuppressions(staged, register, key).CheckKeyAsync(cancellationToken);
             await staged.SkipNotificationIdsAsync(cancellationToken);
         }
         SqliteBreachDatabase.Settle(_staged);
@@ -115,6 +115,12 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         var kept = name;
         for (var number = 2; Path.Exists(kept); number++)
             kept = $"{name}-{number}";
+        if (found is [""])
+        {
+            // In one step: whatever happens, there is a database at its place, this one or the one before.
+            File.Replace(_staged!, _file, kept);
+            return kept;
+        }
         var moved = new List<string>();
         try
         {

@@ -14,6 +14,9 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     private static readonly TimeSpan FirstPause = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
 
+    // Whether one still answers that another process has started in the place of ours.
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(5);
+
     // One that was up for so long had no trouble with its start.
     private static readonly TimeSpan WellAfter = TimeSpan.FromMinutes(1);
 
@@ -51,10 +54,10 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     private async Task WatchAsync(AzuriteEmulator started, int number)
     {
         var pause = FirstPause;
-        var running = (AzuriteEmulator?)started;
+        var running = started;
         try
         {
-            while (running is not null)
+            while (true)
             {
                 var startedAt = time.GetTimestamp();
                 var ended = await running.Ended.WaitAsync(_stop.Token);
@@ -73,32 +76,38 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
         }
         finally
         {
-            if (running is not null)
-                await running.DisposeAsync();
+            await running.DisposeAsync();
         }
     }
 
-    /// <returns>Null: somebody else's answers there by now. And the pause before the next start, should this one end.</returns>
-    private async Task<(AzuriteEmulator? Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
+    /// <returns>It, and the pause before the next start, should this one end.</returns>
+    private async Task<(AzuriteEmulator Running, TimeSpan Pause)> StartAgainAsync(int number, TimeSpan pause)
     {
+        var isOthers = false;
         while (true)
         {
-            await Task.Delay(pause, time, _stop.Token);
-            pause = pause * 2 < LongestPause ? pause * 2 : LongestPause;
+            await Task.Delay(isOthers ? LookEvery : pause, time, _stop.Token);
             try
             {
                 if (await emulator.AnswersAsync(_stop.Token, number))
                 {
-                    progress.Report("another process has started the storage emulator: it is used, and left to that one");
-                    return (null, pause);
+                    // A command's, as that of hibp backup, ends with it.
+                    if (!isOthers)
+                        progress.Report("another process has started the storage emulator: it is used until that one ends it");
+                    isOthers = true;
+                    continue;
                 }
+                isOthers = false;
+                pause = pause * 2 < LongestPause ? pause * 2 : LongestPause;
                 var running = await emulator.StartAsync(progress, _stop.Token, number);
                 progress.Report($"the storage emulator runs again (pid {running.ProcessId})");
                 return (running, pause);
             }
-            catch (NotPossibleException e)
+            catch (Exception e) when (e is not OperationCanceledException)
             {
-                progress.Report($"{e.Message}; next try in {pause.TotalSeconds:0} s");
+                // Whatever it is, as no more file handles: nobody else tries again.
+                isOthers = false;
+                progress.Report($"{(e is HibpException ? e.Message : UnexpectedError.Describe(e))}; next try in {pause.TotalSeconds:0} s");
             }
         }
     }

@@ -61,9 +61,10 @@ internal sealed partial class MailTemplate
         while (text.IndexOf("{{") is >= 0 and var open)
         {
             result.Append(text[..open]);
-            var close = text.IndexOf("}}");
-            if (close < open)
+            var close = text[open..].IndexOf("}}");
+            if (close < 0)
                 throw new InvalidOperationException("}} is missing behind a {{");
+            close += open;
             var tag = text[(open + 2)..close].ToString();
             text = text[(close + 2)..];
             if (tag == ".")

@@ -8,9 +8,11 @@ namespace HibpIngest.Pipeline;
 /// Brings the database to what the register knows of who is not to be told: it lacks some of that where it was restored from
 /// a backup, or where a command was broken off between the two. May be run at any time, beside itself, and again.
 /// </summary>
-public sealed class ApplySuppressions(
-    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key)
+public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key)
 {
+    /// <summary>In one transaction: what is done stays done, should it be broken off.</summary>
+    private const int AtOnce = 10_000;
+
     /// <summary>Makes sure that the key is there, and the right one, where it was ever used.</summary>
     /// <exception cref="StoreMismatchException">It is not.</exception>
     public async Task CheckKeyAsync(CancellationToken cancellationToken)
@@ -39,7 +41,7 @@ public sealed class ApplySuppressions(
         if (key is null)
             return 0;
         var inDatabase = await suppressions.ListSuppressionsAsync(cancellationToken);
-        if (await FindCheckAsync(cancellationToken) is not { } check)
+        if (await FindCheckAsync(cancellationToken) is null)
         {
             // The register was lost, or there are none.
             foreach (var one in inDatabase)
@@ -57,22 +59,13 @@ public sealed class ApplySuppressions(
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
         var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason)
-            .ToDictionary(one => one.Hash);
-        if (lacking.Count == 0)
-            return 0;
-        // By hash alone nobody is found: whoever subscribes is asked.
-        var removals = new List<SubscriberRemoval>();
-        await foreach (var (email, domain) in subscribers.ListSubscribersAsync(cancellationToken))
-        {
-            if (lacking.TryGetValue(key.HashOf(email), out var whole))
-                removals.Add(new SubscriberRemoval(email, null, whole));
-            else if (domain is not null && lacking.TryGetValue(key.HashOf(email, domain), out var one))
-                removals.Add(new SubscriberRemoval(email, domain, one));
-        }
+            .ToList();
         // Those whom nobody subscribes under, too: an import would bring them back.
-        removals.AddRange(lacking.Values.Select(one => new SubscriberRemoval("", "", one)));
-        await suppressions.RemoveSubscribersAsync(
-            removals, check, erase: lacking.Values.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);
+        foreach (var some in lacking.Chunk(AtOnce))
+        {
+            await suppressions.ApplySuppressionsAsync(
+                some, key, erase: some.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);
+        }
         return lacking.Count;
     }
 

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using static HibpIngest.Sql.Parameter;
 
 namespace HibpIngest.Sql.Sqlite;
 
@@ -6,7 +7,8 @@ public sealed partial class SqliteBreachDatabase
 {
     /// <summary>
     /// Far more notifications than are ever made between a backup and its restoring. Pickup files and Message-IDs are made from their
-    /// ids: one that is given again would be another mail's.
+    /// ids: one that is given again would be another mail's. So that one backup can be put back twice, they go on from the milliseconds
+    /// of the clock (since 1970) where that is more: fewer mails go out than one each millisecond.
     /// </summary>
     private const long SkippedNotificationIds = 1_000_000_000;
 
@@ -52,11 +54,11 @@ public sealed partial class SqliteBreachDatabase
     public Task SkipNotificationIdsAsync(CancellationToken cancellationToken) => WriteAsync(
         async session =>
         {
+            var now = BigInt("@now", _time.GetUtcNow().ToUnixTimeMilliseconds());
             if (await session.ExecuteAsync(
-                $"UPDATE sqlite_sequence SET seq = seq + {SkippedNotificationIds} WHERE name = 'notifications'") == 0)
+                $"UPDATE sqlite_sequence SET seq = MAX(seq + {SkippedNotificationIds}, @now) WHERE name = 'notifications'", now) == 0)
             {
-                await session.ExecuteAsync(
-                    $"INSERT INTO sqlite_sequence (name, seq) VALUES ('notifications', {SkippedNotificationIds})");
+                await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('notifications', @now)", now);
             }
         },
         cancellationToken);
@@ -79,12 +81,21 @@ public sealed partial class SqliteBreachDatabase
                 throw new StoreRefusedException($"'{file}' is no database of SQLite's");
             }
         }
-        using var session = new SqliteSession(file, TimeProvider.System);
-        // In this mode the first access needs the file alone. Closed as the last one, it takes everything out of the log.
-        if (!session.TryScript("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", throwIfBusy: false))
+        using (var session = new SqliteSession(file, TimeProvider.System))
+        {
+            // In this mode the first access needs the file alone. Closed as the last one, it takes everything out of the log.
+            if (!session.TryScript("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", throwIfBusy: false))
+            {
+                throw new NotPossibleException(
+                    $"database '{file}' is in use by another process: stop every host, and every command that works with it");
+            }
+        }
+        // Closing says nothing of what it could not do, as where the disk is full; the log stays then.
+        if (Companions.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(beside => beside is { Exists: true, Length: > 0 })
+            is { } left)
         {
             throw new NotPossibleException(
-                $"database '{file}' is in use by another process: stop every host, and every command that works with it");
+                $"'{left.FullName}' could not be written into its database: is there room on the disk, and may both be written?");
         }
     }
 }

@@ -52,8 +52,18 @@ public sealed partial class SqliteBreachDatabase
     /// stay behind in what is free of them, which no deletion overwrites. Pages that have become free are nobody's table any
     /// more: every removal overwrites them, for whoever unsubscribes today may ask to be forgotten tomorrow.
     /// </remarks>
-    public override async Task<SubscribersRemoved> RemoveSubscribersAsync(
-        IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken)
+    public override Task<SubscribersRemoved> RemoveSubscribersAsync(
+        IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
+        RemoveAsync(session => RemoveAsync(session, removals, check, cancellationToken), erase, cancellationToken);
+
+    /// <inheritdoc/>
+    /// <remarks>As <see cref="RemoveSubscribersAsync"/>.</remarks>
+    public override Task<SubscribersRemoved> ApplySuppressionsAsync(
+        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
+        RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
+
+    private async Task<SubscribersRemoved> RemoveAsync(
+        Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
     {
         var removed = await WriteAsync(
             async session =>
@@ -62,17 +72,9 @@ public sealed partial class SqliteBreachDatabase
                 connection.Script("PRAGMA secure_delete = ON; PRAGMA defer_foreign_keys = ON");
                 try
                 {
-                    var result = await RemoveAsync(session, removals, check, cancellationToken);
+                    var result = await remove(session);
                     if (erase)
-                    {
-                        connection.Script(
-                            """
-                            CREATE TABLE subscribers_kept AS SELECT * FROM subscribers;
-                            DELETE FROM subscribers;
-                            INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id;
-                            DROP TABLE subscribers_kept
-                            """);
-                    }
+                        await RewriteSubscribersAsync(connection);
                     return result;
                 }
                 finally
@@ -84,6 +86,26 @@ public sealed partial class SqliteBreachDatabase
         if (erase)
             await EmptyLogAsync(cancellationToken);
         return removed;
+    }
+
+    /// <summary>
+    /// Into pages that held nothing of it. Not emptied and filled: the first page of a table, and of an index, stays its own
+    /// whatever is deleted, and keeps what is in its free part.
+    /// </summary>
+    private static async Task RewriteSubscribersAsync(SqliteSession session)
+    {
+        var schema = await session.ListAsync(
+            "SELECT sql FROM sqlite_master WHERE tbl_name = 'subscribers' AND sql IS NOT NULL ORDER BY type = 'table' DESC",
+            row => row.Text(0));
+        // Dropped with the table; from it on, no id is given twice.
+        var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
+        session.Script("CREATE TABLE subscribers_kept AS SELECT * FROM subscribers; DROP TABLE subscribers");
+        foreach (var sql in schema)
+            session.Script(sql);
+        session.Script("INSERT INTO subscribers SELECT * FROM subscribers_kept ORDER BY id; DROP TABLE subscribers_kept");
+        await session.ExecuteAsync("DELETE FROM sqlite_sequence WHERE name = 'subscribers'");
+        if (lastId is { } last)
+            await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('subscribers', @last)", BigInt("@last", last));
     }
 
     /// <summary>Writes the log into the file and empties it: it holds pages as they were before.</summary>

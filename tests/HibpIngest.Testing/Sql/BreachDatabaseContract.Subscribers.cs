@@ -58,6 +58,30 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
+    public async Task Of_a_hash_alone_whoever_it_names_is_removed()
+    {
+        await ImportAsync(
+            "user1@example.com", "user1@example.com for example.com", "user2@example.com for example.com", "user2@example.com");
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        Suppression Of(string hash) => new(hash, SuppressionReason.Forgotten, Now);
+        Suppression[] those =
+        [
+            Of(Hashes.HashOf("user1@example.com")), Of(Hashes.HashOf("user2@example.com", "example.com")),
+            Of(Hashes.HashOf("user3@example.com")),
+        ];
+        Assert.Equal(new SubscribersRemoved(3, 3), await Database.ApplySuppressionsAsync(those, Hashes, erase: true, None));
+        Assert.Equal(["user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email));
+        Assert.Equal(those.Select(one => one.Hash).Order(), (await Database.ListSuppressionsAsync(None)).Select(one => one.Hash).Order());
+        // The one who isn't there would have been brought back.
+        Assert.Equal(
+            new SubscribersImported(0, 2),
+            await Database.ImportSubscribersAsync([new("user3@example.com", null), new("user1@example.com", null)], Hashes, None));
+        var other = SuppressionKey.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
+        await Assert.ThrowsAsync<StoreMismatchException>(() => Database.ApplySuppressionsAsync(those, other, erase: false, None));
+    }
+
+    [Fact]
     public async Task Who_is_removed_without_a_reason_may_be_imported_again()
     {
         await ImportAsync("user1@example.com", "user1@example.com for example.com", "user2@example.com");

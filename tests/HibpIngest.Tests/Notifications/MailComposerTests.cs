@@ -388,6 +388,7 @@ public sealed class MailComposerTests
     [InlineData("individual.html", "{{#site}}", "{{/site}} is missing")]
     [InlineData("individual.html", "{{title", "}} is missing")]
     [InlineData("individual.html", "{{steps}}", "{{steps}} is no text")]
+    [InlineData("individual.html", "<style>@media print{a{b:c}}</style>{{steps}}", "{{steps}} is no text")]
     [InlineData("indvidual.txt", "", "did you mean individual.txt?")]
     public void Templates_of_one_s_own_are_tried_before_any_mail(string file, string content, string? refused)
     {

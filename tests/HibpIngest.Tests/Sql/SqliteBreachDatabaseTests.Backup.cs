@@ -81,11 +81,18 @@ public sealed partial class SqliteBreachDatabaseTests
     public async Task Ids_of_notifications_go_on_far_behind_those_there_were()
     {
         await using var database = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
-        for (var times = 1; times <= 2; times++)
-        {
-            await database.SkipNotificationIdsAsync(None);
-            Assert.Equal(times * 1_000_000_000L, await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'"));
-        }
+        const string Last = "SELECT seq FROM sqlite_sequence WHERE name = 'notifications'";
+        await database.SkipNotificationIdsAsync(None);
+        var first = (long)(await ScalarAsync(Last))!;
+        Assert.Equal(Time.GetUtcNow().ToUnixTimeMilliseconds(), first);
+        await database.SkipNotificationIdsAsync(None);
+        Assert.Equal(first + 1_000_000_000L, await ScalarAsync(Last));
+
+        // The same backup, put back a second time.
+        await ExecuteAsync("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'notifications'");
+        Time.Advance(TimeSpan.FromHours(1));
+        await database.SkipNotificationIdsAsync(None);
+        Assert.Equal(first + 3_600_000L, await ScalarAsync(Last));
     }
 
     private sealed class Told(Action<long> report) : IProgress<long>

@@ -52,6 +52,46 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Contains(1_000 + 4345, left);
     }
 
+    /// <summary>
+    /// Where a table, or an index, shrinks to its first page, what that held before it was divided stays in the free part of it.
+    /// </summary>
+    [Theory]
+    [InlineData(100, 0, 95)]
+    [InlineData(100, 71, 1)]
+    [InlineData(300, 0, 295)]
+    [InlineData(1_000, 0, 990)]
+    [InlineData(5, 0, 5)]
+    public async Task Who_was_forgotten_among_few_is_in_no_byte_either(int count, int unsubscribed, int forgotten)
+    {
+        string EmailOf(int number) => $"<{number}>@nowhere.example";
+        await Database.ImportSubscribersAsync(
+            [.. Enumerable.Range(0, count).Select(number => new Subscription(EmailOf(number), null))], null, None);
+        await ImportAsync("user1@example.com", "user2@example.com");
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        await Database.RemoveSubscribersAsync(
+            [.. Enumerable.Range(0, unsubscribed).Select(number => new SubscriberRemoval(EmailOf(number), null, null))], null, erase: false,
+            None);
+        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+        var gone = Enumerable.Range(unsubscribed, forgotten).ToList();
+        var lastId = await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
+        Assert.Equal((long)count + 2, lastId);
+        await Database.RemoveSubscribersAsync(
+            [.. gone.Select(EmailOf).Select(email => new SubscriberRemoval(
+                email, null, new Suppression(key.HashOf(email), SuppressionReason.Forgotten, Now)))],
+            key.Check, erase: true, None);
+
+        Assert.Empty((await FindAsync()).Intersect(gone));
+        // What is kept is as it was.
+        Assert.Equal(count + 2 - unsubscribed - forgotten, (await ListAsync()).Count);
+        Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());
+        Assert.Equal(lastId, await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'"));
+        Assert.Equal(
+            2L, await ScalarAsync("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'subscribers'"));
+        Assert.Equal("ok", await ScalarAsync("PRAGMA integrity_check"));
+        Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
+    }
+
     /// <summary>The numbers of the addresses that are in any byte of the file or of its log.</summary>
     private async Task<HashSet<int>> FindAsync()
     {
