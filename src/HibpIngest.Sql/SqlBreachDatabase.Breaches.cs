@@ -1,4 +1,3 @@
-using System.Runtime.CompilerServices;
 using HibpIngest.Breaches;
 using HibpIngest.Stores;
 using static HibpIngest.Sql.Parameter;
@@ -97,15 +96,20 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public async IAsyncEnumerable<Subscription> ListSubscribersAsync([EnumeratorCancellation] CancellationToken cancellationToken)
+    /// <remarks>
+    /// Page by page: neither a connection nor a transaction, which would keep SQLite's log from being checkpointed, is held while the
+    /// caller works.
+    /// </remarks>
+    public IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken) =>
+        ListByPageAsync(last => ReadAsync(session => ReadSubscribersAsync(session, last), cancellationToken));
+
+    private static async IAsyncEnumerable<Subscription> ListByPageAsync(Func<Subscription?, Task<List<Subscription>>> readBehind)
     {
-        // Page by page: neither a connection nor a transaction, which would keep SQLite's log from being
-        // checkpointed, is held while the caller works.
         Subscription? last = null;
         List<Subscription> page;
         do
         {
-            page = await ReadAsync(session => ReadSubscribersAsync(session, last), cancellationToken);
+            page = await readBehind(last);
             foreach (var subscription in page)
                 yield return subscription;
             last = page.Count > 0 ? page[^1] : last;
@@ -113,7 +117,7 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    /// <summary>Those behind one; empty: there are no more.</summary>
+    /// <summary>A page of those behind one; null: the first.</summary>
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
         Most(
             """

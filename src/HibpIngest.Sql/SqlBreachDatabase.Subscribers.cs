@@ -29,34 +29,34 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public virtual Task<SubscribersRemoved> RemoveSubscribersAsync(
+    public Task<SubscribersRemoved> RemoveSubscribersAsync(
         IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
-        WriteAsync(session => RemoveAsync(session, removals, check, cancellationToken), cancellationToken, isLong: true);
+        RemoveAsync(session => RemoveAsync(session, removals, check, cancellationToken), erase, cancellationToken);
 
     /// <inheritdoc/>
-    public virtual Task<SubscribersRemoved> ApplySuppressionsAsync(
+    public Task<SubscribersRemoved> ApplySuppressionsAsync(
         IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
-        WriteAsync(session => ApplyAsync(session, those, key, cancellationToken), cancellationToken, isLong: true);
+        RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
 
-    /// <summary>The same, in a transaction.</summary>
-    private protected async Task<SubscribersRemoved> ApplyAsync(
+    /// <summary>Removes in a transaction and, where that is asked for and possible, leaves no byte behind.</summary>
+    private protected virtual Task<SubscribersRemoved> RemoveAsync(
+        Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken) =>
+        WriteAsync(remove, cancellationToken, isLong: true);
+
+    private async Task<SubscribersRemoved> ApplyAsync(
         ISqlSession session, IReadOnlyCollection<Suppression> those, SuppressionKey key, CancellationToken cancellationToken)
     {
         // Before who subscribes is read: nobody does until this has ended.
         await LockSubscribersAsync(session);
-        var byHash = those.ToDictionary(one => one.Hash);
+        var hashes = those.Select(one => one.Hash).ToHashSet();
         var removals = new List<SubscriberRemoval>();
-        for (var page = await ReadSubscribersAsync(session, after: null); page.Count > 0;
-            page = await ReadSubscribersAsync(session, page[^1]))
+        await foreach (var (email, domain) in ListByPageAsync(last => ReadSubscribersAsync(session, last)))
         {
             cancellationToken.ThrowIfCancellationRequested();
-            foreach (var (email, domain) in page)
-            {
-                if (byHash.ContainsKey(key.HashOf(email)))
-                    removals.Add(new SubscriberRemoval(email, null, null));
-                else if (domain is not null && byHash.ContainsKey(key.HashOf(email, domain)))
-                    removals.Add(new SubscriberRemoval(email, domain, null));
-            }
+            if (hashes.Contains(key.HashOf(email)))
+                removals.Add(new SubscriberRemoval(email, null, null));
+            else if (domain is not null && hashes.Contains(key.HashOf(email, domain)))
+                removals.Add(new SubscriberRemoval(email, domain, null));
         }
         var removed = await RemoveAsync(session, removals, key.Check, cancellationToken);
         foreach (var one in those)
@@ -67,8 +67,7 @@ public abstract partial class SqlBreachDatabase
         return removed;
     }
 
-    /// <summary>The same, in a transaction.</summary>
-    private protected async Task<SubscribersRemoved> RemoveAsync(
+    private async Task<SubscribersRemoved> RemoveAsync(
         ISqlSession session, IReadOnlyCollection<SubscriberRemoval> removals, string? check, CancellationToken cancellationToken)
     {
         await LockSubscribersAsync(session);

@@ -128,13 +128,9 @@ internal sealed class StatusCommand : HibpCommand
         public async Task<StatusPicture> TakeAsync(CancellationToken cancellationToken)
         {
             if (_open is null)
-            {
                 _open = await session.OpenExistingAsync(cancellationToken);
-            }
             else
-            {
                 await session.RequireEmulatorAsync(cancellationToken);
-            }
             // Asked for until it is known: without it all of them would be shown.
             if (name is not null)
                 _breach ??= (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;

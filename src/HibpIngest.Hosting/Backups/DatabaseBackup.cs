@@ -45,10 +45,11 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         }
         var copy = $"{file}.{Guid.NewGuid():N}{BackupNote.PartSuffix}";
         var copyNote = BackupNote.PathOf(copy);
+        // Before what is broken off is deleted: in no folder, nothing can be.
+        if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
+            Directory.CreateDirectory(folder);
         try
         {
-            if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
-                Directory.CreateDirectory(folder);
             await FileCopy.Create(copy).DisposeAsync();
             await source.CopyToAsync(copy, progress, cancellationToken);
             var described = await DescribeAsync(copy, Path.GetFileName(file), takenAt, progress, cancellationToken);
@@ -69,8 +70,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         finally
         {
             FileCopy.Delete(copy);
-            if (File.Exists(copyNote))
-                File.Delete(copyNote);
+            File.Delete(copyNote);
         }
     }
 

@@ -109,27 +109,27 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
 
     private string? Exchange()
     {
-        // A log that isn't its own is nothing for the database that comes, even where the one before is gone.
-        var found = SqliteBreachDatabase.Companions.Prepend("").Where(suffix => File.Exists(_file + suffix)).ToList();
         var name = $"{_file}.before-restore-{time.GetUtcNow().ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture)}";
         var kept = name;
         for (var number = 2; Path.Exists(kept); number++)
             kept = $"{name}-{number}";
-        if (found is [""])
-        {
-            // In one step: whatever happens, there is a database at its place, this one or the one before.
-            File.Replace(_staged!, _file, kept);
-            return kept;
-        }
         var moved = new List<string>();
         try
         {
-            foreach (var suffix in found)
+            // A log that isn't its own is nothing for the database that comes, even where the one before is gone.
+            foreach (var suffix in SqliteBreachDatabase.Companions.Where(suffix => File.Exists(_file + suffix)))
             {
                 File.Move(_file + suffix, kept + suffix);
                 moved.Add(suffix);
             }
-            File.Move(_staged!, _file);
+            if (!File.Exists(_file))
+            {
+                File.Move(_staged!, _file);
+                return null;
+            }
+            // In one step: whatever happens, there is a database at its place, this one or the one before.
+            File.Replace(_staged!, _file, kept);
+            return kept;
         }
         catch
         {
@@ -137,7 +137,6 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
                 File.Move(kept + suffix, _file + suffix);
             throw;
         }
-        return found.Contains("") ? kept : null;
     }
 
     /// <summary>Nobody else has it open. What is no database is kept as it is, with all that lies beside it.</summary>

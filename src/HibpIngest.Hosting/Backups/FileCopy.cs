@@ -51,10 +51,6 @@ internal static class FileCopy
     public static void Delete(string database)
     {
         foreach (var path in Sql.Sqlite.SqliteBreachDatabase.Companions.Prepend("").Select(suffix => database + suffix))
-        {
-            // Deleting what is not there is nothing, but where its folder isn't there either.
-            if (File.Exists(path))
-                File.Delete(path);
-        }
+            File.Delete(path);
     }
 }

@@ -58,8 +58,7 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
             var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
-        var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason)
-            .ToList();
+        var lacking = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
         // Those whom nobody subscribes under, too: an import would bring them back.
         foreach (var some in lacking.Chunk(AtOnce))
         {

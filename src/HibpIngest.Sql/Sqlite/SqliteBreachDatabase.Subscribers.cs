@@ -52,17 +52,7 @@ public sealed partial class SqliteBreachDatabase
     /// stay behind in what is free of them, which no deletion overwrites. Pages that have become free are nobody's table any
     /// more: every removal overwrites them, for whoever unsubscribes today may ask to be forgotten tomorrow.
     /// </remarks>
-    public override Task<SubscribersRemoved> RemoveSubscribersAsync(
-        IReadOnlyCollection<SubscriberRemoval> removals, string? check, bool erase, CancellationToken cancellationToken) =>
-        RemoveAsync(session => RemoveAsync(session, removals, check, cancellationToken), erase, cancellationToken);
-
-    /// <inheritdoc/>
-    /// <remarks>As <see cref="RemoveSubscribersAsync"/>.</remarks>
-    public override Task<SubscribersRemoved> ApplySuppressionsAsync(
-        IReadOnlyCollection<Suppression> those, SuppressionKey key, bool erase, CancellationToken cancellationToken) =>
-        RemoveAsync(session => ApplyAsync(session, those, key, cancellationToken), erase, cancellationToken);
-
-    private async Task<SubscribersRemoved> RemoveAsync(
+    private protected override async Task<SubscribersRemoved> RemoveAsync(
         Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
     {
         var removed = await WriteAsync(

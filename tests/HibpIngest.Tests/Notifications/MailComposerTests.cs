@@ -400,7 +400,8 @@ public sealed class MailComposerTests
             if (refused is null)
             {
                 Assert.Equal(
-                    "Hello ann@example.com: Adobe & Söhne (adobe.com)\n", new MailComposer("a@b.example", service).Read(Person, Full).Text);
+                    "Hello ann@example.com: Adobe & Söhne (adobe.com)\n",
+                    new MailComposer("a@b.example", service).Read(Person, Full).Text);
             }
             else
             {
