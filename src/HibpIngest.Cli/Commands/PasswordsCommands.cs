@@ -141,9 +141,10 @@ internal sealed class PasswordsImportCommand : HibpCommand
         using var accounts = PasswordsCommands.OpenReplicas(session, account);
         var releases = PasswordsCommands.ReleasesOf(session, account);
         IReadOnlyList<ReplicaOutcome>? replicas = null;
+        ReleaseShortfall? shortfall = null;
         request = request with
         {
-            WhenListed = async (release, token) => replicas = session.Parsed.GetValue(_noSwitch) ? null
+            WhenListed = async (release, token) => (shortfall, replicas) = session.Parsed.GetValue(_noSwitch) ? (null, null)
                 : await SwitchAsync(session, releases, accounts, release, request.Into[0], token),
         };
         var import = new ImportPasswords(WebFactory.PasswordsOf(account), releases, session.Time);
@@ -154,6 +155,11 @@ internal sealed class PasswordsImportCommand : HibpCommand
             return import.RunAsync(request, view, view, cancellationToken);
         });
         Show(session, imported, replicas is not null, session.Time.GetElapsedTime(began));
+        if (shortfall is not null)
+        {
+            throw new CommandFailedException($"release {imported.Release} is imported and not served: {shortfall}. Where that is meant, "
+                + $"'hibp passwords switch {request.Into[0].Name()} --release {imported.Release}' serves it");
+        }
         PasswordsCommands.RequireReplicas(
             replicas ?? [], "what was imported is served, but not by",
             $"hibp passwords switch {request.Into[0].Name()} --release {imported.Release}");
@@ -184,22 +190,24 @@ internal sealed class PasswordsImportCommand : HibpCommand
         };
     }
 
-    /// <summary>Serves it, unless a mode that is served would not be any more: then null.</summary>
-    private static async Task<IReadOnlyList<ReplicaOutcome>?> SwitchAsync(
+    /// <summary>Serves it, unless a mode that is served would not be any more, or would have far fewer rows: then no replicas.</summary>
+    private static async Task<(ReleaseShortfall? Shortfall, IReadOnlyList<ReplicaOutcome>? Replicas)> SwitchAsync(
         CommandSession session, PasswordReleases releases, ReplicaAccounts accounts, string release, PasswordBackend backend,
         CancellationToken cancellationToken)
     {
-        var (lost, replicas) = await new ReplicatedReleases(releases, accounts.Replicas).SwitchImportedAsync(
+        var (shortfalls, replicas) = await new ReplicatedReleases(releases, accounts.Replicas).SwitchImportedAsync(
             backend, release, cancellationToken);
-        if (lost.Count > 0)
+        if (shortfalls.FirstOrDefault(one => one.Rows > 0) is { } shortfall)
+            return (shortfall, null);
+        if (shortfalls.Count > 0)
         {
-            var mode = lost[0].Name();
+            var mode = shortfalls[0].Mode.Name();
             session.Screen.Say($"Not served yet: what is served has {mode}, and release {release} has not. Import that too (--mode {mode} "
                 + $"--release {release}), or serve it without by: hibp passwords switch {backend.Name()} --release {release}");
-            return null;
+            return (null, null);
         }
         PasswordsCommands.SaySwitched(session, new ServedRelease(backend, release), replicas);
-        return replicas;
+        return (null, replicas);
     }
 
     private static void Show(CommandSession session, ImportedPasswords imported, bool isServed, TimeSpan took)
@@ -247,7 +255,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
         var (waiting, unconfirmed) = await report.CountAsync(cancellationToken);
         var appended = new Dictionary<string, AppendedRanges>();
         foreach (var release in known)
-            appended[release.Name] = await report.ReadAsync(release.Name, cancellationToken);
+            appended[release.Name] = await report.ReadAsync(release.Key, cancellationToken);
         var plans = new ImportPlans(account.PasswordBlobs);
         var (imports, refused) = (await plans.ListInHandAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
         if (session.Screen.Json)
@@ -257,7 +265,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
                     Document(current?.Served), Document(current?.Before),
                     [.. known.Select(one => new PasswordsReleaseDocument(
                         one.Name, one.CreatedAt, [.. one.Parts.Select(PasswordsCommands.Document)], appended[one.Name].Ranges,
-                        appended[one.Name].RepackedAs))],
+                        appended[one.Name].RepackedAs, Shortfall(one, known, current)?.ToString()))],
                     [.. replicas.Select(one => new PasswordsReplicaDocument(
                         one.Replica, Document(one.Current?.Served), [.. one.Releases.Select(release => release.Name)], one.Reason))],
                     [.. imports.Select(one => new PasswordsInHandDocument(
@@ -271,6 +279,14 @@ internal sealed class PasswordsStatusCommand : HibpCommand
             session.Screen.Show("There are no passwords; 'hibp passwords import FILE' brings them.");
         else
             session.Screen.Show(Table(known, current));
+        foreach (var release in known)
+        {
+            if (Shortfall(release, known, current) is { } shortfall)
+            {
+                session.Screen.Show($"Release {release.Name} came after the one that is served, and is not served by itself: {shortfall}. "
+                    + $"'hibp passwords switch {release.Parts[0].Backend.Name()} --release {release.Name}' serves it.");
+            }
+        }
         foreach (var (release, what) in appended.Where(one => one.Value.Ranges > 0))
             session.Screen.Show(Describe(release, what));
         if (waiting + unconfirmed > 0)
@@ -288,6 +304,14 @@ internal sealed class PasswordsStatusCommand : HibpCommand
         foreach (var one in refused)
             session.Screen.Show($"Not imported, since {TableFormat.Moment(one.At)}: {one.Reason}");
         return 0;
+    }
+
+    /// <summary>What a release that came after the one that is served has too little of to be served by itself; null: nothing.</summary>
+    private static ReleaseShortfall? Shortfall(PasswordRelease release, IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
+    {
+        var served = known.FirstOrDefault(one => one.Name == current?.Served.Release);
+        return served is null || release.CreatedAt <= served.CreatedAt ? null
+            : ReleaseShortfall.List(served.PartsOf(current!.Served.Backend), release.PartsOf(release.Parts[0].Backend)).FirstOrDefault();
     }
 
     private static string StateOf(ImportInHand import) => import.Plan.State.ToString().ToLowerInvariant();

@@ -402,9 +402,10 @@ internal sealed record PasswordsRefusedDocument(string File, string Reason, Date
 internal sealed record PasswordsReplicaDocument(
     string Replica, PasswordsServedDocument? Served, IReadOnlyList<string> Releases, string? Reason);
 
-/// <summary>A release.</summary>
+/// <summary>A release; not served because: it came after the one that is served, and has too few hashes to be served by itself.</summary>
 internal sealed record PasswordsReleaseDocument(
-    string Name, DateTimeOffset CreatedAt, IReadOnlyList<PasswordsPartDocument> Parts, int AppendedRanges, string? RepackedAs);
+    string Name, DateTimeOffset CreatedAt, IReadOnlyList<PasswordsPartDocument> Parts, int AppendedRanges, string? RepackedAs,
+    string? NotServedBecause);
 
 /// <summary>hibp passwords delete.</summary>
 internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<PasswordsOutcomeDocument> Replicas);

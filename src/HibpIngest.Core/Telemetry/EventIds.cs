@@ -138,6 +138,7 @@ public static class EventIds
     public const int CompleteImportAlready = 5254;
     public const int CompleteImportNotServed = 5255;
     public const int CompleteImportReplicaBehind = 5256;
+    public const int CompleteImportTooSmall = 5257;
 
     // SweepImports
     public const int SweepImportsResent = 5260;

@@ -42,7 +42,7 @@ public sealed record AppendMessage(string Subscription, Guid Transaction, Append
 /// <param name="Mode">How they are hashed.</param>
 /// <param name="Offset">Of the first, in bytes of what is kept (<see cref="AppendRows"/>).</param>
 /// <param name="Rows">How many.</param>
-/// <param name="Release">The release that they are added to.</param>
+/// <param name="Release">The release that they are added to (<see cref="ReleaseKey"/>).</param>
 public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows, string Release)
 {
     /// <summary>Most hashes of a part, but for those of one range.</summary>

@@ -26,8 +26,7 @@ public sealed partial class AppendPasswords(
     // What has come to its end may be in hand for a while yet, elsewhere: a function ends after minutes.
     private static readonly TimeSpan SettledAfter = TimeSpan.FromHours(1);
 
-    private readonly ConcurrentDictionary<(string Release, HashMode Mode), Task<IRangeSource?>> _sources = new();
-    private readonly ConcurrentDictionary<string, ChangeLog> _logs = new();
+    private volatile OpenRelease? _open;
 
     /// <summary>Does what a message says.</summary>
     /// <param name="body">The message.</param>
@@ -50,9 +49,7 @@ public sealed partial class AppendPasswords(
         }
         catch (RangeGoneException)
         {
-            // Another release of that name may be there.
-            _sources.Clear();
-            _logs.Clear();
+            _open = null;
             throw;
         }
     }
@@ -64,17 +61,17 @@ public sealed partial class AppendPasswords(
             var bytes = await ReadRowsAsync(
                 transaction, 0, AppendRows.Bytes(transaction.Sha1Rows, transaction.NtlmRows), cancellationToken);
             var release = await ChooseAsync(transaction.Release, cancellationToken);
-            var parts = AppendPart.Of(bytes.Span, transaction.Sha1Rows, release);
-            if (transaction.Release != release)
+            var parts = AppendPart.Of(bytes.Span, transaction.Sha1Rows, release.ToString());
+            if (transaction.Release != release.ToString())
             {
                 // Read after the transaction: whoever holds the release back first says so, then writes to those that are not begun.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
-                    throw new StoreUnavailableException($"release {release} is being repacked, and is added to when that has ended");
+                    throw new StoreUnavailableException($"release {release.Name} is being repacked, and is added to when that has ended");
                 // Whoever has repacked it serves the other one first, then holds this one back no more.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
                 var begun = await appends.UpdateAsync(
-                    transaction with { Release = release, PartsDone = NoneDone(parts.Count), SentAt = time.GetUtcNow() },
+                    transaction with { Release = release.ToString(), PartsDone = NoneDone(parts.Count), SentAt = time.GetUtcNow() },
                     cancellationToken);
                 if (begun is null)
                 {
@@ -96,19 +93,18 @@ public sealed partial class AppendPasswords(
 
     private async Task AddAsync(AppendPart part, AppendTransaction transaction, CancellationToken cancellationToken)
     {
+        var release = await OpenAsync(ReleaseKey.Parse(part.Release), cancellationToken);
         // A mode that the release is without has nothing to be added to.
-        if (await SourceAsync(part.Release, part.Mode, cancellationToken) is { } source)
+        if (await release.FindAsync(part.Mode, cancellationToken) is { } source)
         {
             var bytes = await ReadRowsAsync(
                 transaction, part.Offset, part.Rows * AppendRows.RowBytes(part.Mode), cancellationToken);
             var ranges = Split(AppendRows.Read(part.Mode, bytes.Span));
-            var overlays = new RangeOverlays(stores.Blobs, part.Release);
-            var unsettled = new Lazy<Task<IReadOnlySet<Guid>>>(() => ListUnsettledAsync(cancellationToken));
             var degree = new ParallelOptions { MaxDegreeOfParallelism = RangesAtOnce, CancellationToken = cancellationToken };
-            await Parallel.ForEachAsync(ranges, degree, async (rows, token) => await overlays.AddAsync(
-                source, part.Mode, rows[0].Prefix, rows, transaction.Id, () => unsettled.Value, token));
-            await _logs.GetOrAdd(part.Release, release => new ChangeLog(stores.Blobs, release))
-                .AddAsync(part.Mode, [.. ranges.Select(rows => rows[0].Prefix)], time.GetUtcNow(), cancellationToken);
+            await Parallel.ForEachAsync(ranges, degree, async (rows, token) => await release.Overlays.AddAsync(
+                source, part.Mode, rows[0].Prefix, rows, transaction.Id, () => ListUnsettledAsync(token), token));
+            await release.Changes.AddAsync(
+                part.Mode, [.. ranges.Select(rows => rows[0].Prefix)], time.GetUtcNow(), cancellationToken);
         }
         await NoteDoneAsync(part, transaction, cancellationToken);
     }
@@ -136,36 +132,41 @@ public sealed partial class AppendPasswords(
         }
     }
 
-    /// <summary>The release that it is begun with, as long as there is one of that name, else the one that is served.</summary>
-    private async Task<string> ChooseAsync(string? begun, CancellationToken cancellationToken)
+    /// <summary>Returns the release that a transaction was begun with, as long as it is there, else the one that is served.</summary>
+    private async Task<ReleaseKey> ChooseAsync(string? begun, CancellationToken cancellationToken)
     {
-        if (begun is not null && await stores.Blobs.FindAsync(PasswordNames.Release(begun), cancellationToken) is not null)
-            return begun;
-        return (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current?.Served.Release
+        if (begun is not null && ReleaseKey.Parse(begun) is var key
+            && (await ReleaseReader.FindAsync(stores.Blobs, key.Name, cancellationToken))?.Key == key)
+            return key;
+        var served = (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current?.Served.Release
             ?? throw new StoreUnavailableException(
                 "no passwords are served yet that could be added to: 'hibp passwords import FILE' brings them");
+        return (await ReleaseReader.FindAsync(stores.Blobs, served, cancellationToken))?.Key
+            ?? throw new RangeGoneException(new ReleaseKey(served, null));
     }
 
-    /// <summary>The release without what was added to it; null: it is without that mode.</summary>
-    private async Task<IRangeSource?> SourceAsync(string release, HashMode mode, CancellationToken cancellationToken)
+    /// <summary>
+    /// Opens a release, and makes sure that no mode joins it any more: what it is without now, it is without for good, so that hashes of
+    /// that mode can be left out. A mode that is listed at the same time is seen here, or sees this.
+    /// </summary>
+    /// <exception cref="RangeGoneException">It was deleted.</exception>
+    private async Task<OpenRelease> OpenAsync(ReleaseKey key, CancellationToken cancellationToken)
     {
-        var source = _sources.GetOrAdd((release, mode), _ => OpenAsync(release, mode));
-        return await source.WaitAsync(cancellationToken);
-    }
-
-    private async Task<IRangeSource?> OpenAsync(string release, HashMode mode)
-    {
-        try
+        while (true)
         {
-            var (document, _) = await ReleaseReader.ReadAsync(stores.Blobs, release, CancellationToken.None);
-            if (document is null)
-                throw new RangeGoneException(release);
-            return document.BestOf(mode) is { } part ? await ReleaseReader.OpenAsync(stores, release, part, CancellationToken.None) : null;
-        }
-        catch (HibpException)
-        {
-            _sources.TryRemove((release, mode), out _);
-            throw;
+            var (release, etag) = await ReleaseReader.ReadAsync(stores.Blobs, key.Name, cancellationToken);
+            if (release is not { Parts.Count: > 0 } || release.Key != key)
+                throw new RangeGoneException(key);
+            if (!release.Appended)
+            {
+                release = release with { Appended = true };
+                etag = await ReleaseReader.WriteAsync(stores.Blobs, release, etag, cancellationToken);
+            }
+            if (etag is null)
+                continue; // somebody else has changed it
+            if (_open is { } open && open.ETag == etag)
+                return open;
+            return _open = new OpenRelease(stores, release, etag);
         }
     }
 
@@ -209,6 +210,36 @@ public sealed partial class AppendPasswords(
 
     private static bool IsDone(AppendTransaction transaction, int part) =>
         part / 8 < transaction.PartsDone.Length && (transaction.PartsDone.Span[part / 8] & (1 << (part % 8))) != 0;
+
+    /// <summary>A release as one version of its document has it, without what was added to it.</summary>
+    private sealed class OpenRelease(PasswordStores stores, PasswordRelease release, string etag)
+    {
+        private readonly ConcurrentDictionary<HashMode, Task<IRangeSource>> _sources = new();
+
+        /// <summary>The version of the document.</summary>
+        public string ETag => etag;
+
+        public RangeOverlays Overlays { get; } = new(stores.Blobs, release.Key);
+
+        public ChangeLog Changes { get; } = new(stores.Blobs, release.Key);
+
+        /// <returns>Null: the release is without that mode.</returns>
+        public async Task<IRangeSource?> FindAsync(HashMode mode, CancellationToken cancellationToken)
+        {
+            if (release.BestOf(mode) is not { } part)
+                return null;
+            var opening = _sources.GetOrAdd(mode, _ => ReleaseReader.OpenAsync(stores, release.Key, part, CancellationToken.None));
+            try
+            {
+                return await opening.WaitAsync(cancellationToken);
+            }
+            catch (HibpException)
+            {
+                _sources.TryRemove(KeyValuePair.Create(mode, opening));
+                throw;
+            }
+        }
+    }
 
     [LoggerMessage(
         EventIds.AppendPasswordsDone, LogLevel.Information,

@@ -10,7 +10,7 @@ namespace HibpIngest.Passwords;
 public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends, TimeProvider time)
 {
     /// <summary>What was added to a release.</summary>
-    public async Task<AppendedRanges> ReadAsync(string release, CancellationToken cancellationToken)
+    public async Task<AppendedRanges> ReadAsync(ReleaseKey release, CancellationToken cancellationToken)
     {
         var changes = await ReleaseChanges.OpenAsync(stores.Blobs, release, time, cancellationToken);
         var hold = await stores.Blobs.ReadAsync(PasswordNames.Hold(release), null, cancellationToken);

@@ -13,7 +13,7 @@ namespace HibpIngest.Passwords;
 /// </summary>
 /// <param name="blobs">Where it is.</param>
 /// <param name="release">The release.</param>
-internal sealed class ChangeLog(IPasswordBlobs blobs, string release)
+internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 {
     /// <summary>Bytes of a record.</summary>
     public const int RecordBytes = 16;

@@ -14,7 +14,7 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
 
     /// <summary>Opens it.</summary>
     public static async Task<ExtendedRelease> OpenAsync(
-        PasswordStores stores, string release, ReleasePart part, TimeProvider time, CancellationToken cancellationToken)
+        PasswordStores stores, ReleaseKey release, ReleasePart part, TimeProvider time, CancellationToken cancellationToken)
     {
         var changes = await ReleaseChanges.OpenAsync(stores.Blobs, release, time, cancellationToken);
         return new ExtendedRelease(

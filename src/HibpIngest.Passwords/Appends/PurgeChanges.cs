@@ -19,7 +19,8 @@ public sealed class PurgeChanges(PasswordStores stores, PurgeHook hook, string s
         if (!hook.IsSet)
             return;
         var (current, _) = await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken);
-        if (current?.Served.Release is not { } release)
+        if (current is null
+            || await ReleaseReader.FindAsync(stores.Blobs, current.Served.Release, cancellationToken) is not { Key: var release })
             return;
         var (log, name) = (new ChangeLog(stores.Blobs, release), PasswordNames.Purged(release));
         var (place, etag) = await ChangePlace.ReadAsync(stores.Blobs, name, cancellationToken);

@@ -11,7 +11,7 @@ namespace HibpIngest.Passwords;
 /// </summary>
 /// <param name="blobs">Where they are.</param>
 /// <param name="release">The release.</param>
-internal sealed class RangeOverlays(IPasswordBlobs blobs, string release)
+internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
 {
     // Each lost race is somebody else's success.
     private const int MostTries = 100;
@@ -29,7 +29,8 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, string release)
     /// <param name="rows">Sorted, each once.</param>
     /// <param name="transaction">Its id.</param>
     /// <param name="unsettled">
-    /// Says which transactions may still come again, where a range holds so many that some must be forgotten.
+    /// Lists the transactions that may still come again, where a range holds so many that some must be forgotten. Called after the range
+    /// was read: a transaction that is in the range is in a list that is made later.
     /// </param>
     /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="StoreUnavailableException">It can't be added now.</exception>

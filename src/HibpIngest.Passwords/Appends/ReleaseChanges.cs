@@ -5,23 +5,28 @@ namespace HibpIngest.Passwords;
 /// <summary>
 /// Which ranges of a release were added to, and when last: as its <see cref="ChangeLog"/> has it, followed by one and read by many.
 /// </summary>
-internal sealed class ReleaseChanges(ChangeLog log, TimeProvider time)
+/// <param name="blobs">Where it is.</param>
+/// <param name="release">The release.</param>
+/// <param name="isReplica">It is followed up to where of the primary's changes it goes, too.</param>
+/// <param name="time">The clock.</param>
+internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
+    private readonly ChangeLog _log = new(blobs, release);
     private readonly long[]?[] _changed = new long[]?[HashModes.All.Count];
     private ChangePlace _place = ChangePlace.Start;
-    private long _followedAt;
+    private volatile FollowedChanges _followed = new(DateTimeOffset.MinValue, ChangePlace.Start);
 
     /// <summary>Opens those of a release, as they are now.</summary>
     public static async Task<ReleaseChanges> OpenAsync(
-        IPasswordBlobs blobs, string release, TimeProvider time, CancellationToken cancellationToken)
+        IPasswordBlobs blobs, ReleaseKey release, TimeProvider time, CancellationToken cancellationToken, bool isReplica = false)
     {
-        var changes = new ReleaseChanges(new ChangeLog(blobs, release), time);
+        var changes = new ReleaseChanges(blobs, release, isReplica, time);
         await changes.FollowAsync(cancellationToken);
         return changes;
     }
 
     /// <summary>Up to when it is known what was added.</summary>
-    public DateTimeOffset FollowedAt => new(Volatile.Read(ref _followedAt), TimeSpan.Zero);
+    public FollowedChanges Followed => _followed;
 
     /// <summary>
     /// When a range was added to last, in milliseconds since 1970, or a little later: another number each time. 0: it never was.
@@ -33,14 +38,29 @@ internal sealed class ReleaseChanges(ChangeLog log, TimeProvider time)
     public async Task FollowAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
+        // Before the changes: what is copied after it was read may be among them or not.
+        var copied = isReplica
+            ? (await ChangePlace.ReadAsync(blobs, PasswordNames.Copied(release), cancellationToken)).Place : ChangePlace.Start;
         while (true)
         {
-            var place = await log.ReadAsync(_place, Note, cancellationToken);
+            var place = await _log.ReadAsync(_place, Note, cancellationToken);
             if (place.IsAt(_place))
                 break;
             _place = place;
         }
-        Volatile.Write(ref _followedAt, now.UtcTicks);
+        _followed = new FollowedChanges(now, copied);
+    }
+
+    /// <summary>Returns when the first range behind a place was added to; null: none was.</summary>
+    public async Task<DateTimeOffset?> FindFirstAsync(ChangePlace from, CancellationToken cancellationToken)
+    {
+        DateTimeOffset? first = null;
+        await _log.ReadAsync(from, change =>
+        {
+            var at = DateTimeOffset.FromUnixTimeMilliseconds(change.Time);
+            first = first < at ? first : at;
+        }, cancellationToken, most: 1);
+        return first;
     }
 
     /// <summary>The ranges that were added to from then on, in order.</summary>
@@ -64,3 +84,8 @@ internal sealed class ReleaseChanges(ChangeLog log, TimeProvider time)
         Volatile.Write(ref last, Math.Max(change.Time, last + 1));
     }
 }
+
+/// <summary>How far changes were followed.</summary>
+/// <param name="At">Changes until then are known.</param>
+/// <param name="Copied">In a replica, up to where in the primary's list.</param>
+internal sealed record FollowedChanges(DateTimeOffset At, ChangePlace Copied);

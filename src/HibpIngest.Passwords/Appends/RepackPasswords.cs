@@ -38,23 +38,23 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         IReadOnlyList<ReleasePart> parts;
         try
         {
-            await SettleAsync(from.Name, waiting, cancellationToken);
+            await SettleAsync(from.Key, waiting, cancellationToken);
             var listed = await releases.FindAsync(to, cancellationToken);
             parts = listed?.Parts.Count == old.Count ? listed.Parts
-                : await PackAsync(from.Name, to, old, folder, hold, progress, cancellationToken);
+                : await PackAsync(from.Key, to, old, folder, hold, progress, cancellationToken);
         }
         catch (Exception)
         {
             // What was not listed is nobody's; unless somebody else goes on with it.
-            if (await IsHeldAsync(from.Name, hold, CancellationToken.None))
+            if (await IsHeldAsync(from.Key, hold, CancellationToken.None))
             {
                 await releases.DeleteAsync(to, CancellationToken.None);
-                await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Name), CancellationToken.None);
+                await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Key), CancellationToken.None);
             }
             throw;
         }
         await serve(to, cancellationToken);
-        await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Name), cancellationToken);
+        await stores.Blobs.DeleteAsync(PasswordNames.Hold(from.Key), cancellationToken);
         return new RepackedPasswords(from.Name, to, parts);
     }
 
@@ -71,7 +71,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     private async Task<(string Release, string ETag)> HoldAsync(
         PasswordRelease from, string? name, CancellationToken cancellationToken)
     {
-        var blob = PasswordNames.Hold(from.Name);
+        var blob = PasswordNames.Hold(from.Key);
         if (await stores.Blobs.ReadAsync(blob, null, cancellationToken) is { } held)
         {
             var hold = JsonSerializer.Deserialize(held.Bytes.Span, RepackJson.Default.ReleaseHold)!;
@@ -83,7 +83,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             // Written anew: where the earlier run is still there, it sees that, and ends.
             return (hold.Release, await WriteAsync(hold, held.ETag));
         }
-        if (!await releases.IsAppendedToAsync(from.Name, cancellationToken))
+        if (!await releases.HasChangesAsync(from.Key, cancellationToken))
             throw new NotPossibleException($"nothing was added to release {from.Name} since it was imported: it needs no repacking");
         var to = name is null ? await ReleaseNaming.NewAsync(
             releases, new ImportPlans(stores.Blobs), time.GetUtcNow(), cancellationToken) : PasswordNames.CheckRelease(name);
@@ -97,11 +97,11 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     }
 
     /// <summary>Whether this run is the last that has begun.</summary>
-    private async Task<bool> IsHeldAsync(string release, string hold, CancellationToken cancellationToken) =>
+    private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
         (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken))?.ETag == hold;
 
     /// <summary>Waits until what was begun to be added to the release is.</summary>
-    private async Task SettleAsync(string release, IProgress<int>? waiting, CancellationToken cancellationToken)
+    private async Task SettleAsync(ReleaseKey release, IProgress<int>? waiting, CancellationToken cancellationToken)
     {
         while (true)
         {
@@ -110,9 +110,10 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             {
                 if (one.State != AppendState.Confirmed)
                     continue;
-                if (one.Release is not null)
-                    begun += one.Release == release ? 1 : 0;
-                // Whoever has read this one before the hold was there can't begin it any more.
+                if (one.Release == release.ToString())
+                    begun++;
+                // Who has read it before the hold was there can't begin it with this release any more. It may have been begun with
+                // another one, which was deleted since.
                 else if (await appends.UpdateAsync(one, cancellationToken) is null)
                     isLost = true;
             }
@@ -124,12 +125,13 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
     }
 
     private async Task<IReadOnlyList<ReleasePart>> PackAsync(
-        string from, string to, IReadOnlyList<ReleasePart> old, string folder, string hold, IProgress<ImportStep>? progress,
+        ReleaseKey from, string name, IReadOnlyList<ReleasePart> old, string folder, string hold, IProgress<ImportStep>? progress,
         CancellationToken cancellationToken)
     {
         Directory.CreateDirectory(folder);
         // Of a run that was killed.
-        await releases.DeleteAsync(to, cancellationToken);
+        await releases.DeleteAsync(name, cancellationToken);
+        var to = await releases.BeginAsync(name, cancellationToken);
         var steps = new StepProgress(progress, old.Sum(part => part.Rows), old.Sum(part => part.Rows));
         var parts = new List<ReleasePart>();
         foreach (var part in old)
@@ -141,27 +143,29 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             var degree = new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount, CancellationToken = cancellationToken };
             await Parallel.ForEachAsync(Enumerable.Range(0, PasswordNames.Groups), degree, async (group, token) =>
             {
-                (groups[group], imported[group]) = await PackGroupAsync(source, target, part.Mode, group, token);
+                (groups[group], imported[group]) = await PackGroupAsync(from, source, target, part.Mode, group, token);
                 steps.Add(ImportStepKind.Write, imported[group].Rows);
             });
             if (imported.Aggregate((one, other) => one + other) is var sum && (sum.Rows, sum.Text) != (part.Rows, part.Sum))
             {
-                throw new StoreMismatchException($"release {from} is not what was imported: {sum.Rows} {part.Mode.Name()} hashes were read "
-                    + $"of {part.Rows}; it is not repacked");
+                throw new StoreMismatchException($"release {from.Name} is not what was imported: {sum.Rows} {part.Mode.Name()} hashes were "
+                    + $"read of {part.Rows}; it is not repacked");
             }
             parts.Add(await WrittenPart.CompleteAsync(stores, target, to, part.Mode, groups, null, steps, time, cancellationToken));
         }
-        if (!await IsHeldAsync(from, hold, cancellationToken))
-            throw new NotPossibleException($"somebody else goes on with repacking release {from} as {to}");
         foreach (var part in parts)
-            await releases.AddAsync(to, part, cancellationToken);
+        {
+            if (!await IsHeldAsync(from, hold, cancellationToken) || !await releases.AddAsync(to, part, cancellationToken))
+                throw new NotPossibleException($"somebody else goes on with repacking release {from.Name} as {name}");
+        }
         return parts;
     }
 
     private static async Task<(GroupRecord Group, RowSum Imported)> PackGroupAsync(
-        ExtendedRelease source, PackTarget target, HashMode mode, int group, CancellationToken cancellationToken)
+        ReleaseKey from, ExtendedRelease source, PackTarget target, HashMode mode, int group, CancellationToken cancellationToken)
     {
-        var (total, imported, present, rows) = (new RowSum(), new RowSum(), new byte[PresentRanges.GroupBytes], new List<HashCount>());
+        var (total, imported, present) = (new RowSum(), new RowSum(), new byte[PresentRanges.GroupBytes]);
+        var (rows, before) = (new List<HashCount>(), new List<HashCount>());
         await using var writer = target.BeginGroup(group);
         await foreach (var range in source.ReadGroupAsync(group, cancellationToken))
         {
@@ -169,14 +173,38 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             sum.Add(mode, range.Prefix, range.Content, rows);
             total += sum;
             if (range.Added is null)
+            {
                 imported += sum;
+            }
             else if (range.Imported is not null)
-                imported.Add(mode, range.Prefix, range.Imported, rows);
+            {
+                imported.Add(mode, range.Prefix, range.Imported, before);
+                if (!Contains(rows, before))
+                {
+                    throw new StoreMismatchException($"release {from.Name}: range {HashModes.PrefixText(range.Prefix)} ({mode.Name()}), "
+                        + "which was appended to, lacks hashes that were imported. Nothing is repacked: import the release again, under "
+                        + "another name");
+                }
+            }
             PresentRanges.Add(present, range.Prefix);
             // As it is: nothing is compressed again, and a pack has no use for rows.
             await writer.AddAsync(range.Prefix, default, range.Content.Stored.Bytes.ToArray(), cancellationToken);
         }
         return (new GroupRecord(total.Rows, total.Sum, present, await writer.CompleteAsync(total.Rows, cancellationToken)), imported);
+    }
+
+    /// <summary>Whether some rows have every hash of others, with no smaller count.</summary>
+    private static bool Contains(List<HashCount> rows, List<HashCount> others)
+    {
+        var at = 0;
+        foreach (var other in others)
+        {
+            while (at < rows.Count && rows[at].IsBefore(other))
+                at++;
+            if (at == rows.Count || !rows[at].IsSameHash(other) || rows[at].Count < other.Count)
+                return false;
+        }
+        return true;
     }
 }
 

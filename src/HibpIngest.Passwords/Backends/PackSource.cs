@@ -6,7 +6,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>Ranges within packs: one ranged read each.</summary>
-internal sealed class PackSource(IPasswordBlobs blobs, string release, ReleasePart part, PackIndex index) : IRangeSource
+internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, PackIndex index) : IRangeSource
 {
     // Many members a request, little of it in memory at a time.
     private const int WindowBytes = 4 << 20;
@@ -14,7 +14,7 @@ internal sealed class PackSource(IPasswordBlobs blobs, string release, ReleasePa
     /// <summary>Reads the index.</summary>
     /// <exception cref="StoreMismatchException">It is not the one that the release names.</exception>
     public static async Task<PackSource> OpenAsync(
-        IPasswordBlobs blobs, string release, ReleasePart part, CancellationToken cancellationToken)
+        IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
     {
         var blob = await ReleaseReader.ReadListAsync(blobs, PasswordNames.Index(release, part.Mode), part, cancellationToken);
         return new PackSource(blobs, release, part, PackIndex.Parse(part.Mode, blob));
@@ -39,7 +39,7 @@ internal sealed class PackSource(IPasswordBlobs blobs, string release, ReleasePa
     /// <exception cref="RangeGoneException">It is another version than the record's, or gone.</exception>
     /// <exception cref="StoreMismatchException">It is not what the record says.</exception>
     public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
-        IPasswordBlobs blobs, string release, HashMode mode, int pack, PackRecord record,
+        IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, PackRecord record,
         [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         for (var first = 0; first < PasswordNames.RangesOfGroup;)
@@ -68,13 +68,13 @@ internal sealed class PackSource(IPasswordBlobs blobs, string release, ReleasePa
     }
 
     private static async Task<PasswordBlob> ReadPartAsync(
-        IPasswordBlobs blobs, string release, HashMode mode, int pack, string etag, long offset, int length,
+        IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, string etag, long offset, int length,
         CancellationToken cancellationToken) =>
         await blobs.ReadPartAsync(PasswordNames.Pack(release, mode, pack), etag, offset, length, cancellationToken)
         ?? throw new RangeGoneException(release);
 
     private static RangeContent Content(
-        string release, HashMode mode, ReadOnlyMemory<byte> bytes, uint checksum, DateTimeOffset lastModified, byte[]? md5) =>
+        ReleaseKey release, HashMode mode, ReadOnlyMemory<byte> bytes, uint checksum, DateTimeOffset lastModified, byte[]? md5) =>
         Crc32.HashToUInt32(bytes.Span) == checksum ? RangeContent.OfGzip(mode, bytes, lastModified, md5)
-        : throw new StoreMismatchException($"a pack of release {release} is damaged: a range's checksum is not the index's");
+        : throw new StoreMismatchException($"a pack of release {release.Name} is damaged: a range's checksum is not the index's");
 }

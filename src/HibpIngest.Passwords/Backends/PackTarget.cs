@@ -12,7 +12,7 @@ namespace HibpIngest.Passwords;
 /// What they take the place of, as in <see cref="IPasswordBlobs.WriteAsync"/>: whatever is there, or nothing.
 /// </param>
 internal sealed class PackTarget(
-    IPasswordBlobs blobs, string release, HashMode mode, string folder, string? replaces = IPasswordBlobs.Anything) : IRangeTarget
+    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, string folder, string? replaces = IPasswordBlobs.Anything) : IRangeTarget
 {
     public PasswordBackend Backend => PasswordBackend.Pack;
 
@@ -30,7 +30,7 @@ internal sealed class PackTarget(
     private async Task<string> UploadAsync(string name, Stream content, CancellationToken cancellationToken) =>
         await blobs.UploadAsync(name, content, replaces, cancellationToken) ?? throw SomebodyElse();
 
-    private NotPossibleException SomebodyElse() => new($"release {release} is just being written by somebody else");
+    private NotPossibleException SomebodyElse() => new($"release {release.Name} is just being written by somebody else");
 
     private sealed class Group(PackTarget target, string name, PackFile file) : IGroupTarget
     {

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>Ranges that are kept one by one, as blobs or as rows of a table.</summary>
-internal abstract class SingleRangeSource(string release, ReleasePart part, PresentRanges present) : IRangeSource
+internal abstract class SingleRangeSource(ReleaseKey release, ReleasePart part, PresentRanges present) : IRangeSource
 {
     // Of a group that is read as a whole.
     private const int AtOnce = 16;
@@ -13,7 +13,7 @@ internal abstract class SingleRangeSource(string release, ReleasePart part, Pres
 
     protected ReleasePart Part => part;
 
-    protected string Release => release;
+    protected ReleaseKey Release => release;
 
     public async Task<RangeContent?> ReadAsync(int prefix, CancellationToken cancellationToken) =>
         present[prefix] ? await ReadPresentAsync(prefix, cancellationToken) ?? throw new RangeGoneException(release) : null;
@@ -34,7 +34,7 @@ internal abstract class SingleRangeSource(string release, ReleasePart part, Pres
 }
 
 /// <summary>A blob a range.</summary>
-internal sealed class BlobSource(IPasswordBlobs blobs, string release, ReleasePart part, PresentRanges present)
+internal sealed class BlobSource(IPasswordBlobs blobs, ReleaseKey release, ReleasePart part, PresentRanges present)
     : SingleRangeSource(release, part, present)
 {
     protected override async Task<RangeContent?> ReadPresentAsync(int prefix, CancellationToken cancellationToken) =>
@@ -43,7 +43,7 @@ internal sealed class BlobSource(IPasswordBlobs blobs, string release, ReleasePa
 }
 
 /// <summary>An entity a hash; made to text for each read.</summary>
-internal sealed class TableSource(IPasswordTables tables, string release, ReleasePart part, PresentRanges present)
+internal sealed class TableSource(IPasswordTables tables, ReleaseKey release, ReleasePart part, PresentRanges present)
     : SingleRangeSource(release, part, present)
 {
     protected override async Task<RangeContent?> ReadPresentAsync(int prefix, CancellationToken cancellationToken)

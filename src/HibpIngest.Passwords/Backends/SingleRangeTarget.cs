@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>Writes ranges one by one, several at a time.</summary>
-internal abstract class SingleRangeTarget(IPasswordBlobs blobs, string release, HashMode mode) : IRangeTarget
+internal abstract class SingleRangeTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode) : IRangeTarget
 {
     public abstract PasswordBackend Backend { get; }
 
@@ -55,9 +55,9 @@ internal abstract class SingleRangeTarget(IPasswordBlobs blobs, string release, 
 }
 
 /// <summary>A blob a range.</summary>
-internal sealed class BlobTarget(IPasswordBlobs blobs, string release, HashMode mode) : SingleRangeTarget(blobs, release, mode)
+internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode) : SingleRangeTarget(blobs, release, mode)
 {
-    private readonly (IPasswordBlobs Blobs, string Release, HashMode Mode) _to = (blobs, release, mode);
+    private readonly (IPasswordBlobs Blobs, ReleaseKey Release, HashMode Mode) _to = (blobs, release, mode);
 
     public override PasswordBackend Backend => PasswordBackend.Blob;
 
@@ -73,10 +73,10 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, string release, HashMode 
 }
 
 /// <summary>An entity a hash.</summary>
-internal sealed class TableTarget(PasswordStores stores, string release, HashMode mode) : SingleRangeTarget(stores.Blobs, release, mode)
+internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode) : SingleRangeTarget(stores.Blobs, release, mode)
 {
     private readonly string _table = PasswordNames.Table(release, mode);
-    private readonly string _release = release;
+    private readonly ReleaseKey _release = release;
     private readonly HashMode _mode = mode;
 
     public override PasswordBackend Backend => PasswordBackend.Table;
@@ -92,7 +92,7 @@ internal sealed class TableTarget(PasswordStores stores, string release, HashMod
         {
             throw new NotPossibleException(
                 $"table {_table} is there already, from another import: name another release by --release, or delete that one by "
-                + $"'hibp passwords delete {_release}'");
+                + $"'hibp passwords delete {_release.Name}'");
         }
     }
 

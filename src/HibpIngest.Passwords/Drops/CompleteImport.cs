@@ -28,9 +28,9 @@ public sealed partial class CompleteImport(
     /// <summary>Goes on as far as it can; nothing happens where groups are missing.</summary>
     public async Task TryAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
-        if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { } now || now.Id != plan.Id)
+        if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { } now || !now.IsSame(plan))
         {
-            await plans.ForgetAsync(plan.Release, plan.Mode, plan.Id, cancellationToken);
+            await plans.ForgetAsync(plan.Key, plan.Mode, plan.Id, cancellationToken);
             return;
         }
         if (now.State is ImportState.Done or ImportState.Ended)
@@ -117,11 +117,21 @@ public sealed partial class CompleteImport(
                     + "again, or delete it", cancellationToken);
             return false;
         }
+        try
+        {
+            await releases.RequireToLackNothingAsync(
+                known.FirstOrDefault(release => release.Key == plan.Key), [plan.Mode], cancellationToken);
+        }
+        catch (NotPossibleException e)
+        {
+            await EndAsync(plan, $"'{plan.File}': {e.Message}", cancellationToken);
+            return false;
+        }
         // An import by the command into the same release and mode is not known here, and writes over what is there.
         var changed = 0;
         await EachAsync(plan.Groups.Where(group => groups[group].Rows > 0), async (group, token) =>
         {
-            var pack = await stores.Blobs.FindAsync(PasswordNames.Pack(plan.Release, plan.Mode, group), token);
+            var pack = await stores.Blobs.FindAsync(PasswordNames.Pack(plan.Key, plan.Mode, group), token);
             if (pack?.ETag != groups[group].Pack!.ETag)
                 Interlocked.Increment(ref changed);
         }, cancellationToken);
@@ -138,18 +148,19 @@ public sealed partial class CompleteImport(
         var total = Total(groups);
         var etag = await WriteIndexAsync(plan, groups, cancellationToken);
         var there = await releases.FindAsync(plan.Release, cancellationToken);
-        if (there?.Parts.Any(part => part.ETag == etag) != true)
+        if (there?.Key != plan.Key || !there.Parts.Any(part => part.ETag == etag))
         {
             var part = new ReleasePart(PasswordBackend.Pack, plan.Mode, total.Rows, total.Text, etag, time.GetUtcNow())
             {
                 Source = $"{IPasswordDrops.Container} {plan.Id}",
             };
-            await releases.AddAsync(plan.Release, part, cancellationToken);
+            if (!await ListAsync(plan, part, cancellationToken))
+                return;
             LogListed(plan.File, plan.Release, total.Rows, plan.Mode.Name());
         }
         // Somebody else may have done all of it, and what is served may be another release by now.
         if ((await plans.FindAsync(plan.Release, plan.Mode, cancellationToken)).Plan is not { State: ImportState.Finishing } now
-            || now.Id != plan.Id)
+            || !now.IsSame(plan))
             return;
         await SwitchAsync(plan, cancellationToken);
         await drops.DeleteAsync(plan.Source, cancellationToken);
@@ -158,10 +169,31 @@ public sealed partial class CompleteImport(
             await TidyAsync(done, cancellationToken);
     }
 
+    /// <summary>Lists the part, or gives the import up at its very end: its release was deleted, or appended to.</summary>
+    private async Task<bool> ListAsync(ImportPlan plan, ReleasePart part, CancellationToken cancellationToken)
+    {
+        string? reason = null;
+        try
+        {
+            if (await releases.AddAsync(plan.Key, part, cancellationToken))
+                return true;
+        }
+        catch (NotPossibleException e)
+        {
+            reason = $"'{plan.File}': {e.Message}";
+        }
+        // Without a reason the file is planned again, into a release of its own.
+        var ended = await plans.MoveAsync(
+            plan, now => now with { State = ImportState.Ended, Reason = reason }, [ImportState.Finishing], cancellationToken);
+        if (ended is not null)
+            await TidyAsync(ended, cancellationToken);
+        return false;
+    }
+
     /// <summary>Writes the index, if it isn't there: its version is named by the release, and must not change.</summary>
     private async Task<string> WriteIndexAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Index(plan.Release, plan.Mode);
+        var name = PasswordNames.Index(plan.Key, plan.Mode);
         var index = PackIndex.Make(plan.Mode, [.. groups.Select(group => group.Pack!)]);
         while (true)
         {
@@ -175,10 +207,15 @@ public sealed partial class CompleteImport(
 
     private async Task SwitchAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
-        var (lost, replicas) = await replicated.SwitchImportedAsync(PasswordBackend.Pack, plan.Release, cancellationToken);
-        if (lost.Count > 0)
+        var (shortfalls, replicas) = await replicated.SwitchImportedAsync(PasswordBackend.Pack, plan.Release, cancellationToken);
+        if (shortfalls.FirstOrDefault(one => one.Rows == 0) is { } lost)
         {
-            LogNotServed(plan.Release, lost[0].Name());
+            LogNotServed(plan.Release, lost.Mode.Name());
+            return;
+        }
+        if (shortfalls.Count > 0)
+        {
+            LogTooSmall(plan.Release, shortfalls[0].ToString());
             return;
         }
         LogServed(plan.Release);
@@ -201,7 +238,7 @@ public sealed partial class CompleteImport(
             await EachAsync(done, async (group, token) =>
             {
                 if (await plans.FindRecordAsync(plan, group, token) is { Rows: > 0 } record)
-                    await stores.Blobs.DeleteAsync(PasswordNames.Pack(plan.Release, plan.Mode, group), record.Pack!.ETag, token);
+                    await stores.Blobs.DeleteAsync(PasswordNames.Pack(plan.Key, plan.Mode, group), record.Pack!.ETag, token);
             }, cancellationToken);
             if (plan.AlreadyIn is not null)
             {
@@ -241,6 +278,10 @@ public sealed partial class CompleteImport(
         "release {Release} is not served yet: what is served has {Mode}, and it has not. Drop that too, or 'hibp passwords switch pack "
         + "--release {Release}' serves it without")]
     private partial void LogNotServed(string release, string mode);
+
+    [LoggerMessage(EventIds.CompleteImportTooSmall, LogLevel.Warning,
+        "release {Release} is not served: {Reason}. Where that is meant, 'hibp passwords switch pack --release {Release}' serves it")]
+    private partial void LogTooSmall(string release, string reason);
 
     [LoggerMessage(EventIds.CompleteImportReplicaBehind, LogLevel.Warning, "replica {Replica} does not serve release {Release}: {Reason}")]
     private partial void LogReplicaBehind(string replica, string release, string reason);

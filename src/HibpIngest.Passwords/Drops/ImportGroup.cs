@@ -34,16 +34,17 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
 
     private async Task ImportAsync(ImportMessage message, CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Pack(message.Release, message.Mode, message.Group);
+        var release = ReleaseKey.Parse(message.Release);
+        var name = PasswordNames.Pack(release, message.Mode, message.Group);
         string? written = null;
         for (var round = 0; round < MostRounds; round++)
         {
             // First: where it is still the same at the end, no plan behind this one has written it.
             var pack = await blobs.FindAsync(name, cancellationToken);
-            var (plan, _) = await plans.FindAsync(message.Release, message.Mode, cancellationToken);
-            if (plan?.Id != message.Plan)
+            var (plan, _) = await plans.FindAsync(release.Name, message.Mode, cancellationToken);
+            if (plan is null || (plan.Id, plan.Key) != (message.Plan, release))
             {
-                await plans.ForgetAsync(message.Release, message.Mode, message.Plan, cancellationToken);
+                await plans.ForgetAsync(release, message.Mode, message.Plan, cancellationToken);
                 return;
             }
             if (plan.State is not (ImportState.Planned or ImportState.Running))
@@ -74,7 +75,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
                 return;
             }
         }
-        throw new StoreUnavailableException($"pack {message.Group:X2} of release {message.Release} was written by others all the time");
+        throw new StoreUnavailableException($"pack {message.Group:X2} of release {release.Name} was written by others all the time");
     }
 
     /// <summary>Where a pack was written by this plan, notes that the group is done, once it was read back.</summary>
@@ -100,7 +101,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     {
         try
         {
-            var ranges = PackSource.ReadPackAsync(blobs, plan.Release, plan.Mode, group, record.Pack!, cancellationToken);
+            var ranges = PackSource.ReadPackAsync(blobs, plan.Key, plan.Mode, group, record.Pack!, cancellationToken);
             return await ReleaseSums.SumAsync(ranges, plan.Mode) == record.Total;
         }
         catch (Exception e) when (e is StoreMismatchException or RangeGoneException)
@@ -127,6 +128,6 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         }
         await plans.AddDraftAsync(plan, group, record, cancellationToken);
         return await blobs.UploadAsync(
-            PasswordNames.Pack(plan.Release, plan.Mode, group), file.Content, before?.ETag, cancellationToken);
+            PasswordNames.Pack(plan.Key, plan.Mode, group), file.Content, before?.ETag, cancellationToken);
     }
 }

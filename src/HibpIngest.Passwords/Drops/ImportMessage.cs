@@ -5,7 +5,7 @@ using HibpIngest.Errors;
 namespace HibpIngest.Passwords;
 
 /// <summary>A message of queue <c>passwords-import</c>: a group of a dropped file is to be imported.</summary>
-/// <param name="Release">The release that it goes into.</param>
+/// <param name="Release">The release that it goes into (<see cref="ReleaseKey"/>).</param>
 /// <param name="Mode">How its passwords are hashed.</param>
 /// <param name="Plan">Which plan it is of: once there is another one, nothing is done.</param>
 /// <param name="Group">The group, from 0 to 255.</param>

@@ -14,7 +14,7 @@ public sealed class ImportMessages(IMessageQueue queue, IMessageQueue poison)
     {
         var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
         return Parallel.ForEachAsync(groups, sending, async (group, token) => await queue.SendAsync(
-            new ImportMessage(plan.Release, plan.Mode, plan.Id, group).ToJson(), TimeSpan.Zero, token));
+            new ImportMessage(plan.Key.ToString(), plan.Mode, plan.Id, group).ToJson(), TimeSpan.Zero, token));
     }
 
     /// <summary>

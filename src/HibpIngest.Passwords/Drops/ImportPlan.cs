@@ -11,14 +11,17 @@ namespace HibpIngest.Passwords;
 /// </summary>
 public sealed record ImportPlan
 {
-    /// <summary>Which form this document has.</summary>
+    /// <summary>Which form this document has, as the release that it goes into.</summary>
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
     /// <summary>Names the version of the file: <see cref="IdOf"/>.</summary>
     public required string Id { get; init; }
 
-    /// <summary>The release that it goes into.</summary>
+    /// <summary>Name of the release that it goes into.</summary>
     public required string Release { get; init; }
+
+    /// <summary>The release's id; null: it has none.</summary>
+    public string? ReleaseId { get; init; }
 
     /// <summary>How its passwords are hashed.</summary>
     public required HashMode Mode { get; init; }
@@ -51,9 +54,16 @@ public sealed record ImportPlan
     [JsonIgnore]
     public IEnumerable<int> Groups => Enumerable.Range(0, PasswordNames.Groups).Where(group => Offsets[group] < Offsets[group + 1]);
 
+    /// <summary>The release that it goes into.</summary>
+    [JsonIgnore]
+    internal ReleaseKey Key => new(Release, ReleaseId);
+
     /// <summary>The version of the file.</summary>
     [JsonIgnore]
     internal DroppedPasswords Source => new(File, ETag, Offsets[^1], default);
+
+    /// <summary>Whether it is the same import: of the same version of a file, into the same release.</summary>
+    internal bool IsSame(ImportPlan other) => (Id, Key) == (other.Id, other.Key);
 
     /// <summary>What a version of a file is known by.</summary>
     internal static string IdOf(DroppedPasswords file) =>

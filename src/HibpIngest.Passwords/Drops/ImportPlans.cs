@@ -80,7 +80,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         while (true)
         {
             var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
-            if (now?.Id != plan.Id)
+            if (now is null || !now.IsSame(plan))
                 return null;
             var next = change(now);
             if (now.State == next.State)
@@ -96,14 +96,14 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     internal async Task DeleteAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
         var (now, etag) = await FindAsync(plan.Release, plan.Mode, cancellationToken);
-        if (now?.Id != plan.Id)
+        if (now is null || !now.IsSame(plan))
             return;
-        await ForgetAsync(plan.Release, plan.Mode, plan.Id, cancellationToken);
+        await ForgetAsync(plan.Key, plan.Mode, plan.Id, cancellationToken);
         await blobs.DeleteAsync(PasswordNames.ImportPlan(plan.Release, plan.Mode), etag!, cancellationToken);
     }
 
     /// <summary>Deletes what was noted of a plan; also what somebody who was late has noted behind its end.</summary>
-    internal async Task ForgetAsync(string release, HashMode mode, string plan, CancellationToken cancellationToken)
+    internal async Task ForgetAsync(ReleaseKey release, HashMode mode, string plan, CancellationToken cancellationToken)
     {
         var names = new List<string>();
         await foreach (var name in blobs.ListAsync(PasswordNames.ImportedGroups(release, mode, plan), cancellationToken))
@@ -176,7 +176,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     internal Task ForgetRefusedAsync(string id, CancellationToken cancellationToken) =>
         blobs.DeleteAsync(PasswordNames.Refused(id), cancellationToken);
 
-    private static string FolderOf(ImportPlan plan) => PasswordNames.ImportedGroups(plan.Release, plan.Mode, plan.Id);
+    private static string FolderOf(ImportPlan plan) => PasswordNames.ImportedGroups(plan.Key, plan.Mode, plan.Id);
 
     private static string RecordOf(ImportPlan plan, int group) =>
         string.Create(CultureInfo.InvariantCulture, $"{FolderOf(plan)}{group:x2}{RecordEnding}");
@@ -186,7 +186,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
         try
         {
             if (JsonSerializer.Deserialize(blob.Bytes.Span, type) is { } document
-                && document is not ImportPlan { Version: not PasswordRelease.DocumentVersion })
+                && document is not ImportPlan { Version: not (PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId) })
                 return document;
         }
         catch (JsonException)

@@ -83,10 +83,13 @@ public sealed partial class PlanImport(
                     + "drop the file into the folder of another one, or delete it");
             }
             await releases.RequireToLackNothingAsync(there, [mode], cancellationToken);
+            var key = await releases.BeginAsync(release, cancellationToken);
             var plan = new ImportPlan
             {
+                Version = key.Id is null ? PasswordRelease.DocumentVersion : PasswordRelease.VersionWithId,
                 Id = id,
                 Release = release,
+                ReleaseId = key.Id,
                 Mode = mode,
                 IsNamed = named is not null,
                 File = file.Name,

@@ -29,8 +29,8 @@ public sealed partial class NearestRanges : IPasswordRanges
     {
         (_timeout, _time, _log) = (options.PasswordsNearestTimeout, time, logs.CreateLogger<NearestRanges>());
         _cache = PasswordRanges.NewCache(options);
-        _nearest = new PasswordRanges(nearest, options, _cache, time, _log);
-        _primary = new PasswordRanges(primary, options, _cache, time, logs.CreateLogger<PasswordRanges>());
+        _nearest = new PasswordRanges(nearest, options, _cache, isReplica: true, time, _log);
+        _primary = new PasswordRanges(primary, options, _cache, isReplica: false, time, logs.CreateLogger<PasswordRanges>());
         _health = new NearestHealth(time);
     }
 
@@ -67,9 +67,12 @@ public sealed partial class NearestRanges : IPasswordRanges
     }
 
     /// <inheritdoc/>
-    /// <remarks>Of the account that is read first: what has changed elsewhere is not answered here yet.</remarks>
+    /// <remarks>
+    /// Of the account that is read first. What the primary has changed, and that one hasn't got yet, is behind the answer's end: it is told
+    /// later, here or wherever the next question is asked.
+    /// </remarks>
     public async ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
-        (_nearest.IsRead ? await _nearest.FindChangesAsync(mode, since, cancellationToken) : null)
+        (_nearest.IsRead ? await _nearest.FindChangesAsync(mode, since, _primary, cancellationToken) : null)
         ?? await _primary.FindChangesAsync(mode, since, cancellationToken);
 
     /// <inheritdoc/>

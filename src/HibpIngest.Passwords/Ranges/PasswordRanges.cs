@@ -25,14 +25,15 @@ public sealed class PasswordRanges : IPasswordRanges
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
     public PasswordRanges(PasswordStores stores, PasswordOptions options, TimeProvider time, ILoggerFactory logs)
-        : this(stores, options, NewCache(options), time, logs.CreateLogger<PasswordRanges>()) => _ownsCache = true;
+        : this(stores, options, NewCache(options), isReplica: false, time, logs.CreateLogger<PasswordRanges>()) => _ownsCache = true;
 
     /// <summary>With a cache that others use too: no two releases that are opened in a process have the same keys in it.</summary>
-    internal PasswordRanges(PasswordStores stores, PasswordOptions options, MemoryCache? cache, TimeProvider time, ILogger log)
+    internal PasswordRanges(
+        PasswordStores stores, PasswordOptions options, MemoryCache? cache, bool isReplica, TimeProvider time, ILogger log)
     {
         _cache = cache;
         if (options.Passwords != PasswordPin.Off)
-            _served = new ServedReader(stores, (PasswordBackend?)options.Passwords, time, log);
+            _served = new ServedReader(stores, (PasswordBackend?)options.Passwords, isReplica, time, log);
     }
 
     /// <summary>It is known what is served: nobody waits for a first look.</summary>
@@ -66,15 +67,53 @@ public sealed class PasswordRanges : IPasswordRanges
     }
 
     /// <inheritdoc/>
-    public async ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken)
+    public ValueTask<ChangedRanges?> FindChangesAsync(HashMode mode, DateTimeOffset since, CancellationToken cancellationToken) =>
+        FindChangesAsync(mode, since, null, cancellationToken);
+
+    /// <param name="mode">As there.</param>
+    /// <param name="since">As there.</param>
+    /// <param name="primary">Whose copies these are; null: they are none.</param>
+    /// <param name="cancellationToken">As there.</param>
+    /// <inheritdoc cref="FindChangesAsync(HashMode, DateTimeOffset, CancellationToken)"/>
+    internal async ValueTask<ChangedRanges?> FindChangesAsync(
+        HashMode mode, DateTimeOffset since, PasswordRanges? primary, CancellationToken cancellationToken)
     {
         if (_served is null || await _served.GetAsync(cancellationToken) is not { Changes: { } changes } served || served[mode] is null)
             return null;
+        var followed = changes.Followed;
+        var until = followed.At;
+        if (primary is not null && await primary.FindUncopiedAsync(served.Document!, followed.Copied, cancellationToken) is var uncopied
+            && uncopied < until)
+            until = uncopied;
         // Whoever wrote a change may have another clock, and needs a while to write it.
-        var next = changes.FollowedAt - ChangedRanges.Margin;
+        var next = until < DateTimeOffset.MinValue + ChangedRanges.Margin ? until : until - ChangedRanges.Margin;
         var prefixes = since < served.Since ? null : changes.Since(mode, since).Take(ChangedRanges.Most + 1).ToList();
         return new ChangedRanges(
             served.Release!.Release, next > since ? next : since, prefixes?.Count > ChangedRanges.Most ? null : prefixes);
+    }
+
+    /// <summary>Returns the time until which a replica has everything that has changed here.</summary>
+    /// <param name="copy">The release that the replica serves.</param>
+    /// <param name="copied">Up to where its changes go in the list of this one.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePlace copied, CancellationToken cancellationToken)
+    {
+        // Not known: what is asked for now is asked for again.
+        if (_served is not { HasValue: true })
+            return DateTimeOffset.MinValue;
+        var served = await _served.GetAsync(cancellationToken);
+        if (served.Document is not { } release || (copy.Name, copy.CopyOf) != (release.Name, release.Id))
+            return served.Since;
+        try
+        {
+            // Read after what is known here was, so that it is older than what is not.
+            var at = served.Changes!.Followed.At;
+            return await served.Changes.FindFirstAsync(copied, cancellationToken) is { } first && first < at ? first : at;
+        }
+        catch (HibpException)
+        {
+            return DateTimeOffset.MinValue;
+        }
     }
 
     /// <inheritdoc/>

@@ -9,15 +9,16 @@ internal sealed class ServedRanges
 
     /// <param name="etag">Of the document that says so; null: there is none.</param>
     /// <param name="release">The release; null: nothing is served.</param>
+    /// <param name="document">What the release holds; null: nothing is served.</param>
     /// <param name="since">When that was decided.</param>
     /// <param name="sources">Its modes.</param>
     /// <param name="changes">What was added to it.</param>
     /// <param name="overlays">Where that is.</param>
     public ServedRanges(
-        string? etag, ServedRelease? release, DateTimeOffset since, IReadOnlyDictionary<HashMode, IRangeSource> sources,
-        ReleaseChanges? changes, RangeOverlays? overlays)
+        string? etag, ServedRelease? release, PasswordRelease? document, DateTimeOffset since,
+        IReadOnlyDictionary<HashMode, IRangeSource> sources, ReleaseChanges? changes, RangeOverlays? overlays)
     {
-        (ETag, Release, Since, Changes, Overlays) = (etag, release, since, changes, overlays);
+        (ETag, Release, Document, Since, Changes, Overlays) = (etag, release, document, since, changes, overlays);
         foreach (var (mode, source) in sources)
             _sources[(int)mode] = source;
     }
@@ -26,6 +27,9 @@ internal sealed class ServedRanges
     public string? ETag { get; }
 
     public ServedRelease? Release { get; }
+
+    /// <summary>What the release holds; null where nothing is served.</summary>
+    public PasswordRelease? Document { get; }
 
     /// <summary>When it was decided that this is served.</summary>
     public DateTimeOffset Since { get; }

@@ -6,7 +6,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>Follows what is served: <see cref="PasswordNames.Current"/>, looked at every few seconds.</summary>
-internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, TimeProvider time, ILogger log)
+internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, bool isReplica, TimeProvider time, ILogger log)
     : Revalidated<ServedRanges>(RevalidateEvery, ReadTimeout, time)
 {
     // As the catalogue: a switch is seen within 10 seconds.
@@ -30,16 +30,17 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
         var current = blob is null ? null : ReleaseReader.ParseCurrent(blob.Bytes);
         var release = current?.Of(pin);
         var sources = new Dictionary<HashMode, IRangeSource>();
+        PasswordRelease? document = null;
         ReleaseChanges? changes = null;
         if (release is not null)
         {
-            var (document, _) = await ReleaseReader.ReadAsync(stores.Blobs, release.Release, cancellationToken);
+            document = await ReleaseReader.FindAsync(stores.Blobs, release.Release, cancellationToken);
             foreach (var part in document?.PartsOf(release.Backend) ?? [])
-                sources[part.Mode] = await ReleaseReader.OpenAsync(stores, release.Release, part, cancellationToken);
+                sources[part.Mode] = await ReleaseReader.OpenAsync(stores, document!.Key, part, cancellationToken);
             if (sources.Count == 0)
                 throw new StoreMismatchException(
                     $"release {release.Release} is to be served from {release.Backend.Name()}, and is not there");
-            changes = await ReleaseChanges.OpenAsync(stores.Blobs, release.Release, Time, cancellationToken);
+            changes = await ReleaseChanges.OpenAsync(stores.Blobs, document!.Key, Time, cancellationToken, isReplica);
             LogServed(release.Release, release.Backend.Name());
         }
         else if (known?.Release is not null)
@@ -47,8 +48,8 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
             LogNothing();
         }
         return new ServedRanges(
-            blob?.ETag, release, current?.ChangedAt ?? default, sources, changes,
-            release is null ? null : new RangeOverlays(stores.Blobs, release.Release));
+            blob?.ETag, release, document, current?.ChangedAt ?? default, sources, changes,
+            document is null ? null : new RangeOverlays(stores.Blobs, document.Key));
     }
 
     protected override StoreUnavailableException NotRead() => new("which passwords are served has not been read yet");

@@ -63,7 +63,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
 
         import.FreeMemory();
         var release = begun ?? await BeginAsync(request, cancellationToken);
-        var listed = begun is null ? null : await releases.FindAsync(release, cancellationToken);
+        var listed = begun is null ? null : await releases.FindAsync(release.Name, cancellationToken);
         var rows = request.Options.Modes.Sum(mode => import.Ranges(mode).Rows(0, SortedRanges.Buckets));
         var progress = new StepProgress(writing, rows, rows * request.Into.Count);
         var (parts, whole) = (new List<ReleasePart>(), new List<ReleasePart>());
@@ -82,10 +82,31 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
                 parts.Add(await WrittenPart.CompleteAsync(
                     stores, target, release, mode, groups, import.Source, progress, time, cancellationToken));
         }
-        foreach (var part in parts)
-            await releases.AddAsync(release, part, cancellationToken);
-        await EndAsync(request, import, release, cancellationToken);
-        return new ImportedPasswords(release, [.. whole, .. parts], summary);
+        await ListAsync(request, release, parts, cancellationToken);
+        await EndAsync(request, import, release.Name, cancellationToken);
+        return new ImportedPasswords(release.Name, [.. whole, .. parts], summary);
+    }
+
+    private async Task ListAsync(
+        ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
+    {
+        try
+        {
+            foreach (var part in parts)
+            {
+                if (!await releases.AddAsync(release, part, cancellationToken))
+                {
+                    throw new NotPossibleException(
+                        $"release {release.Name} was deleted while this was imported into it: the same command imports it again");
+                }
+            }
+        }
+        catch (NotPossibleException)
+        {
+            // The same command is to begin another release, not to fail in the same way. What was sorted stays.
+            Forget(request);
+            throw;
+        }
     }
 
     private static async Task EndAsync(ImportRequest request, HashImport import, string release, CancellationToken cancellationToken)
@@ -110,34 +131,39 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
     private static bool IsMeant(ImportRequest request, ReleasePart part) =>
         request.Into.Contains(part.Backend) && request.Options.Modes.Contains(part.Mode);
 
-    private IRangeTarget Open(PasswordBackend backend, string release, HashMode mode, string folder) => backend switch
+    private IRangeTarget Open(PasswordBackend backend, ReleaseKey release, HashMode mode, string folder) => backend switch
     {
         PasswordBackend.Pack => new PackTarget(stores.Blobs, release, mode, folder),
         PasswordBackend.Blob => new BlobTarget(stores.Blobs, release, mode),
         _ => new TableTarget(stores, release, mode),
     };
 
-    /// <summary>The release that an import which was broken off had begun; null: there was none, or another one.</summary>
-    private static async Task<string?> FindBegunAsync(ImportRequest request, CancellationToken cancellationToken)
+    /// <summary>Returns the release that an interrupted import had begun.</summary>
+    /// <returns>Null: there was none, it was another import's, or it was deleted since.</returns>
+    private async Task<ReleaseKey?> FindBegunAsync(ImportRequest request, CancellationToken cancellationToken)
     {
         var file = TargetOf(request);
         if (!File.Exists(file))
             return null;
         var begun = JsonSerializer.Deserialize(await File.ReadAllTextAsync(file, cancellationToken), ImportJson.Default.ImportTarget)!;
-        if ((request.Release is null || request.Release == begun.Release) && request.Into.SequenceEqual(begun.Into))
-            return begun.Release;
+        var key = new ReleaseKey(begun.Release, begun.Id);
+        if ((request.Release is null || request.Release == begun.Release) && request.Into.SequenceEqual(begun.Into)
+            && await releases.IsThereAsync(key, cancellationToken))
+            return key;
         Forget(request);
         return null;
     }
 
     /// <summary>Names a release, and notes it.</summary>
-    private async Task<string> BeginAsync(ImportRequest request, CancellationToken cancellationToken)
+    private async Task<ReleaseKey> BeginAsync(ImportRequest request, CancellationToken cancellationToken)
     {
-        var release = request.Release ?? await ReleaseNaming.NextAsync(
-            releases, new ImportPlans(stores.Blobs), request.Options.Modes, time.GetUtcNow(), cancellationToken);
+        var release = await releases.BeginAsync(
+            request.Release ?? await ReleaseNaming.NextAsync(
+                releases, new ImportPlans(stores.Blobs), request.Options.Modes, time.GetUtcNow(), cancellationToken),
+            cancellationToken);
         await WriteFileAsync(
             TargetOf(request),
-            JsonSerializer.SerializeToUtf8Bytes(new ImportTarget(release, request.Into), ImportJson.Default.ImportTarget),
+            JsonSerializer.SerializeToUtf8Bytes(new ImportTarget(release.Name, request.Into, release.Id), ImportJson.Default.ImportTarget),
             cancellationToken);
         return release;
     }
@@ -234,7 +260,7 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
 }
 
 /// <summary>Where an import goes that was begun.</summary>
-internal sealed record ImportTarget(string Release, IReadOnlyList<PasswordBackend> Into);
+internal sealed record ImportTarget(string Release, IReadOnlyList<PasswordBackend> Into, string? Id = null);
 
 [JsonSourceGenerationOptions(UseStringEnumConverter = true)]
 [JsonSerializable(typeof(ImportTarget))]

@@ -15,42 +15,48 @@ public static class PasswordNames
     /// <summary>Ranges of a group.</summary>
     public const int RangesOfGroup = HashModes.Ranges / Groups;
 
+    /// <summary>Folder of all releases.</summary>
+    internal const string AllReleases = "releases/";
+
     private const int LongestRelease = 32;
 
-    /// <summary>What a release holds.</summary>
-    public static string Release(string release) => $"releases/{release}/release.json";
+    /// <summary>Returns the name of the document that says what the release of a name holds.</summary>
+    public static string Release(string name) => $"{Folder(name)}release.json";
+
+    /// <summary>Returns the folder of all releases that ever had a name.</summary>
+    internal static string Folder(string name) => $"{AllReleases}{name}/";
 
     /// <summary>One of the 256 packs of a mode.</summary>
-    public static string Pack(string release, HashMode mode, int pack) =>
+    public static string Pack(ReleaseKey release, HashMode mode, int pack) =>
         $"releases/{release}/pack/{mode.Name()}/{pack.ToString("X2", CultureInfo.InvariantCulture)}";
 
     /// <summary>Where the packs' members are.</summary>
-    public static string Index(string release, HashMode mode) => $"releases/{release}/pack/{mode.Name()}/index";
+    public static string Index(ReleaseKey release, HashMode mode) => $"releases/{release}/pack/{mode.Name()}/index";
 
     /// <summary>One range of the back end of blobs.</summary>
-    public static string Range(string release, HashMode mode, int prefix) =>
+    public static string Range(ReleaseKey release, HashMode mode, int prefix) =>
         $"releases/{release}/blob/{mode.Name()}/{HashModes.PrefixText(prefix)}";
 
     /// <summary>Which ranges of the back ends of blobs or tables there are.</summary>
-    public static string Present(string release, PasswordBackend backend, HashMode mode) =>
+    public static string Present(ReleaseKey release, PasswordBackend backend, HashMode mode) =>
         $"releases/{release}/{Name(backend)}/{mode.Name()}/present";
 
     /// <summary>One range of a release as it is since something was added to it.</summary>
-    public static string Overlay(string release, HashMode mode, int prefix) =>
+    public static string Overlay(ReleaseKey release, HashMode mode, int prefix) =>
         $"releases/{release}/overlay/{mode.Name()}/{HashModes.PrefixText(prefix)}";
 
     /// <summary>Which ranges of a release were added to, in order: the first file, from 1, and those that came when one was full.</summary>
-    public static string Changes(string release, int file) =>
+    public static string Changes(ReleaseKey release, int file) =>
         $"releases/{release}/changes/{file.ToString("D4", CultureInfo.InvariantCulture)}";
 
     /// <summary>Up to where caches were told of changes.</summary>
-    public static string Purged(string release) => $"releases/{release}/changes/purged.json";
+    public static string Purged(ReleaseKey release) => $"releases/{release}/changes/purged.json";
 
     /// <summary>Up to where a replica has the changes of its primary.</summary>
-    public static string Copied(string release) => $"releases/{release}/changes/copied.json";
+    public static string Copied(ReleaseKey release) => $"releases/{release}/changes/copied.json";
 
     /// <summary>While it is there, no transaction is begun to be added to the release.</summary>
-    public static string Hold(string release) => $"releases/{release}/hold.json";
+    public static string Hold(ReleaseKey release) => $"releases/{release}/hold.json";
 
     /// <summary>Folder of what is noted of imports of dropped files into any release.</summary>
     internal const string AllImports = "imports/";
@@ -65,13 +71,14 @@ public static class PasswordNames
     internal static string ImportPlan(string release, HashMode mode) => $"{Imports(release)}{mode.Name()}/plan.json";
 
     /// <summary>Folder of what was done by a plan.</summary>
-    internal static string ImportedGroups(string release, HashMode mode, string plan) => $"{Imports(release)}{mode.Name()}/{plan}/";
+    internal static string ImportedGroups(ReleaseKey release, HashMode mode, string plan) =>
+        $"{Imports(release.Name)}{mode.Name()}/{plan}{(release.Id is null ? "" : $"-{release.Id}")}/";
 
     /// <summary>Why a dropped file is not imported.</summary>
     internal static string Refused(string file) => $"{AllRefused}{file}.json";
 
     /// <summary>The table of a release's mode.</summary>
-    public static string Table(string release, HashMode mode) => $"passwords{mode.Name()}{release}";
+    public static string Table(ReleaseKey release, HashMode mode) => $"passwords{mode.Name()}{release.Name}{release.Id}";
 
     /// <summary>As it is written in settings and commands: <c>pack</c>.</summary>
     public static string Name(this PasswordBackend backend) => backend.ToString().ToLowerInvariant();

@@ -2,11 +2,17 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>What a release holds (<c>release.json</c>): each part is listed once it is whole and was read back.</summary>
+/// <summary>
+/// What a release holds (<c>release.json</c>): each part is listed once it is whole and was read back. A release without a part is being
+/// imported, or deleted.
+/// </summary>
 public sealed record PasswordRelease
 {
-    /// <summary>Of this document.</summary>
+    /// <summary>Version of documents, also of a release that has no id.</summary>
     public const int DocumentVersion = 1;
+
+    /// <summary>Version of a release with an id: a program that doesn't know ids would look for its blobs elsewhere.</summary>
+    public const int VersionWithId = 2;
 
     /// <summary>Which form this document has.</summary>
     public int Version { get; init; } = DocumentVersion;
@@ -14,7 +20,27 @@ public sealed record PasswordRelease
     /// <summary>The release's name.</summary>
     public required string Name { get; init; }
 
-    /// <summary>When its first part was begun.</summary>
+    /// <summary>Tells releases of the same name apart, and is part of their paths; null: made before there were ids.</summary>
+    [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
+    public string? Id { get; init; }
+
+    /// <summary>In a replica, the id of the primary's release that it is a copy of; null: that has none, or this is no copy.</summary>
+    [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
+    public string? CopyOf { get; init; }
+
+    /// <summary>Hashes are appended to it, or were left out for want of their mode: no further mode joins it.</summary>
+    [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
+    public bool Appended { get; init; }
+
+    /// <summary>Its deletion has begun; it holds nothing any more.</summary>
+    [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
+    public bool Deleted { get; init; }
+
+    /// <summary>What it is known by.</summary>
+    [JsonIgnore]
+    public ReleaseKey Key => new(Name, Id);
+
+    /// <summary>When its first import began.</summary>
     public required DateTimeOffset CreatedAt { get; init; }
 
     /// <summary>What it is made of, in the order in which it came.</summary>

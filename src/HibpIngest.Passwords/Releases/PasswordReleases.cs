@@ -15,8 +15,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current;
 
     /// <summary>A release; null: there is none of that name.</summary>
-    public async Task<PasswordRelease?> FindAsync(string release, CancellationToken cancellationToken) =>
-        (await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken)).Release;
+    public Task<PasswordRelease?> FindAsync(string release, CancellationToken cancellationToken) =>
+        ReleaseReader.FindAsync(stores.Blobs, release, cancellationToken);
 
     /// <summary>A release.</summary>
     /// <exception cref="NotPossibleException">There is none of that name.</exception>
@@ -36,7 +36,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         var releases = new List<PasswordRelease>();
         try
         {
-            await foreach (var name in stores.Blobs.ListFoldersAsync("releases/", cancellationToken))
+            await foreach (var name in stores.Blobs.ListFoldersAsync(PasswordNames.AllReleases, cancellationToken))
             {
                 if (await FindAsync(name, cancellationToken) is { } release)
                     releases.Add(release);
@@ -79,43 +79,90 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         return await SwitchAsync(before.Backend, before.Release, cancellationToken);
     }
 
-    /// <summary>Modes that are served now, and would not be any more.</summary>
-    public async Task<IReadOnlyList<HashMode>> ListModesLostAsync(ServedRelease next, CancellationToken cancellationToken)
+    /// <summary>Compares what would be served with what is served.</summary>
+    /// <returns>The modes that would lose rows, as <see cref="ReleaseShortfall.List"/> says.</returns>
+    public async Task<IReadOnlyList<ReleaseShortfall>> ListShortfallsAsync(ServedRelease next, CancellationToken cancellationToken)
     {
         if ((await GetCurrentAsync(cancellationToken))?.Served is not { } served)
             return [];
         var now = await FindAsync(served.Release, cancellationToken);
         var then = await FindAsync(next.Release, cancellationToken);
-        return [.. (now?.PartsOf(served.Backend) ?? []).Select(part => part.Mode)
-            .Except((then?.PartsOf(next.Backend) ?? []).Select(part => part.Mode))];
+        return ReleaseShortfall.List(now?.PartsOf(served.Backend) ?? [], then?.PartsOf(next.Backend) ?? []);
     }
 
-    /// <summary>Deletes a release with all that it holds.</summary>
+    /// <summary>
+    /// Deletes a release with all that it holds, also what an interrupted import or deletion of that name has left. Interrupted itself, it
+    /// is finished by the next one, or before the name is used again: the document that says so goes last.
+    /// </summary>
     /// <exception cref="NotPossibleException">It is served, or was the last to be from one of the back ends.</exception>
     public async Task DeleteAsync(string release, CancellationToken cancellationToken)
     {
         await RequireUnservedAsync(release, cancellationToken);
-        // What makes it count goes first.
-        await stores.Blobs.DeleteAsync(PasswordNames.Release(release), cancellationToken);
-        foreach (var mode in HashModes.All)
-            await stores.Tables.DropAsync(PasswordNames.Table(release, mode), cancellationToken);
-        foreach (var folder in new[] { PasswordNames.Imports(release), $"releases/{release}/" })
+        await ForgetBeforeAsync(release, cancellationToken);
+        var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
+        while (there is { Deleted: false })
         {
-            await foreach (var name in stores.Blobs.ListAsync(folder, cancellationToken))
-                await stores.Blobs.DeleteAsync(name, cancellationToken);
+            var deleted = there with { Parts = [], Deleted = true };
+            if (await ReleaseReader.WriteAsync(stores.Blobs, deleted, etag, cancellationToken) is { } written)
+                (there, etag) = (deleted, written);
+            else
+                (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
+        }
+        await DeleteFolderAsync(PasswordNames.Imports(release), cancellationToken);
+        await SweepAsync(release, there?.Key ?? new ReleaseKey(release, null), cancellationToken);
+        if (etag is not null)
+            await stores.Blobs.DeleteAsync(PasswordNames.Release(release), etag, cancellationToken);
+    }
+
+    /// <summary>
+    /// Returns the release of a name, to write parts into: the one that is there, or a new one, which holds nothing yet. What an earlier
+    /// release of that name has left is deleted before.
+    /// </summary>
+    /// <param name="name">The name.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="copyOf">As in <see cref="PasswordRelease.CopyOf"/>.</param>
+    internal async Task<ReleaseKey> BeginAsync(string name, CancellationToken cancellationToken, string? copyOf = null)
+    {
+        while (true)
+        {
+            var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken);
+            if (there is { Deleted: false })
+                return there.Key;
+            await SweepAsync(name, there?.Key, cancellationToken);
+            var key = ReleaseKey.New(name);
+            var begun = new PasswordRelease
+            {
+                Version = PasswordRelease.VersionWithId,
+                Name = name,
+                Id = key.Id,
+                CopyOf = copyOf,
+                CreatedAt = time.GetUtcNow(),
+                Parts = [],
+            };
+            if (await ReleaseReader.WriteAsync(stores.Blobs, begun, etag, cancellationToken) is not null)
+                return key;
         }
     }
 
+    /// <summary>Whether a release is there, or is being written: not deleted, and no other one of that name.</summary>
+    internal async Task<bool> IsThereAsync(ReleaseKey release, CancellationToken cancellationToken) =>
+        (await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken)).Release is { Deleted: false } there
+        && there.Key == release;
+
     /// <summary>Whether anything was added to it since it was imported.</summary>
-    internal async Task<bool> IsAppendedToAsync(string release, CancellationToken cancellationToken) =>
+    internal async Task<bool> HasChangesAsync(ReleaseKey release, CancellationToken cancellationToken) =>
         await stores.Blobs.FindAsync(PasswordNames.Changes(release, 1), cancellationToken) is not null;
+
+    /// <summary>Whether a mode that joins it would lack hashes that were appended before.</summary>
+    internal async Task<bool> IsAppendedToAsync(PasswordRelease release, CancellationToken cancellationToken) =>
+        release.Appended || await HasChangesAsync(release.Key, cancellationToken);
 
     /// <exception cref="NotPossibleException">One of the modes would join it, and lack what was appended to it before.</exception>
     internal async Task RequireToLackNothingAsync(
         PasswordRelease? release, IEnumerable<HashMode> modes, CancellationToken cancellationToken)
     {
         if (release is not null && modes.Any(mode => release.BestOf(mode) is null)
-            && await IsAppendedToAsync(release.Name, cancellationToken))
+            && await IsAppendedToAsync(release, cancellationToken))
         {
             throw new NotPossibleException($"hashes were appended to release {release.Name} since it was imported, and a mode that joins "
                 + "it now would be without them: name another release");
@@ -147,20 +194,75 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         }
     }
 
-    /// <summary>Lists a part that is whole.</summary>
-    internal async Task AddAsync(string release, ReleasePart part, CancellationToken cancellationToken)
+    /// <summary>
+    /// Lists a part that is whole. Whether hashes were appended is asked under the same condition as the document is written: an append
+    /// notes there that it is one before it leaves anything out (<see cref="AppendPasswords"/>).
+    /// </summary>
+    /// <param name="release">The release.</param>
+    /// <param name="part">The part.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="isCopy">What was appended is copied with it.</param>
+    /// <returns>False: the release was deleted, and nothing is listed.</returns>
+    /// <exception cref="NotPossibleException">Its mode would lack what was appended before.</exception>
+    internal async Task<bool> AddAsync(
+        ReleaseKey release, ReleasePart part, CancellationToken cancellationToken, bool isCopy = false)
     {
         while (true)
         {
-            var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release, cancellationToken);
-            var now = new PasswordRelease
+            var (there, etag) = await ReleaseReader.ReadAsync(stores.Blobs, release.Name, cancellationToken);
+            if (there is not { Deleted: false } || there.Key != release)
+                return false;
+            if (!isCopy)
+                await RequireToLackNothingAsync(there, [part.Mode], cancellationToken);
+            var now = there with
             {
-                Name = release,
-                CreatedAt = there?.CreatedAt ?? part.CompletedAt,
-                Parts = [.. (there?.Parts ?? []).Where(one => (one.Backend, one.Mode) != (part.Backend, part.Mode)), part],
+                Parts = [.. there.Parts.Where(one => (one.Backend, one.Mode) != (part.Backend, part.Mode)), part],
             };
-            var json = PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(now, PasswordJson.Default.PasswordRelease));
-            if (await stores.Blobs.WriteAsync(PasswordNames.Release(release), json, etag, cancellationToken) is not null)
+            if (await ReleaseReader.WriteAsync(stores.Blobs, now, etag, cancellationToken) is not null)
+                return true;
+        }
+    }
+
+    /// <summary>Deletes what releases of that name have left, but for one that is there.</summary>
+    /// <param name="name">The name.</param>
+    /// <param name="deleted">The release whose tables go too; null: none is known.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    private async Task SweepAsync(string name, ReleaseKey? deleted, CancellationToken cancellationToken)
+    {
+        // Tables of releases without an id are not listed anywhere.
+        foreach (var key in deleted is { } one ? new[] { one, new ReleaseKey(name, null) }.Distinct() : [])
+        {
+            foreach (var mode in HashModes.All)
+                await stores.Tables.DropAsync(PasswordNames.Table(key, mode), cancellationToken);
+        }
+        var folders = new List<string>();
+        await foreach (var folder in stores.Blobs.ListFoldersAsync(PasswordNames.Folder(name), cancellationToken))
+            folders.Add(folder);
+        foreach (var folder in folders)
+        {
+            // Somebody else may have begun a release of that name meanwhile. Its id was written before its first blob.
+            if ((await ReleaseReader.ReadAsync(stores.Blobs, name, cancellationToken)).Release is { Deleted: false } there
+                && (there.Id is null || there.Id == folder))
+                continue;
+            await DeleteFolderAsync($"{PasswordNames.Folder(name)}{folder}/", cancellationToken);
+        }
+        if (folders.Count > 0)
+            await stores.Blobs.DeleteAsync(PasswordNames.Hold(new ReleaseKey(name, null)), cancellationToken);
+    }
+
+    private async Task DeleteFolderAsync(string folder, CancellationToken cancellationToken)
+    {
+        await foreach (var name in stores.Blobs.ListAsync(folder, cancellationToken))
+            await stores.Blobs.DeleteAsync(name, cancellationToken);
+    }
+
+    /// <summary>Makes sure that no switch goes back to a name which may be another release's by then.</summary>
+    private async Task ForgetBeforeAsync(string release, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            var (current, etag) = await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken);
+            if (current?.Before?.Release != release || await WriteAsync(current with { Before = null }, etag, cancellationToken))
                 return;
         }
     }

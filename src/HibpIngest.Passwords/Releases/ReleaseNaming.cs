@@ -18,7 +18,8 @@ internal static class ReleaseNaming
         var known = await ListAsync(releases, plans, cancellationToken);
         var newest = known.GroupBy(one => one.Name).MaxBy(release => release.Min(one => one.Since));
         return newest is not null && !newest.Any(one => modes.Contains(one.Mode))
-            && !await releases.IsAppendedToAsync(newest.Key, cancellationToken) ? newest.Key : NameOf(now, known);
+            && !(await releases.FindAsync(newest.Key, cancellationToken) is { } listed
+                && await releases.IsAppendedToAsync(listed, cancellationToken)) ? newest.Key : NameOf(now, known);
     }
 
     /// <summary>A name for a new release: the date's.</summary>

@@ -4,7 +4,7 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
-/// <summary>Reads what stands in a release, and opens it.</summary>
+/// <summary>Reads and writes the documents of releases, and opens releases.</summary>
 internal static class ReleaseReader
 {
     /// <summary>What is served; null: nothing was switched to yet.</summary>
@@ -15,20 +15,42 @@ internal static class ReleaseReader
         return blob is null ? (null, null) : (ParseCurrent(blob.Bytes), blob.ETag);
     }
 
-    /// <summary>What a release holds; null: there is none of that name.</summary>
+    /// <summary>Reads the document of a name, also of a release that is being imported or deleted.</summary>
+    /// <returns>The release and the document's version; null: there is no document.</returns>
     public static async Task<(PasswordRelease? Release, string? ETag)> ReadAsync(
-        IPasswordBlobs blobs, string release, CancellationToken cancellationToken)
+        IPasswordBlobs blobs, string name, CancellationToken cancellationToken)
     {
-        var blob = await blobs.ReadAsync(PasswordNames.Release(release), null, cancellationToken);
-        return blob is null ? (null, null) : (Parse(blob.Bytes, PasswordJson.Default.PasswordRelease, one => one.Version), blob.ETag);
+        var blob = await blobs.ReadAsync(PasswordNames.Release(name), null, cancellationToken);
+        return blob is null ? (null, null) : (
+            Parse(
+                blob.Bytes, PasswordJson.Default.PasswordRelease,
+                one => one.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId),
+            blob.ETag);
     }
 
+    /// <summary>Reads a release that holds something.</summary>
+    /// <returns>Null: there is none of that name.</returns>
+    public static async Task<PasswordRelease?> FindAsync(IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
+        (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
+
+    /// <summary>Writes the document of a release.</summary>
+    /// <param name="blobs">Where to.</param>
+    /// <param name="release">The release.</param>
+    /// <param name="replaces">The version that it replaces; null: there is none.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <returns>The document's version; null where another one is there by now, and nothing was written.</returns>
+    public static Task<string?> WriteAsync(
+        IPasswordBlobs blobs, PasswordRelease release, string? replaces, CancellationToken cancellationToken) => blobs.WriteAsync(
+            PasswordNames.Release(release.Name),
+            PasswordContent.Json(JsonSerializer.SerializeToUtf8Bytes(release, PasswordJson.Default.PasswordRelease)), replaces,
+            cancellationToken);
+
     public static CurrentRelease ParseCurrent(ReadOnlyMemory<byte> bytes) =>
-        Parse(bytes, PasswordJson.Default.CurrentRelease, one => one.Version);
+        Parse(bytes, PasswordJson.Default.CurrentRelease, one => one.Version == PasswordRelease.DocumentVersion);
 
     /// <summary>Opens a part of a release for reading.</summary>
     public static async Task<IRangeSource> OpenAsync(
-        PasswordStores stores, string release, ReleasePart part, CancellationToken cancellationToken)
+        PasswordStores stores, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
     {
         if (part.Backend == PasswordBackend.Pack)
             return await PackSource.OpenAsync(stores.Blobs, release, part, cancellationToken);
@@ -46,12 +68,12 @@ internal static class ReleaseReader
             ? blob.Bytes : throw new StoreMismatchException($"{name} is not there, or is not the one that its release names");
 
     private static T Parse<T>(
-        ReadOnlyMemory<byte> bytes, System.Text.Json.Serialization.Metadata.JsonTypeInfo<T> type, Func<T, int> version)
+        ReadOnlyMemory<byte> bytes, System.Text.Json.Serialization.Metadata.JsonTypeInfo<T> type, Func<T, bool> isKnown)
         where T : class
     {
         try
         {
-            if (JsonSerializer.Deserialize(bytes.Span, type) is { } document && version(document) == PasswordRelease.DocumentVersion)
+            if (JsonSerializer.Deserialize(bytes.Span, type) is { } document && isKnown(document))
                 return document;
         }
         catch (JsonException)

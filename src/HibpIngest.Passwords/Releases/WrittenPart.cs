@@ -9,7 +9,7 @@ internal static class WrittenPart
     /// <returns>The part, to be listed.</returns>
     /// <exception cref="StoreMismatchException">What was read is not what was written.</exception>
     public static async Task<ReleasePart> CompleteAsync(
-        PasswordStores stores, IRangeTarget target, string release, HashMode mode, GroupRecord[] groups, string? source,
+        PasswordStores stores, IRangeTarget target, ReleaseKey release, HashMode mode, GroupRecord[] groups, string? source,
         StepProgress progress, TimeProvider time, CancellationToken cancellationToken)
     {
         var etag = await target.CompleteAsync(groups, cancellationToken);
@@ -20,9 +20,9 @@ internal static class WrittenPart
         {
             if (sum != groups[group].Total)
             {
-                throw new StoreMismatchException($"release {release}, read back from {target.Backend.Name()}, is not what was written: "
-                    + $"{sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, and {groups[group].Rows} were expected; it is not "
-                    + "served");
+                throw new StoreMismatchException($"release {release.Name}, read back from {target.Backend.Name()}, is not what was "
+                    + $"written: {sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, and {groups[group].Rows} were expected; it is "
+                    + "not served");
             }
             progress.Add(ImportStepKind.Verify, sum.Rows);
         }

@@ -3,7 +3,7 @@ using HibpIngest.Stores;
 namespace HibpIngest.Passwords;
 
 /// <summary>A pack as it is read from its first byte to its last, a few megabytes of it in memory at a time.</summary>
-internal sealed class PackStream(IPasswordBlobs blobs, string release, string name, PackRecord pack) : Stream
+internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : Stream
 {
     private const int WindowBytes = 4 << 20;
 

@@ -41,40 +41,47 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     {
         var found = await releases.GetAsync(release, cancellationToken);
         await replica.Stores.Blobs.CreateAsync(cancellationToken);
-        var there = await replica.Releases.FindAsync(release, cancellationToken);
-        if (there?.Parts.FirstOrDefault(one => found.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode))
-            && !ReplicatedReleases.Holds(found, [one])) is { } other)
+        if ((await ReleaseReader.ReadAsync(replica.Stores.Blobs, release, cancellationToken)).Release is { Deleted: false } there
+            && !ReplicatedReleases.IsCopy(there, found))
         {
-            throw new NotPossibleException($"replica {replica.Name} has another release {release}, whose {other.Mode.Name()} hashes in "
-                + $"{other.Backend.Name()} are not these: delete it there first ('hibp passwords delete {release}' with HIBP_STORAGE "
-                + "naming that account)");
+            throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is no copy of this one: delete it "
+                + $"there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
         }
-        ReleasePart[] parts = [.. found.Parts.Where(part => !ReplicatedReleases.Holds(there, [part]))];
+        // Under an id of its own: nothing that was left there of an earlier copy is taken for a part of this one.
+        var copy = new ReleaseCopy(found.Key, replica.Stores, await replica.Releases.BeginAsync(release, cancellationToken, found.Id));
+        var listed = await replica.Releases.FindAsync(release, cancellationToken);
+        ReleasePart[] parts = [.. found.Parts.Where(part => !ReplicatedReleases.Holds(listed, found, [part]))];
         var rows = parts.Sum(part => part.Rows);
         var steps = new StepProgress(progress, rows, rows);
         foreach (var part in parts)
         {
             var etag = part.Backend switch
             {
-                PasswordBackend.Pack => await CopyPacksAsync(replica.Stores, release, part, steps, cancellationToken),
-                PasswordBackend.Blob => await CopyBlobsAsync(replica.Stores, release, part, steps, cancellationToken),
-                _ => await CopyTableAsync(replica.Stores, release, part, steps, cancellationToken),
+                PasswordBackend.Pack => await CopyPacksAsync(copy, part, steps, cancellationToken),
+                PasswordBackend.Blob => await CopyBlobsAsync(copy, part, steps, cancellationToken),
+                _ => await CopyTableAsync(copy, part, steps, cancellationToken),
             };
-            var copy = part with { ETag = etag };
-            await VerifyAsync(replica, release, copy, steps, cancellationToken);
+            var written = part with { ETag = etag };
+            await VerifyAsync(replica, copy.There, written, steps, cancellationToken);
             // Before it is listed: what is listed is whole.
-            await CopyChangesAsync(replica.Stores.Blobs, release, cancellationToken);
-            await replica.Releases.AddAsync(release, copy, cancellationToken);
+            await CopyChangesAsync(copy, cancellationToken);
+            if (!await replica.Releases.AddAsync(copy.There, written, cancellationToken, isCopy: true))
+            {
+                throw new NotPossibleException(
+                    $"release {release} was deleted from replica {replica.Name} while it was copied: the same command copies it again");
+            }
         }
         if (parts.Length == 0)
-            await CopyChangesAsync(replica.Stores.Blobs, release, cancellationToken);
+            await CopyChangesAsync(copy, cancellationToken);
         return rows;
     }
 
     /// <summary>Copies what was added to the release since it was copied last; its list of changes comes after the ranges.</summary>
-    private async Task CopyChangesAsync(IPasswordBlobs to, string release, CancellationToken cancellationToken)
+    private async Task CopyChangesAsync(ReleaseCopy copy, CancellationToken cancellationToken)
     {
-        var (from, log, name) = (new ChangeLog(primary.Blobs, release), new ChangeLog(to, release), PasswordNames.Copied(release));
+        var to = copy.To.Blobs;
+        var (from, log, name) = (
+            new ChangeLog(primary.Blobs, copy.Here), new ChangeLog(to, copy.There), PasswordNames.Copied(copy.There));
         var (place, etag) = await ChangePlace.ReadAsync(to, name, cancellationToken);
         while (true)
         {
@@ -85,24 +92,25 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
                 return;
             await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (one, token) =>
             {
-                var overlay = PasswordNames.Overlay(release, one.Mode, one.Prefix);
-                var blob = await primary.Blobs.ReadAsync(overlay, null, token) ?? throw new RangeGoneException(release);
+                var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Here, one.Mode, one.Prefix), null, token)
+                    ?? throw new RangeGoneException(copy.Here);
                 await to.WriteAsync(
-                    overlay, PasswordContent.Range(blob.Bytes) with { Note = blob.Note }, IPasswordBlobs.Anything, token);
+                    PasswordNames.Overlay(copy.There, one.Mode, one.Prefix), PasswordContent.Range(blob.Bytes) with { Note = blob.Note },
+                    IPasswordBlobs.Anything, token);
             });
             // With the time of now: who follows that account sees them from now on.
             foreach (var some in changed.GroupBy(one => one.Mode, one => one.Prefix))
                 await log.AddAsync(some.Key, [.. some], time.GetUtcNow(), cancellationToken);
             etag = await next.WriteAsync(to, name, etag, cancellationToken)
-                ?? throw new NotPossibleException($"release {release} is just being copied by somebody else");
+                ?? throw new NotPossibleException($"release {copy.Here.Name} is just being copied by somebody else");
             place = next;
         }
     }
 
     private async Task<string> CopyPacksAsync(
-        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Index(release, part.Mode);
+        var name = PasswordNames.Index(copy.Here, part.Mode);
         var index = PackIndex.Parse(part.Mode, await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken));
         PackRecord[] packs = [.. Enumerable.Range(0, PasswordNames.Groups).Select(index.RecordOf)];
         await Parallel.ForEachAsync(Enumerable.Range(0, packs.Length), Degree(PacksAtOnce, cancellationToken), async (pack, token) =>
@@ -110,84 +118,88 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             var record = packs[pack];
             // One without a member was never written.
             if (record.Rows > 0)
-                packs[pack] = record with { ETag = await CopyPackAsync(to.Blobs, release, part.Mode, pack, record, token) };
+                packs[pack] = record with { ETag = await CopyPackAsync(copy, part.Mode, pack, record, token) };
             steps.Add(ImportStepKind.Write, record.Rows);
         });
-        return (await to.Blobs.WriteAsync(
-            name, PasswordContent.Binary(PackIndex.Make(part.Mode, packs)), IPasswordBlobs.Anything, cancellationToken))!;
+        return (await copy.To.Blobs.WriteAsync(
+            PasswordNames.Index(copy.There, part.Mode), PasswordContent.Binary(PackIndex.Make(part.Mode, packs)), IPasswordBlobs.Anything,
+            cancellationToken))!;
     }
 
     /// <summary>Byte by byte the same, under the version that it has there.</summary>
     private async Task<string> CopyPackAsync(
-        IPasswordBlobs to, string release, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
+        ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Pack(release, mode, pack);
-        var there = await to.FindAsync(name, cancellationToken);
+        var (from, to) = (PasswordNames.Pack(copy.Here, mode, pack), PasswordNames.Pack(copy.There, mode, pack));
+        var there = await copy.To.Blobs.FindAsync(to, cancellationToken);
         if (there?.Length == record.Length)
         {
-            var copy = new PackStream(to, release, name, record with { ETag = there.ETag });
-            if (await AreSameAsync(new PackStream(primary.Blobs, release, name, record), copy, cancellationToken))
+            var known = new PackStream(copy.To.Blobs, copy.There, to, record with { ETag = there.ETag });
+            if (await AreSameAsync(new PackStream(primary.Blobs, copy.Here, from, record), known, cancellationToken))
                 return there.ETag;
         }
-        return (await to.UploadAsync(
-            name, new PackStream(primary.Blobs, release, name, record), IPasswordBlobs.Anything, cancellationToken))!;
+        return (await copy.To.Blobs.UploadAsync(
+            to, new PackStream(primary.Blobs, copy.Here, from, record), IPasswordBlobs.Anything, cancellationToken))!;
     }
 
     private async Task<string> CopyBlobsAsync(
-        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
         // Most are not there the first time: a listing names 5,000 for the price of a look at one.
         var known = new HashSet<string>();
-        var folder = PasswordNames.Present(release, part.Backend, part.Mode);
-        await foreach (var name in to.Blobs.ListAsync(folder[..(folder.LastIndexOf('/') + 1)], cancellationToken))
+        var (to, folder) = (copy.To.Blobs, PasswordNames.Present(copy.There, part.Backend, part.Mode));
+        await foreach (var name in to.ListAsync(folder[..(folder.LastIndexOf('/') + 1)], cancellationToken))
             known.Add(name);
-        return await CopyRangesAsync(to, release, part, BlobsAtOnce, async (prefix, token) =>
+        return await CopyRangesAsync(copy, part, BlobsAtOnce, async (prefix, token) =>
         {
-            var name = PasswordNames.Range(release, part.Mode, prefix);
-            var blob = await primary.Blobs.ReadAsync(name, null, token) ?? throw new RangeGoneException(release);
-            if (!known.Contains(name) || await to.Blobs.ReadAsync(name, null, token) is not { } there
+            var name = PasswordNames.Range(copy.There, part.Mode, prefix);
+            var blob = await primary.Blobs.ReadAsync(PasswordNames.Range(copy.Here, part.Mode, prefix), null, token)
+                ?? throw new RangeGoneException(copy.Here);
+            if (!known.Contains(name) || await to.ReadAsync(name, null, token) is not { } there
                 || !there.Bytes.Span.SequenceEqual(blob.Bytes.Span))
-                await to.Blobs.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);
+                await to.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);
         }, steps, cancellationToken);
     }
 
     private async Task<string> CopyTableAsync(
-        PasswordStores to, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+        ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        var table = PasswordNames.Table(release, part.Mode);
-        var isNew = await to.Tables.CreateAsync(table, cancellationToken);
-        return await CopyRangesAsync(to, release, part, PartitionsAtOnce, async (prefix, token) =>
+        var (from, to) = (PasswordNames.Table(copy.Here, part.Mode), PasswordNames.Table(copy.There, part.Mode));
+        var isNew = await copy.To.Tables.CreateAsync(to, cancellationToken);
+        return await CopyRangesAsync(copy, part, PartitionsAtOnce, async (prefix, token) =>
         {
             var partition = HashModes.PrefixText(prefix);
-            var rows = await primary.Tables.ReadAsync(table, partition, token);
-            if (isNew || !rows.SequenceEqual(await to.Tables.ReadAsync(table, partition, token)))
-                await to.Tables.WriteAsync(table, partition, rows, token);
+            var rows = await primary.Tables.ReadAsync(from, partition, token);
+            if (isNew || !rows.SequenceEqual(await copy.To.Tables.ReadAsync(to, partition, token)))
+                await copy.To.Tables.WriteAsync(to, partition, rows, token);
         }, steps, cancellationToken);
     }
 
     /// <summary>Each range that holds a hash, and at last the list of them.</summary>
     private async Task<string> CopyRangesAsync(
-        PasswordStores to, string release, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copy, StepProgress steps,
+        ReleaseCopy copy, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
         CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Present(release, part.Backend, part.Mode);
+        var name = PasswordNames.Present(copy.Here, part.Backend, part.Mode);
         var list = await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken);
         var present = PresentRanges.Parse(part.Mode, list);
         int[] prefixes = [.. Enumerable.Range(0, PasswordNames.Groups).SelectMany(present.OfGroup)];
         var done = 0;
         await Parallel.ForEachAsync(prefixes, Degree(atOnce, cancellationToken), async (prefix, token) =>
         {
-            await copy(prefix, token);
+            await copyRange(prefix, token);
             // How many are in which is not known before they are read back: evenly, as hashes are.
             var number = Interlocked.Increment(ref done);
             steps.Add(ImportStepKind.Write, (part.Rows * number / prefixes.Length) - (part.Rows * (number - 1) / prefixes.Length));
         });
-        return (await to.Blobs.WriteAsync(name, PasswordContent.Binary(list), IPasswordBlobs.Anything, cancellationToken))!;
+        return (await copy.To.Blobs.WriteAsync(
+            PasswordNames.Present(copy.There, part.Backend, part.Mode), PasswordContent.Binary(list), IPasswordBlobs.Anything,
+            cancellationToken))!;
     }
 
     /// <summary>As readers will read it there.</summary>
     private static async Task VerifyAsync(
-        PasswordReplica replica, string release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
+        PasswordReplica replica, ReleaseKey release, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
         var source = await ReleaseReader.OpenAsync(replica.Stores, release, part, cancellationToken);
         var total = new RowSum();
@@ -199,7 +211,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         if ((total.Rows, total.Text) != (part.Rows, part.Sum))
         {
             throw new StoreMismatchException(
-                $"release {release}, read back from {part.Backend.Name()} of replica {replica.Name}, is not what was imported: "
+                $"release {release.Name}, read back from {part.Backend.Name()} of replica {replica.Name}, is not what was imported: "
                 + $"{total.Rows} {part.Mode.Name()} hashes, and {part.Rows} were expected; it is not listed there. The same command again "
                 + "copies what differs; what is there too much goes by 'hibp passwords delete' with HIBP_STORAGE naming that account");
         }
@@ -220,4 +232,10 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
 
     private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
+
+    /// <summary>A release that is copied.</summary>
+    /// <param name="Here">What it is known by in the primary.</param>
+    /// <param name="To">Where it is copied to.</param>
+    /// <param name="There">What it is known by there.</param>
+    private sealed record ReleaseCopy(ReleaseKey Here, PasswordStores To, ReleaseKey There);
 }

@@ -23,7 +23,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         var found = (await primary.FindAsync(served.Release, cancellationToken))!;
         var outcomes = await EachAsync(async (replica, token) =>
         {
-            if (!Holds(await replica.Releases.FindAsync(served.Release, token), found.PartsOf(backend)))
+            if (!Holds(await replica.Releases.FindAsync(served.Release, token), found, found.PartsOf(backend)))
                 return ReplicaResult.Lacking;
             await replica.Releases.SwitchAsync(served.Backend, served.Release, token);
             return ReplicaResult.Done;
@@ -32,13 +32,13 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     }
 
     /// <summary>
-    /// Serves what was imported, in the same way, unless modes that are served now would not be any more: then nothing is switched.
+    /// Serves what was imported, in the same way, unless that has too few rows of a mode that is served: then nothing is switched.
     /// </summary>
-    public async Task<(IReadOnlyList<HashMode> Lost, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchImportedAsync(
+    public async Task<(IReadOnlyList<ReleaseShortfall> Shortfalls, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchImportedAsync(
         PasswordBackend backend, string release, CancellationToken cancellationToken)
     {
-        var lost = await primary.ListModesLostAsync(new ServedRelease(backend, release), cancellationToken);
-        return lost.Count > 0 ? (lost, []) : (lost, (await SwitchAsync(backend, release, cancellationToken)).Replicas);
+        var shortfalls = await primary.ListShortfallsAsync(new ServedRelease(backend, release), cancellationToken);
+        return shortfalls.Count > 0 ? (shortfalls, []) : ([], (await SwitchAsync(backend, release, cancellationToken)).Replicas);
     }
 
     /// <summary>Serves, in the same way, what the primary served before.</summary>
@@ -91,10 +91,16 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         return states;
     }
 
-    /// <summary>Whether it has each of these parts, with the same hashes.</summary>
-    internal static bool Holds(PasswordRelease? release, IEnumerable<ReleasePart> parts) =>
-        parts.All(part => release?.Parts.Any(
-            one => (one.Backend, one.Mode, one.Rows, one.Sum) == (part.Backend, part.Mode, part.Rows, part.Sum)) == true);
+    /// <summary>Whether a replica's release is a copy of the primary's, and no other one of that name.</summary>
+    internal static bool IsCopy(PasswordRelease copy, PasswordRelease release) => copy.CopyOf == release.Id
+        && copy.Parts.All(one => !release.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode)) || Has(release, one));
+
+    /// <summary>Whether a copy of a release has each of these parts, with the same hashes.</summary>
+    internal static bool Holds(PasswordRelease? copy, PasswordRelease release, IEnumerable<ReleasePart> parts) =>
+        copy is not null && copy.CopyOf == release.Id && parts.All(part => Has(copy, part));
+
+    private static bool Has(PasswordRelease release, ReleasePart part) => release.Parts.Any(
+        one => (one.Backend, one.Mode, one.Rows, one.Sum) == (part.Backend, part.Mode, part.Rows, part.Sum));
 
     private async Task<IReadOnlyList<ReplicaOutcome>> EachAsync(
         Func<PasswordReplica, CancellationToken, Task<ReplicaResult>> work, CancellationToken cancellationToken) =>

@@ -59,10 +59,37 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
             "is served", (await RunAsync("passwords", "delete", release, "--yes")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("alone is gone", await ShowAsync("passwords", "delete", "alone", "--yes"), StringComparison.Ordinal);
         Assert.Contains(
-            "no release alone", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
+            "nothing to go back to", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("no release other", (await RunAsync("passwords", "switch", "pack", "--release", "other")).FailedWithOneLine(),
             StringComparison.Ordinal);
         Assert.Contains("not in blob", (await RunAsync("passwords", "switch", "blob")).FailedWithOneLine(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_import_of_far_fewer_hashes_than_are_served_is_reported_and_served_only_by_a_switch()
+    {
+        var corpus = new ClientCorpus(seed: 52);
+        var large = _folder.Write("large.txt", string.Join('\n', corpus.Lines(HashMode.Sha1)));
+        var small = _folder.Write("small.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Take(3)));
+        await ShowAsync("passwords", "import", large, "--release", "large");
+        var run = await RunAsync("passwords", "import", small, "--release", "small");
+        Assert.Equal(1, run.ExitCode);
+        Assert.Contains("small has 3 sha1 hashes", run.Output, StringComparison.Ordinal);
+        Assert.Contains("It is not served", run.Output, StringComparison.Ordinal);
+        Assert.Contains("it has 3 sha1 hashes, under 95% of the", run.Error, StringComparison.Ordinal);
+        Assert.Contains("hibp passwords switch pack --release small", run.Error, StringComparison.Ordinal);
+
+        var status = await JsonAsync("passwords", "status", "--json");
+        Assert.Equal("large", status.GetProperty("served").GetProperty("release").GetString());
+        Assert.Equal(
+            [("large", false), ("small", true)],
+            status.GetProperty("releases").EnumerateArray().Select(release => (
+                release.GetProperty("name").GetString()!,
+                release.GetProperty("notServedBecause").GetString()?.Contains("under 95%", StringComparison.Ordinal) == true)));
+        Assert.Contains("under 95%", string.Join(' ', (await ShowAsync("passwords", "status")).Split((char[]?)null,
+            StringSplitOptions.RemoveEmptyEntries)), StringComparison.Ordinal);
+        await ShowAsync("passwords", "switch", "pack", "--release", "small");
+        Assert.Equal(3, (await ShowAsync("passwords", "export", "-")).Trim().Split('\n').Length);
     }
 
     [Fact]

@@ -163,7 +163,8 @@ public sealed class AppendTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         string[] lines = [.. Make(random)];
         await rig.ImportAsync(lines, HashMode.Sha1, "sha", [PasswordBackend.Pack]);
-        await new ChangeLog(rig.Stores.Blobs, "sha").AddAsync(HashMode.Sha1, [1], TimeProvider.System.GetUtcNow(), None);
+        await new ChangeLog(rig.Stores.Blobs, await rig.KeyAsync("sha")).AddAsync(
+            HashMode.Sha1, [1], TimeProvider.System.GetUtcNow(), None);
         var ntlm = lines.Select(line => line[8..]);
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(ntlm, HashMode.Ntlm, "sha", [PasswordBackend.Pack]));
         Assert.NotEqual("sha", (await rig.ImportAsync(ntlm, HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
@@ -213,7 +214,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             await rig.Appends.AddAsync(done, None);
             applied = applied.With(done.Id);
         }
-        var overlay = PasswordNames.Overlay("one", HashMode.Sha1, 0);
+        var overlay = PasswordNames.Overlay(await rig.KeyAsync("one"), HashMode.Sha1, 0);
         var blob = await rig.Stores.Blobs.ReadAsync(overlay, null, None);
         await rig.Stores.Blobs.WriteAsync(
             overlay, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.Anything, None);
@@ -302,7 +303,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         Assert.Equal(HashModes.All.Count, repacked.Parts.Count);
         await appends.NewHandler().RunAsync(body, None);
         await appends.WorkAsync();
-        Assert.Equal("two", (await appends.FindAsync(waits))!.Release);
+        Assert.Equal("two", ReleaseKey.Parse((await appends.FindAsync(waits))!.Release!).Name);
         await AssertServedAsync(rig, appends, $"seed {seed}");
 
         Task<RepackedPasswords> RunAsync(RepackPasswords work, string? name) => work.RunAsync(
@@ -448,6 +449,51 @@ public sealed class AppendTests(ITestOutputHelper output)
             await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
             await AssertServedAsync(near, appends, $"round {round}, seed {seed}");
         }
+    }
+
+    [Fact]
+    public async Task What_a_replica_lacks_yet_is_told_by_the_account_that_is_asked_next()
+    {
+        var (random, _) = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        using var near = await PasswordRig.StartAsync();
+        var time = new TestClock();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, time);
+        await replicate.RunAsync(near.Replica, "one", null, None);
+        await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        using var primary = new PasswordRanges(rig.Stores, new PasswordOptions(), time, NullLoggerFactory.Instance);
+        using var nearest = new NearestRanges(near.Stores, rig.Stores, new PasswordOptions(), time, NullLoggerFactory.Instance);
+        var since = time.GetUtcNow();
+        time.Advance(TimeSpan.FromMinutes(1));
+        await appends.SendAsync(random, [0x00000], rows: 5);
+        await appends.WorkAsync(time);
+        time.Advance(TimeSpan.FromHours(1));
+
+        // The region that is asked first has it not yet; the next one is asked from where that one left off.
+        await nearest.RefreshAsync(None);
+        await primary.RefreshAsync(None);
+        var first = (await nearest.FindChangesAsync(HashMode.Sha1, since, None))!;
+        Assert.Empty(first.Prefixes!);
+        Assert.Equal([0], (await primary.FindChangesAsync(HashMode.Sha1, first.Next, None))!.Prefixes!);
+
+        // Copied, it is told here too, and is behind whoever asks again.
+        await replicate.RunAsync(near.Replica, "one", null, None);
+        time.Advance(TimeSpan.FromHours(1));
+        await nearest.RefreshAsync(None);
+        var second = (await nearest.FindChangesAsync(HashMode.Sha1, first.Next, None))!;
+        Assert.Equal([0], second.Prefixes!);
+        Assert.InRange(second.Next, time.GetUtcNow() - (2 * ChangedRanges.Margin), time.GetUtcNow());
+        Assert.Empty((await nearest.FindChangesAsync(HashMode.Sha1, second.Next, None))!.Prefixes!);
+
+        // Another release that the primary serves, and the replica doesn't, may have changed anything.
+        await rig.ImportAsync([.. Make(random)], HashMode.Sha1, "two", [PasswordBackend.Pack]);
+        await PasswordRig.ReleasesOf(rig.Stores, time).SwitchAsync(PasswordBackend.Pack, "two", None);
+        time.Advance(TimeSpan.FromHours(1));
+        await nearest.RefreshAsync(None);
+        await primary.RefreshAsync(None);
+        var third = (await nearest.FindChangesAsync(HashMode.Sha1, second.Next, None))!;
+        Assert.Null((await primary.FindChangesAsync(HashMode.Sha1, third.Next, None))!.Prefixes);
     }
 
     private static PasswordRanges Open(PasswordRig rig) =>

@@ -64,9 +64,10 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     {
         using var ranges = Ranges(_rig.Stores);
         await ranges.RefreshAsync(CancellationToken.None);
-        await foreach (var name in _rig.Stores.Blobs.ListAsync($"releases/{Release}/{backend.Name()}/sha1/", CancellationToken.None))
+        var key = await _rig.KeyAsync(Release);
+        await foreach (var name in _rig.Stores.Blobs.ListAsync($"releases/{key}/{backend.Name()}/sha1/", CancellationToken.None))
             await _rig.Stores.Blobs.DeleteAsync(name, CancellationToken.None);
-        await _rig.Stores.Tables.DropAsync(PasswordNames.Table(Release, HashMode.Sha1), CancellationToken.None);
+        await _rig.Stores.Tables.DropAsync(PasswordNames.Table(key, HashMode.Sha1), CancellationToken.None);
         await Assert.ThrowsAnyAsync<StoreUnavailableException>(
             async () => await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
         // What was empty is known to be.

@@ -48,13 +48,15 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var made = Assert.Single((await rig.Releases.FindAsync("same", None))!.Parts);
         var asked = Assert.Single((await commands.Releases.FindAsync("same", None))!.Parts);
         Assert.Equal((asked.Rows, asked.Sum), (made.Rows, made.Sum));
-        var names = await rig.NamesAsync("releases/same/pack/");
+        var (key, other) = (await rig.KeyAsync("same"), await commands.KeyAsync("same"));
+        var names = await rig.NamesAsync($"releases/{key}/pack/");
         Assert.Equal(6, names.Count);
         foreach (var name in names.Where(name => !name.EndsWith("index", StringComparison.Ordinal)))
         {
-            var one = await rig.Stores.Blobs.ReadAsync(name, null, None);
-            var other = await commands.Stores.Blobs.ReadAsync(name, null, None);
-            Assert.True(one!.Bytes.Span.SequenceEqual(other!.Bytes.Span), name);
+            var made1 = await rig.Stores.Blobs.ReadAsync(name, null, None);
+            var made2 = await commands.Stores.Blobs.ReadAsync(
+                name.Replace($"/{key.Id}/", $"/{other.Id}/", StringComparison.Ordinal), null, None);
+            Assert.True(made1!.Bytes.Span.SequenceEqual(made2!.Bytes.Span), name);
         }
         await AssertIsAsync(rig, "same", expected.Where(one => one.Value > 0).Select(one => $"{one.Key}:{one.Value}"));
         await AssertNothingLeftAsync(rig);
@@ -102,8 +104,9 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     {
         using var rig = await DropRig.StartAsync();
         // What something else has left there is written over.
+        var begun = await rig.Releases.BeginAsync("two", None);
         await rig.Stores.Blobs.WriteAsync(
-            "releases/two/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.Anything, None);
+            $"releases/{begun}/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.Anything, None);
         var lines = Make(43, ["00000", "01000", "02000", "03000", "F0000"], 200).ToArray();
         var dropped = await rig.DropAsync("two/hashes.txt", Bytes(lines));
         var workers = Enumerable.Range(0, 3).Select(_ => rig.Open()).ToList();
@@ -136,7 +139,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var next = await rig.DropAsync("hashes.txt", Bytes(lines));
         await worker.PumpAsync(); // one sees that it is another file
         Assert.Empty(await rig.Plans.ListInHandAsync(None));
-        Assert.Empty(await rig.NamesAsync("releases/"));
+        Assert.All(await rig.NamesAsync("releases/"), name => Assert.EndsWith("/release.json", name, StringComparison.Ordinal));
 
         // Once more, and this time the event comes first.
         await worker.PlanAsync(next);
@@ -155,7 +158,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await worker.SweepAsync();
         await worker.FinishAsync();
         Assert.Single(await rig.Releases.ListAsync(None));
-        Assert.Empty(await rig.NamesAsync("releases/gone/"));
+        Assert.Equal(["releases/gone/release.json"], await rig.NamesAsync("releases/gone/"));
         await AssertNothingLeftAsync(rig);
     }
 
@@ -181,7 +184,8 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         if (name.StartsWith("there/", StringComparison.Ordinal))
         {
             await rig.Releases.AddAsync(
-                "there", new ReleasePart(PasswordBackend.Pack, HashMode.Sha1, 1, "", "", DateTimeOffset.UnixEpoch), None);
+                await rig.Releases.BeginAsync("there", None),
+                new ReleasePart(PasswordBackend.Pack, HashMode.Sha1, 1, "", "", DateTimeOffset.UnixEpoch), None);
         }
         var lines = Make(46, ["00000", "10000", "F0000"], 3_000).ToList();
         var bytes = what switch
@@ -242,7 +246,8 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await worker.FinishAsync();
         Assert.Equal(release.Name, Assert.Single(await rig.Releases.ListAsync(None)).Name);
         Assert.All(
-            await rig.NamesAsync("releases/"), name => Assert.StartsWith($"releases/{release.Name}/", name, StringComparison.Ordinal));
+            (await rig.NamesAsync("releases/")).Where(name => !name.EndsWith("/release.json", StringComparison.Ordinal)),
+            name => Assert.StartsWith($"releases/{release.Name}/", name, StringComparison.Ordinal));
         await AssertNothingLeftAsync(rig);
 
         // A new one has one mode only: what is served has both, and goes on being served.
@@ -256,6 +261,30 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await AssertIsAsync(rig, release.Name + "b", lines);
         Assert.Equal(2, (await rig.Releases.ListAsync(None)).Count);
         await AssertNothingLeftAsync(rig);
+    }
+
+    [Theory]
+    [InlineData(3, false)]
+    [InlineData(94, false)]
+    [InlineData(95, true)]
+    public async Task A_release_of_under_95_percent_of_the_rows_that_are_served_is_listed_and_not_served(int rows, bool isServed)
+    {
+        using var rig = await DropRig.StartAsync();
+        var log = new CollectingLogger();
+        var worker = rig.Open(log: log);
+        string[] lines = [.. Make(48, ["00000", "F0000"], 50)];
+        await rig.DropAsync("large/hashes.txt", Bytes(lines));
+        await worker.FinishAsync();
+        await rig.DropAsync("small/hashes.txt", Bytes(lines.Take(rows)));
+        await worker.FinishAsync();
+
+        Assert.Equal(rows, Assert.Single((await rig.Releases.FindAsync("small", None))!.Parts).Rows);
+        Assert.Equal(isServed ? "small" : "large", (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
+        Assert.Equal(isServed ? 0 : 1, log.Lines.Count(line => line.Event == 5257 && line.Text.Contains(
+            "hibp passwords switch pack --release small", StringComparison.Ordinal)));
+        await AssertNothingLeftAsync(rig);
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "small", None);
+        await AssertIsAsync(rig, "small", lines.Take(rows));
     }
 
     [Fact]

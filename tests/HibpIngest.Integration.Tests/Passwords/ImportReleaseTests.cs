@@ -63,8 +63,12 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
 
         // What is served would lose a mode.
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, first.Release, None);
-        Assert.Equal([HashMode.Ntlm], await rig.Releases.ListModesLostAsync(new(PasswordBackend.Pack, next.Release), None));
-        Assert.Equal([HashMode.Sha1], await rig.Releases.ListModesLostAsync(new(PasswordBackend.Blob, first.Release), None));
+        Assert.Equal(
+            [new ReleaseShortfall(HashMode.Ntlm, 0, Lines.Length)],
+            await rig.Releases.ListShortfallsAsync(new(PasswordBackend.Pack, next.Release), None));
+        Assert.Equal(
+            [new ReleaseShortfall(HashMode.Sha1, 0, Lines.Length)],
+            await rig.Releases.ListShortfallsAsync(new(PasswordBackend.Blob, first.Release), None));
     }
 
     [Fact]
@@ -78,7 +82,8 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
 
         // A table that nothing lists may hold anything.
-        await rig.Stores.Tables.CreateAsync(PasswordNames.Table("two", HashMode.Sha1), None);
+        var begun = await rig.Releases.BeginAsync("two", None);
+        await rig.Stores.Tables.CreateAsync(PasswordNames.Table(begun, HashMode.Sha1), None);
         error = await Assert.ThrowsAsync<NotPossibleException>(
             () => rig.ImportAsync(Lines, HashMode.Sha1, "two", [PasswordBackend.Table]));
         Assert.Contains("passwords delete two", error.Message, StringComparison.Ordinal);
@@ -110,7 +115,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         var release = await rig.ImportAsync(Lines, HashMode.Sha1, "good", [PasswordBackend.Blob]);
         // A row fewer, in a blob that is a range all the same.
-        var name = PasswordNames.Range("good", HashMode.Sha1, Convert.ToInt32(Lines[0][..5], 16));
+        var name = PasswordNames.Range(await rig.KeyAsync("good"), HashMode.Sha1, Convert.ToInt32(Lines[0][..5], 16));
         var text = Encoding.ASCII.GetString(RangeGzip.Decompress((await rig.Stores.Blobs.ReadAsync(name, null, None))!.Bytes));
         await rig.Stores.Blobs.WriteAsync(
             name, PasswordContent.Range(RangeGzip.Compress(Encoding.ASCII.GetBytes(text[..text.LastIndexOf('\r')]))),
@@ -152,9 +157,10 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchAsync(PasswordBackend.Blob, null, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.DeleteAsync("two", None));
 
+        var deleted = await rig.KeyAsync("one");
         await rig.Releases.DeleteAsync("one", None);
         Assert.Equal("two", Assert.Single(await rig.Releases.ListAsync(None)).Name);
-        Assert.Empty(await rig.Stores.Tables.ReadAsync(PasswordNames.Table("one", HashMode.Sha1), Lines[0][..5], None));
+        Assert.Empty(await rig.Stores.Tables.ReadAsync(PasswordNames.Table(deleted, HashMode.Sha1), Lines[0][..5], None));
         await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
             Assert.Fail($"{name} is left");
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Releases.SwitchBackAsync(None));

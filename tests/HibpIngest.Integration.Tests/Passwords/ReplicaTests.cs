@@ -59,10 +59,11 @@ public sealed class ReplicaTests(ITestOutputHelper output)
             await rig.ImportAsync(Lines.Select(line => mode == HashMode.Sha1 ? line : line[8..]), mode, "one", PasswordRig.Everywhere);
         Assert.Equal(6 * Lines.Length, await CopyAsync(rig, other.Replica));
         var before = await VersionsAsync(other);
-        await other.Stores.Blobs.DeleteAsync(PasswordNames.Release("one"), None);
+        var (listed, etag) = await ReleaseReader.ReadAsync(other.Stores.Blobs, "one", None);
+        await ReleaseReader.WriteAsync(other.Stores.Blobs, listed! with { Parts = [] }, etag, None);
 
         // As long as it was, and another one.
-        var damaged = PasswordNames.Pack("one", HashMode.Sha1, 0xFF);
+        var damaged = PasswordNames.Pack(listed.Key, HashMode.Sha1, 0xFF);
         var bytes = (await other.Stores.Blobs.ReadAsync(damaged, null, None))!.Bytes.ToArray();
         bytes[^9] ^= 1;
         await other.Stores.Blobs.WriteAsync(damaged, PasswordContent.Binary(bytes), IPasswordBlobs.Anything, None);
@@ -90,10 +91,13 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         using var other = await PasswordRig.StartAsync();
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Blob]);
         // A row fewer, in a blob that is a range all the same.
-        var name = PasswordNames.Range("one", HashMode.Sha1, Parse(Lines[0][..5]));
+        var name = $"/blob/sha1/{Lines[0][..5]}";
         var stores = other.Stores with
         {
-            Blobs = new WatchedBlobs(other.Stores.Blobs) { OnWrite = (blob, content) => blob == name ? Shortened(content) : content },
+            Blobs = new WatchedBlobs(other.Stores.Blobs)
+            {
+                OnWrite = (blob, content) => blob.EndsWith(name, StringComparison.Ordinal) ? Shortened(content) : content,
+            },
         };
         var error = await Assert.ThrowsAsync<StoreMismatchException>(
             () => CopyAsync(rig, new PasswordReplica("second", stores, PasswordRig.ReleasesOf(stores))));

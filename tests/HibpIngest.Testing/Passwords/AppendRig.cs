@@ -17,10 +17,12 @@ internal sealed class AppendRig
     /// <summary>Imports lines of both modes, and serves them from packs.</summary>
     /// <param name="rig">Where.</param>
     /// <param name="lines">Of SHA-1; those of NTLM are without 8 of their digits.</param>
-    public static async Task<AppendRig> StartAsync(PasswordRig rig, IReadOnlyList<string> lines)
+    /// <param name="modes">Modes that are imported; null: both.</param>
+    public static async Task<AppendRig> StartAsync(
+        PasswordRig rig, IReadOnlyList<string> lines, IReadOnlyList<HashMode>? modes = null)
     {
         var rows = new AppendRig(rig);
-        foreach (var mode in HashModes.All)
+        foreach (var mode in modes ?? HashModes.All)
         {
             var ofMode = lines.Select(line => mode == HashMode.Sha1 ? line : line[..5] + line[13..]).ToList();
             await rig.ImportAsync(ofMode, mode, "one", [PasswordBackend.Pack]);

@@ -61,7 +61,7 @@ internal sealed class DropRig : IDisposable
     }
 
     /// <summary>A process that works here.</summary>
-    public Worker Open(WatchedBlobs? watched = null, IPasswordDrops? drops = null)
+    public Worker Open(WatchedBlobs? watched = null, IPasswordDrops? drops = null, CollectingLogger? log = null)
     {
         var blobs = (IPasswordBlobs?)watched ?? _account.PasswordBlobs;
         drops ??= watched is null ? Drops : new WatchedDrops(Drops, watched);
@@ -70,7 +70,7 @@ internal sealed class DropRig : IDisposable
         var messages = new ImportMessages(Queue, Poison);
         var complete = new CompleteImport(
             Stores with { Blobs = blobs }, releases, new ReplicatedReleases(releases, []), drops, plans, Clock,
-            NullLogger<CompleteImport>.Instance);
+            log?.For<CompleteImport>() ?? NullLogger<CompleteImport>.Instance);
         var plan = new PlanImport(drops, plans, releases, messages, complete, Clock, NullLogger<PlanImport>.Instance);
         return new Worker(
             this, plan, new ImportGroup(blobs, drops, plans, complete),
@@ -83,6 +83,9 @@ internal sealed class DropRig : IDisposable
             .UploadAsync(new BinaryData(content), overwrite: true);
         return (await Drops.FindAsync(name, CancellationToken.None))!;
     }
+
+    /// <summary>What the release of a name is known by.</summary>
+    public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
     /// <summary>Names of all files.</summary>
     public async Task<IReadOnlyList<string>> DroppedAsync()

@@ -59,14 +59,17 @@ internal sealed class PasswordRig : IDisposable
         new ImportPasswords(stores ?? Stores, ReleasesOf(stores ?? Stores), time ?? TimeProvider.System)
             .RunAsync(Request(string.Join("\r\n", lines), mode, release, into), null, null, CancellationToken.None);
 
+    /// <summary>What the release of a name is known by.</summary>
+    public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
+
     public void Dispose()
     {
         _account.Dispose();
         Directory.Delete(_folder, recursive: true);
     }
 
-    public static PasswordReleases ReleasesOf(PasswordStores stores) => new(
-        stores, new PurgeHook(null, null, new HttpClient(), NullLogger<PurgeHook>.Instance), TimeProvider.System);
+    public static PasswordReleases ReleasesOf(PasswordStores stores, TimeProvider? time = null) => new(
+        stores, new PurgeHook(null, null, new HttpClient(), NullLogger<PurgeHook>.Instance), time ?? TimeProvider.System);
 
     private ImportRequest Request(string text, HashMode mode, string? release, IReadOnlyList<PasswordBackend> into)
     {

@@ -23,6 +23,12 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     /// <summary>Whether the store is down.</summary>
     public Func<bool>? IsDown { get; init; }
 
+    /// <summary>Called with the operation and the blob's name before each call: it may wait, or do something in between.</summary>
+    public Func<string, string, Task>? Before { get; init; }
+
+    /// <summary>Called in the same way after each call that did not fail, before its caller sees the result.</summary>
+    public Func<string, string, Task>? After { get; init; }
+
     /// <summary>What is written instead.</summary>
     public Func<string, PasswordContent, PasswordContent>? OnWrite { get; init; }
 
@@ -33,25 +39,25 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     public Task CreateAsync(CancellationToken cancellationToken) => blobs.CreateAsync(cancellationToken);
 
     public Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
-        ReadAsync(() => blobs.ReadAsync(name, knownETag, cancellationToken));
+        ReadAsync(name, () => blobs.ReadAsync(name, knownETag, cancellationToken));
 
     public Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken) =>
-        ReadAsync(() => blobs.ReadPartAsync(name, etag, offset, length, cancellationToken));
+        ReadAsync(name, () => blobs.ReadPartAsync(name, etag, offset, length, cancellationToken));
 
     public Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.FindAsync(name, cancellationToken));
+        CallAsync("Find", name, () => blobs.FindAsync(name, cancellationToken));
 
     public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
+        CallAsync("Write", name, () => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
 
     public Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.UploadAsync(name, content, replaces, cancellationToken));
+        CallAsync("Upload", name, () => blobs.UploadAsync(name, content, replaces, cancellationToken));
 
     public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.AppendAsync(name, bytes, cancellationToken));
+        CallAsync("Append", name, () => blobs.AppendAsync(name, bytes, cancellationToken));
 
     public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int most, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.ReadFromAsync(name, offset, most, cancellationToken));
+        CallAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, most, cancellationToken));
 
     public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
         blobs.ListAsync(prefix, cancellationToken);
@@ -60,17 +66,33 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         blobs.ListFoldersAsync(prefix, cancellationToken);
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.DeleteAsync(name, cancellationToken));
+        CallAsync("Delete", name, () => blobs.DeleteAsync(name, cancellationToken));
 
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
-        CallAsync(() => blobs.DeleteAsync(name, etag, cancellationToken));
+        CallAsync("Delete", name, () => blobs.DeleteAsync(name, etag, cancellationToken));
 
-    private async Task<PasswordBlob?> ReadAsync(Func<Task<PasswordBlob?>> read)
+    private async Task<PasswordBlob?> ReadAsync(string name, Func<Task<PasswordBlob?>> read)
     {
         Interlocked.Increment(ref _reads);
         if (_held is { } held)
             await held.Task;
-        return await CallAsync(read);
+        return await CallAsync("Read", name, read);
+    }
+
+    private Task CallAsync(string operation, string name, Func<Task> call) => CallAsync(operation, name, async () =>
+    {
+        await call();
+        return true;
+    });
+
+    private async Task<T> CallAsync<T>(string operation, string name, Func<Task<T>> call)
+    {
+        if (Before is not null)
+            await Before(operation, name);
+        var result = await CallAsync(call);
+        if (After is not null)
+            await After(operation, name);
+        return result;
     }
 
     /// <summary>Another call of the same process.</summary>

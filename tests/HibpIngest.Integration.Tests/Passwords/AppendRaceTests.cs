@@ -1,0 +1,225 @@
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>Appends while something else happens at one of their calls: a mode joins, a release is repacked, ids are forgotten.</summary>
+public sealed class AppendRaceTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        string[] lines = [.. Make(random)];
+        var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
+        var watched = new WatchedBlobs(rig.Stores.Blobs) { Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)) };
+
+        var error = await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(
+            Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
+        Assert.Contains("were appended to release one", error.Message, StringComparison.Ordinal);
+        Assert.Equal(HashMode.Sha1, Assert.Single((await rig.Releases.FindAsync("one", None))!.Parts).Mode);
+        // The same command, without a name, makes a release of its own.
+        Assert.NotEqual("one", (await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
+    }
+
+    [Fact]
+    public async Task A_dropped_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        using var drops = await DropRig.StartAsync(rig.Connection);
+        string[] lines = [.. Make(random)];
+        var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
+        var worker = drops.Open(new WatchedBlobs(rig.Stores.Blobs)
+        {
+            Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)),
+        });
+        var file = await drops.DropAsync(
+            "one/ntlm.txt", Encoding.ASCII.GetBytes(string.Join('\n', Ntlm(lines).Order(StringComparer.Ordinal))));
+        await worker.PlanAsync(file);
+        await worker.FinishAsync();
+
+        Assert.Contains(
+            "were appended to release one", Assert.Single(await drops.Plans.ListRefusedAsync(None)).Reason, StringComparison.Ordinal);
+        Assert.Equal(HashMode.Sha1, Assert.Single((await rig.Releases.FindAsync("one", None))!.Parts).Mode);
+        Assert.Empty(await drops.NamesAsync("imports/"));
+    }
+
+    [Fact]
+    public async Task A_mode_whose_hashes_were_left_out_does_not_join_and_one_that_joins_first_gets_them()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        string[] lines = [.. Make(random)];
+        var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
+        await appends.SendAsync(random, [0x00000], rows: 3);
+        var messages = await appends.TakeAsync();
+        await appends.NewHandler().RunAsync(Assert.Single(messages), None);
+        var parts = await appends.TakeAsync();
+        var ntlm = parts.Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Ntlm);
+        // Nothing is written of it, and all the same a mode that joins now would be without it.
+        await appends.NewHandler().RunAsync(ntlm, None);
+        await Assert.ThrowsAsync<NotPossibleException>(
+            () => rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]));
+
+        using var other = await PasswordRig.StartAsync();
+        var late = await AppendRig.StartAsync(other, lines, [HashMode.Sha1]);
+        var warm = late.NewHandler();
+        await late.SendAsync(random, [0x00000], rows: 3);
+        await warm.RunAsync(Assert.Single(await late.TakeAsync()), None);
+        await other.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
+        await other.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        foreach (var part in await late.TakeAsync())
+            await warm.RunAsync(part, None);
+        using var ranges = Open(other.Stores);
+        var rows = (await TextAsync(ranges, HashMode.Ntlm, 0x00000)).Split("\r\n");
+        Assert.NotEmpty(late.Expect(HashMode.Ntlm, 0x00000));
+        Assert.All(late.Expect(HashMode.Ntlm, 0x00000), row => Assert.Contains(row, rows));
+    }
+
+    [Fact]
+    public async Task A_transaction_counts_once_in_a_range_whose_ids_are_forgotten_meanwhile()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        await appends.SendAsync(random, [0x00000, 0x00001], rows: 20);
+        await appends.WorkAsync();
+        var time = new TestClock();
+        time.Advance(TimeSpan.FromHours(2));
+        // The first range holds as many ids as it can, the second one less; nobody sends any of them again.
+        await FillAsync(rig, "/overlay/sha1/00000", AppliedTransactions.Most);
+        await FillAsync(rig, "/overlay/sha1/00001", AppliedTransactions.Most - 1);
+
+        // One transaction is in both ranges: it has looked for settled ids before it reads the second range, to which another
+        // transaction was added by then, whose message comes again.
+        await appends.SendAsync(random, [0x00000, 0x00001], rows: 40);
+        await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
+        var both = (await appends.TakeAsync()).Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Sha1);
+        var isForgotten = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var again = "";
+        var slow = appends.NewHandler(
+            new WatchedBlobs(rig.Stores.Blobs)
+            {
+                Before = OnceAt("Read", "/overlay/sha1/00001", async () =>
+                {
+                    await isForgotten.Task;
+                    await appends.SendAsync(random, [0x00001], rows: 1);
+                    await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
+                    again = (await appends.TakeAsync()).Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Sha1);
+                    // Killed before it notes that the part is done.
+                    var dies = new WatchedBlobs(rig.Stores.Blobs)
+                    {
+                        Before = (operation, _) => operation == "Append" ? throw new ProcessEndedException() : Task.CompletedTask,
+                    };
+                    await Assert.ThrowsAsync<ProcessEndedException>(() => appends.NewHandler(dies, time).RunAsync(again, None));
+                }),
+                OnWrite = (name, content) =>
+                {
+                    if (name.EndsWith("/overlay/sha1/00000", StringComparison.Ordinal))
+                        isForgotten.TrySetResult();
+                    return content;
+                },
+            },
+            time);
+        await slow.RunAsync(both, None);
+        await appends.NewHandler(time: time).RunAsync(again, None);
+
+        using var ranges = Open(rig.Stores);
+        Assert.Equal(string.Join("\r\n", appends.Expect(HashMode.Sha1, 0x00001)), await TextAsync(ranges, HashMode.Sha1, 0x00001));
+    }
+
+    [Fact]
+    public async Task A_transaction_of_a_deleted_release_is_not_added_behind_a_repacking()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        string[] lines = [.. Make(random)];
+        var appends = await AppendRig.StartAsync(rig, lines);
+        // Begun on a release that is deleted before any of it is added.
+        await rig.ImportAsync(lines, HashMode.Sha1, "two", [PasswordBackend.Pack]);
+        await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "two", [PasswordBackend.Pack]);
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "two", None);
+        var sent = await appends.SendAsync(random, [0x00000], rows: 3);
+        var body = Assert.Single(await appends.TakeAsync());
+        await appends.NewHandler().RunAsync(body, None);
+        await appends.TakeAsync(); // lost
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        await rig.Releases.DeleteAsync("two", None);
+        // Something is to be repacked.
+        await appends.SendAsync(random, [0x00001], rows: 3);
+        await appends.WorkAsync();
+
+        // Its message comes again; it has seen that no repacking holds the release back when one begins, and ends.
+        var handler = appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs)
+        {
+            After = OnceAt("Read", PasswordNames.Current, () => RepackAsync(rig), number: 2),
+        });
+        await handler.RunAsync(body, None);
+        await appends.WorkAsync();
+        Assert.Equal(AppendState.Done, (await appends.FindAsync(sent))!.State);
+        using var ranges = Open(rig.Stores);
+        foreach (var (mode, prefix) in appends.Ranges())
+            Assert.Equal(string.Join("\r\n", appends.Expect(mode, prefix)), await TextAsync(ranges, mode, prefix));
+    }
+
+    /// <summary>Does something at one of the calls of an operation, the first unless said otherwise.</summary>
+    private static Func<string, string, Task> OnceAt(string operation, string end, Func<Task> work, int number = 1)
+    {
+        var calls = 0;
+        return (called, name) => called == operation && name.EndsWith(end, StringComparison.Ordinal)
+            && Interlocked.Increment(ref calls) == number ? work() : Task.CompletedTask;
+    }
+
+    private static async Task AppendAsync(AppendRig appends, Random random)
+    {
+        await appends.SendAsync(random, [0x00000], rows: 3);
+        await appends.WorkAsync();
+    }
+
+    /// <summary>Makes a range say that it holds so many transactions, which are done.</summary>
+    private static async Task FillAsync(PasswordRig rig, string end, int count)
+    {
+        var applied = new AppliedTransactions("");
+        for (var i = 0; i < count; i++)
+            applied = applied.With(Guid.NewGuid());
+        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/", None))
+        {
+            if (!name.EndsWith(end, StringComparison.Ordinal))
+                continue;
+            var blob = await rig.Stores.Blobs.ReadAsync(name, null, None);
+            await rig.Stores.Blobs.WriteAsync(
+                name, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.Anything, None);
+        }
+    }
+
+    private static Task<RepackedPasswords> RepackAsync(PasswordRig rig) =>
+        new RepackPasswords(rig.Stores, rig.Releases, rig.Appends, TimeProvider.System).RunAsync(
+            "repacked", rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
+
+    private static PasswordRanges Open(PasswordStores stores) =>
+        new(stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+
+    private static async Task<string> TextAsync(PasswordRanges ranges, HashMode mode, int prefix) =>
+        Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(takesGzip: false).Bytes.Span);
+
+    private static IEnumerable<string> Ntlm(IEnumerable<string> lines) => lines.Select(line => line[..5] + line[13..]);
+
+    private Random NewRandom()
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        return new Random(seed);
+    }
+
+    private static IEnumerable<string> Make(Random random) =>
+        new[] { 0x00000, 0x00001 }.SelectMany(prefix => Enumerable.Range(0, 20).Select(
+            _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"));
+}

@@ -1,0 +1,245 @@
+using System.Text;
+using HibpIngest.Errors;
+using HibpIngest.Passwords;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Passwords;
+
+/// <summary>A release of a name that another one had before: nothing of the earlier one is read, served, repacked or copied.</summary>
+public sealed class ReusedReleaseTests(ITestOutputHelper output)
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task A_worker_that_has_opened_the_deleted_release_appends_to_the_new_one()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x10000)]);
+        await before.SendAsync(random, [0x00000], rows: 3);
+        var warm = before.NewHandler();
+        await WorkAsync(before, warm);
+        await DeleteAsync(rig, rig.Releases);
+
+        // The earlier one had nothing in the second range, as the worker's index says.
+        var after = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x00001)]);
+        await after.SendAsync(random, [0x00001], rows: 10);
+        await WorkAsync(after, warm);
+        await AssertServedAsync(rig, after);
+    }
+
+    [Theory]
+    [InlineData("/changes/0001")]
+    [InlineData("/overlay/sha1/00000")]
+    [InlineData("/pack/sha1/00")]
+    [InlineData("/release.json")]
+    public async Task A_deletion_that_was_interrupted_leaves_nothing_that_the_new_release_shows_or_is_repacked_with(string interruptedAt)
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        await before.SendAsync(random, [0x00000, 0x00002], rows: 10);
+        await WorkAsync(before, before.NewHandler());
+        var watched = new WatchedBlobs(rig.Stores.Blobs)
+        {
+            Before = (operation, name) => operation == "Delete" && name.EndsWith(interruptedAt, StringComparison.Ordinal)
+                ? throw new ProcessEndedException() : Task.CompletedTask,
+        };
+        await Assert.ThrowsAsync<ProcessEndedException>(
+            () => DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
+
+        var after = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x00001)]);
+        await AssertServedAsync(rig, after);
+        await after.SendAsync(random, [0x00000, 0x00001], rows: 10);
+        await WorkAsync(after, after.NewHandler());
+        await AssertServedAsync(rig, after);
+        await RepackAsync(rig);
+        await AssertServedAsync(rig, after);
+    }
+
+    [Fact]
+    public async Task Deletion_and_import_that_are_interrupted_at_any_call_leave_the_new_release_whole()
+    {
+        var random = NewRandom();
+        var draw = new CallDraw(oneOf: 4, output.WriteLine);
+        for (var calls = int.MaxValue; calls == int.MaxValue;)
+        {
+            var (call, isCarriedOut) = (draw.Next(), draw.IsAfterwards());
+            using var rig = await PasswordRig.StartAsync();
+            var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)], [HashMode.Sha1]);
+            await before.SendAsync(random, [0x00000, 0x00002], rows: 5);
+            await WorkAsync(before, before.NewHandler());
+            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            string[] lines = [.. Make(random, 0x00000, 0x00001)];
+            try
+            {
+                await DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched }));
+                calls = watched.Calls;
+            }
+            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            {
+                // As it is: the deletion, begun anew by an import that is interrupted in its turn; or the release that was not deleted.
+                var dies = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
+                try
+                {
+                    await rig.ImportAsync(lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = dies });
+                }
+                catch (Exception died) when (died is ProcessEndedException or AggregateException or NotPossibleException)
+                {
+                    // Interrupted, or refused by the release that is there still.
+                }
+                if (await rig.Releases.FindAsync("one", None) is not null)
+                    await rig.Releases.DeleteAsync("one", None);
+            }
+            var after = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
+            await AssertServedAsync(rig, after, HashMode.Sha1);
+            await after.SendAsync(random, [0x00000, 0x00001, 0x00002], rows: 10);
+            await WorkAsync(after, after.NewHandler());
+            await RepackAsync(rig);
+            await AssertServedAsync(rig, after, HashMode.Sha1);
+        }
+    }
+
+    [Fact]
+    public async Task A_release_without_an_id_is_served_appended_to_copied_repacked_and_deleted_where_it_lies()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        using var near = await PasswordRig.StartAsync();
+        // As the version before wrote it: this one adds to a release where it is.
+        await rig.Stores.Blobs.CreateAsync(None);
+        await rig.Stores.Blobs.WriteAsync(
+            PasswordNames.Release("one"),
+            PasswordContent.Json("""{"version":1,"name":"one","createdAt":"2026-11-22T14:40:59+00:00","parts":[]}"""u8.ToArray()),
+            null, None);
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        var sent = await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
+        await WorkAsync(appends, appends.NewHandler());
+        Assert.Equal("one", (await appends.FindAsync(sent))!.Release);
+        foreach (var name in new[] { "pack/sha1/00", "pack/ntlm/index", "overlay/sha1/00000", "changes/0001" })
+            Assert.NotNull(await rig.Stores.Blobs.FindAsync($"releases/one/{name}", None));
+        var document = Encoding.UTF8.GetString((await rig.Stores.Blobs.ReadAsync(PasswordNames.Release("one"), null, None))!.Bytes.Span);
+        Assert.DoesNotContain("\"id\"", document, StringComparison.Ordinal);
+        Assert.Contains("\"version\": 1", document, StringComparison.Ordinal);
+        await AssertServedAsync(rig, appends);
+
+        await new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(near.Replica, "one", null, None);
+        await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        await AssertServedAsync(near, appends);
+        await RepackAsync(rig);
+        await AssertServedAsync(rig, appends);
+        await rig.Releases.DeleteAsync("one", None);
+        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
+            Assert.Fail($"{name} is left");
+        Assert.NotNull((await rig.Releases.BeginAsync("one", None)).Id);
+    }
+
+    [Fact]
+    public async Task A_replica_keeps_nothing_of_a_copy_whose_deletion_was_interrupted_and_refuses_another_release_of_that_name()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        using var near = await PasswordRig.StartAsync();
+        var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System);
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
+        await WorkAsync(appends, appends.NewHandler());
+        await replicate.RunAsync(near.Replica, "one", null, None);
+        // Its changes are deleted, and what says that they were copied is not.
+        var watched = new WatchedBlobs(near.Stores.Blobs)
+        {
+            Before = (operation, name) => operation == "Delete" && name.EndsWith("/copied.json", StringComparison.Ordinal)
+                ? throw new ProcessEndedException() : Task.CompletedTask,
+        };
+        await Assert.ThrowsAsync<ProcessEndedException>(
+            () => PasswordRig.ReleasesOf(near.Stores with { Blobs = watched }).DeleteAsync("one", None));
+        await replicate.RunAsync(near.Replica, "one", null, None);
+        await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
+        await AssertServedAsync(near, appends);
+
+        // Of the same hashes, and all the same another one: what was appended is not in it.
+        await DeleteAsync(rig, rig.Releases);
+        await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
+        await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));
+        var everywhere = new ReplicatedReleases(rig.Releases, [near.Replica]);
+        Assert.Equal(
+            ReplicaResult.Lacking, Assert.Single((await everywhere.SwitchAsync(PasswordBackend.Pack, "one", None)).Replicas).Result);
+    }
+
+    [Fact]
+    public async Task An_overlay_without_a_hash_of_its_imported_range_is_not_repacked()
+    {
+        var random = NewRandom();
+        using var rig = await PasswordRig.StartAsync();
+        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        await appends.SendAsync(random, [0x00000], rows: 3);
+        await WorkAsync(appends, appends.NewHandler());
+        var overlay = await NameAsync(rig, "/overlay/sha1/00000");
+        var text = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes);
+        var shortened = Encoding.ASCII.GetBytes(text[(text.IndexOf('\n', StringComparison.Ordinal) + 1)..]);
+        await rig.Stores.Blobs.WriteAsync(
+            overlay, PasswordContent.Range(RangeGzip.Compress(shortened)), IPasswordBlobs.Anything, None);
+
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => RepackAsync(rig));
+        Assert.Contains("range 00000", error.Message, StringComparison.Ordinal);
+        Assert.Equal("one", Assert.Single(await rig.Releases.ListAsync(None)).Name);
+    }
+
+    private static async Task DeleteAsync(PasswordRig rig, PasswordReleases releases)
+    {
+        await rig.ImportAsync([$"{new string('A', 40)}:1"], HashMode.Sha1, "other", [PasswordBackend.Pack]);
+        await rig.Releases.SwitchAsync(PasswordBackend.Pack, "other", None);
+        await releases.DeleteAsync("one", None);
+    }
+
+    private static Task<RepackedPasswords> RepackAsync(PasswordRig rig) =>
+        new RepackPasswords(rig.Stores, rig.Releases, rig.Appends, TimeProvider.System).RunAsync(
+            "repacked", rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
+
+    private static async Task WorkAsync(AppendRig appends, AppendPasswords handler)
+    {
+        while (await appends.TakeAsync() is { Count: > 0 } bodies)
+        {
+            foreach (var body in bodies)
+                await handler.RunAsync(body, None);
+        }
+    }
+
+    private static async Task<string> NameAsync(PasswordRig rig, string end)
+    {
+        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/", None))
+        {
+            if (name.EndsWith(end, StringComparison.Ordinal))
+                return name;
+        }
+        throw new InvalidOperationException($"no blob ends with {end}");
+    }
+
+    private static string Text(ReadOnlyMemory<byte> gzip) => Encoding.ASCII.GetString(RangeGzip.Decompress(gzip));
+
+    private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, HashMode? only = null)
+    {
+        using var ranges = new PasswordRanges(rig.Stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
+        foreach (var (mode, prefix) in appends.Ranges().Append((HashMode.Sha1, 0x00002)).Where(one => only is null || one.Item1 == only))
+        {
+            var expected = appends.Expect(mode, prefix).ToList();
+            var content = await ranges.FindAsync(mode, prefix, None);
+            Assert.Equal(
+                expected.Count > 0 ? string.Join("\r\n", expected) : Encoding.ASCII.GetString(RangeText.OfNothing(mode).Span),
+                Encoding.ASCII.GetString(content!.For(takesGzip: false).Bytes.Span));
+        }
+    }
+
+    private Random NewRandom()
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        return new Random(seed);
+    }
+
+    private static IEnumerable<string> Make(Random random, params int[] prefixes) =>
+        prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
+            _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"));
+}
