@@ -23,7 +23,7 @@ public abstract partial class SqlBreachDatabase
 
     /// <inheritdoc/>
     public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
-        WriteAsync(
+        RenewAsync(
             async session => await session.ExecuteAsync(
                 "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner",
                 OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,

@@ -74,7 +74,7 @@ public abstract partial class SqlBreachDatabase
     /// <inheritdoc/>
     public Task<bool> RenewSliceAsync(
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
-        WriteAsync(
+        RenewAsync(
             async session => await session.ExecuteAsync(
                 $"UPDATE dbo.slices SET lease_expires_at = @until, active_at = @now, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
                 [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,

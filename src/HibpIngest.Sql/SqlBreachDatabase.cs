@@ -131,6 +131,10 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private protected abstract Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
 
+    /// <summary>As <see cref="WriteAsync{T}"/>, to renew a lease: doesn't wait for a connection that something else holds.</summary>
+    private protected virtual Task<T> RenewAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
+        WriteAsync(work, cancellationToken);
+
     /// <summary>
     /// The same, long, and even where the answer to a commit can be lost: the work is then run again, told that
     /// the try before is in doubt, and finds out.

@@ -117,6 +117,12 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
                 work, inTransaction: true, copy: null, isLong ? _options.LongTimeout : _connections.CommandTimeout, again),
             cancellationToken);
 
+    private protected override Task<T> RenewAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
+        RetryAsync(
+            again => AttemptAsync(
+                work, inTransaction: true, copy: null, _connections.CommandTimeout, again, isRenewal: true),
+            cancellationToken);
+
     private protected override Task<T> WriteWithCommitCheckAsync<T>(
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
         WriteWithCommitCheckAsync(work, copy: null, _options.LongTimeout, cancellationToken);
@@ -219,10 +225,11 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     };
 
     private async Task<T> AttemptAsync<T>(
-        Func<SqlServerSession, Task<T>> work, bool inTransaction, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
+        Func<SqlServerSession, Task<T>> work, bool inTransaction, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken,
+        bool isRenewal = false)
     {
         var stage = Stage.Opening;
-        var server = copy?.Take() ?? new ServerConnection(_connections.Create());
+        var server = copy?.Take() ?? new ServerConnection(isRenewal ? _connections.CreateForRenewal() : _connections.Create());
         var connection = server.Connection;
         SqlTransaction? transaction = null;
         var kept = false;

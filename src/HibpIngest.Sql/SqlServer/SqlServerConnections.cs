@@ -22,7 +22,11 @@ internal sealed class SqlServerConnections
     /// </summary>
     private const int ConnectTimeoutSeconds = 30;
 
+    /// <summary>A renewal is one short statement.</summary>
+    private const int RenewalPoolSize = 4;
+
     private readonly string _connectionString;
+    private readonly string _renewals;
     private readonly Func<SqlAuthenticationParameters, CancellationToken, Task<SqlAuthenticationToken>>? _getToken;
 
     private SqlServerConnections(SqlConnectionStringBuilder settings, TokenCredential? credential)
@@ -30,6 +34,13 @@ internal sealed class SqlServerConnections
         DisplayName = $"{settings.DataSource}/{settings.InitialCatalog}";
         CommandTimeout = TimeSpan.FromSeconds(settings.CommandTimeout);
         _connectionString = settings.ConnectionString;
+        // Another string, so another pool: renewals never wait for a connection that a copy or a slice holds.
+        _renewals = new SqlConnectionStringBuilder(_connectionString)
+        {
+            ApplicationName = $"{settings.ApplicationName} renewals",
+            MinPoolSize = 0,
+            MaxPoolSize = RenewalPoolSize,
+        }.ConnectionString;
         if (credential is null)
             return;
         // One delegate for all connections: the pool tells them apart by it. The credential keeps tokens and renews them.
@@ -87,6 +98,9 @@ internal sealed class SqlServerConnections
 
     /// <summary>A connection, closed.</summary>
     public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
+
+    /// <summary>The same of the pool that renewals of leases have to themselves.</summary>
+    public SqlConnection CreateForRenewal() => new(_renewals) { AccessTokenCallback = _getToken };
 
     private static TokenCredential? SignIn(SqlConnectionStringBuilder settings, Func<string?, bool, TokenCredential> credential)
     {

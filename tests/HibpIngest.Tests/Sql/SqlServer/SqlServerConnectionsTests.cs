@@ -33,6 +33,19 @@ public sealed class SqlServerConnectionsTests
     }
 
     [Fact]
+    public void Renewals_of_leases_have_a_pool_of_their_own_however_small_the_operators_is()
+    {
+        var connections = SqlServerConnections.Parse("Server=x;Database=hibp;User ID=a;Password=b;Max Pool Size=1", NoCredential);
+        using var connection = connections.Create();
+        using var renewal = connections.CreateForRenewal();
+        // The driver has a pool for each string.
+        Assert.NotEqual(connection.ConnectionString, renewal.ConnectionString);
+        var settings = new SqlConnectionStringBuilder(renewal.ConnectionString);
+        Assert.Equal((4, "HibpIngest renewals", "b"), (settings.MaxPoolSize, settings.ApplicationName, settings.Password));
+        Assert.Equal(1, new SqlConnectionStringBuilder(connection.ConnectionString).MaxPoolSize);
+    }
+
+    [Fact]
     public void What_the_operator_sets_stays()
     {
         using var connection = SqlServerConnections.Parse(
