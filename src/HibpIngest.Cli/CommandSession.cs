@@ -112,12 +112,19 @@ internal sealed class CommandSession : IDisposable
         return PipelineFactory.Open(Settings, Time, Logs);
     }
 
-    /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run.</exception>
+    /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run, or accepts no connection.</exception>
     public async Task RequireEmulatorAsync(CancellationToken cancellationToken)
     {
-        if (Settings.Emulator is { } emulator && !await emulator.AnswersAsync(cancellationToken))
-            throw new StoreUnavailableException(
-                "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
+        if (Settings.Emulator is not { } emulator)
+            return;
+        switch (await emulator.FindStateAsync(cancellationToken))
+        {
+            case EmulatorState.Stopped:
+                throw new StoreUnavailableException(
+                    "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
+            case EmulatorState.Busy:
+                throw new StoreUnavailableException($"{emulator.BusyMessage}; try again");
+        }
     }
 
     /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>

@@ -107,7 +107,7 @@ internal sealed class DoctorCommand : HibpCommand
         (string Found, string Advice)? setUp = null;
         const string StorageAdvice = "check HIBP_STORAGE and its permissions";
         var storage = pipeline.Account.DisplayName;
-        var isDown = settings.Emulator is { } emulator && !await emulator.AnswersAsync(cancellationToken);
+        var emulatorState = settings.Emulator is { } emulator ? await emulator.FindStateAsync(cancellationToken) : EmulatorState.Running;
         // Beside each other: what doesn't answer is waited for, and that is one wait then.
         var looks = new[]
         {
@@ -184,10 +184,13 @@ internal sealed class DoctorCommand : HibpCommand
             + $"{TableFormat.Number(settings.Options.Limits.MaxEntries)} entries and inflate to "
             + $"{TableFormat.Bytes(settings.Options.Limits.MaxInflatedBytes)}", null));
 
-        Task<DoctorLine> LookAtStorageAsync(string what, Func<string> describe, Func<CancellationToken, Task> check) => isDown
-            ? Task.FromResult(new DoctorLine(
-                what, Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"))
-            : LookAsync(what, describe, StorageAdvice, check);
+        Task<DoctorLine> LookAtStorageAsync(string what, Func<string> describe, Func<CancellationToken, Task> check) => emulatorState switch
+        {
+            EmulatorState.Stopped => Task.FromResult(new DoctorLine(
+                what, Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE")),
+            EmulatorState.Busy => Task.FromResult(new DoctorLine(what, Broken, settings.Emulator!.BusyMessage, "try again")),
+            _ => LookAsync(what, describe, StorageAdvice, check),
+        };
 
         // Makes nothing, so whether this program may write too shows only when it does.
         async Task<DoctorLine> LookAsync(string what, Func<string> describe, string advice, Func<CancellationToken, Task> check)

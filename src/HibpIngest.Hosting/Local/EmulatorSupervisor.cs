@@ -34,8 +34,12 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     {
         for (var number = 1; number <= count; number++)
         {
-            if (await emulator.AnswersAsync(cancellationToken, number))
+            if (await emulator.FindStateAsync(cancellationToken, number) is not EmulatorState.Stopped and var state)
+            {
+                if (state == EmulatorState.Busy)
+                    progress.Report(emulator.BusyMessage);
                 continue;
+            }
             progress.Report($"starting the storage emulator, with its data in {emulator.DataFolderOf(number)}");
             var started = await emulator.StartAsync(progress, cancellationToken, number);
             progress.Report($"the storage emulator runs (pid {started.ProcessId})");
@@ -89,7 +93,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
             await Task.Delay(isOthers ? LookEvery : pause, time, _stop.Token);
             try
             {
-                if (await emulator.AnswersAsync(_stop.Token, number))
+                if (await emulator.FindStateAsync(_stop.Token, number) != EmulatorState.Stopped)
                 {
                     // A command's, as that of hibp backup, ends with it.
                     if (!isOthers)

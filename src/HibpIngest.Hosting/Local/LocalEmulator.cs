@@ -22,8 +22,11 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
 
     private const int Services = 3;
 
-    /// <summary>Loopback answers at once or not at all.</summary>
-    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(2);
+    /// <summary>
+    /// Loopback refuses at once. Where nothing is refused, something listens whose accept queue is full: connects are repeated after
+    /// 1, 3 and 7 s.
+    /// </summary>
+    internal static readonly TimeSpan DefaultAcceptTimeout = TimeSpan.FromSeconds(10);
 
     /// <summary>Whether it is where every tool looks for it, so that <c>UseDevelopmentStorage=true</c> names it.</summary>
     public bool IsAtWellKnownPorts => port == WellKnownPort;
@@ -35,17 +38,21 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     public static bool IsMeantBy(string connection) =>
         connection.Split(';').Any(pair => pair.Trim().Equals(PipelineSettings.DefaultStorage, StringComparison.OrdinalIgnoreCase));
 
+    /// <summary>How long a connection may take to be accepted.</summary>
+    internal TimeSpan AcceptTimeout { get; init; } = DefaultAcceptTimeout;
+
+    /// <summary>What to tell whoever needs one that is <see cref="EmulatorState.Busy"/>.</summary>
+    public string BusyMessage =>
+        $"the storage emulator runs, but has accepted no connection within {AcceptTimeout.TotalSeconds:0.#} s: it is busy or stopped";
+
     /// <summary>Whether its three services accept connections.</summary>
     /// <param name="cancellationToken">Stops it.</param>
     /// <param name="number">Which emulator: 1, or one that stands for another storage account of the store.</param>
-    public async Task<bool> AnswersAsync(CancellationToken cancellationToken, int number = 1)
+    public async Task<EmulatorState> FindStateAsync(CancellationToken cancellationToken, int number = 1)
     {
-        for (var service = 0; service < Services; service++)
-        {
-            if (!await AnswersAtAsync(PortOf(number) + service, cancellationToken))
-                return false;
-        }
-        return true;
+        var states = await Task.WhenAll(
+            Enumerable.Range(PortOf(number), Services).Select(port => FindStateAtAsync(port, cancellationToken)));
+        return states.Contains(EmulatorState.Stopped) ? EmulatorState.Stopped : states.Max();
     }
 
     /// <summary>Starts it, with its data in <see cref="DataFolderOf"/>.</summary>
@@ -82,23 +89,36 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
             + $"BlobEndpoint={At(0)};QueueEndpoint={At(1)};TableEndpoint={At(2)};";
     }
 
-    private static async Task<bool> AnswersAtAsync(int port, CancellationToken cancellationToken)
+    private async Task<EmulatorState> FindStateAtAsync(int port, CancellationToken cancellationToken)
     {
         using var socket = new TcpClient(AddressFamily.InterNetwork);
         using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        timeout.CancelAfter(AnswerTimeout);
+        timeout.CancelAfter(AcceptTimeout);
         try
         {
             await socket.ConnectAsync(IPAddress.Loopback, port, timeout.Token);
-            return true;
+            return EmulatorState.Running;
         }
-        catch (SocketException)
+        catch (SocketException e)
         {
-            return false;
+            return e.SocketErrorCode == SocketError.TimedOut ? EmulatorState.Busy : EmulatorState.Stopped;
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            return false;
+            return EmulatorState.Busy;
         }
     }
+}
+
+/// <summary>How the storage emulator is.</summary>
+public enum EmulatorState
+{
+    /// <summary>A connection to one of its ports is refused.</summary>
+    Stopped,
+
+    /// <summary>It accepts connections.</summary>
+    Running,
+
+    /// <summary>It runs, and accepts no connection in time.</summary>
+    Busy,
 }
