@@ -29,7 +29,10 @@ public sealed class StorageAccount : IDisposable
     /// <summary>and its key: no secret.</summary>
     public const string EmulatorKey = StorageConnection.EmulatorKey;
 
+    private static readonly TimeSpan HeartbeatTimeout = TimeSpan.FromSeconds(15);
+
     private readonly HttpClient _http;
+    private readonly HttpClient _heartbeats;
     private readonly StorageConnection _connection;
     private readonly WriteThrottle _throttle;
     private readonly TableService _tables;
@@ -79,16 +82,23 @@ public sealed class StorageAccount : IDisposable
         }
 
         var reads = new HttpMessageInvoker(handler, disposeHandler: false);
-        var tables = new TableService(connection, token, options, _http, reads);
+        _throttle = new WriteThrottle(options.TimeProvider, options.TransactionsInFlight);
+        var tables = new TableService(connection, token, options, _http, reads, _throttle.Lost);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
-        _throttle = new WriteThrottle(options.TimeProvider);
         (_tables, _tablePrefix) = (tables, options.TablePrefix);
         var all = new StorageTables([this, .. further]);
         (Tables, TableReads, StoreAccounts) = (all, all, all);
         Keys = new ApiKeyTable(tables, options.KeysTable);
         OwnRegister = new StoreRegister(tables, options.RegisterTable);
+        // Never behind what else this process has in flight. A heartbeat that fails is followed by the next: nothing is retried.
+        _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
+        Signs = new StoreRegister(
+            new TableService(
+                connection, token,
+                new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider }, _heartbeats),
+            options.RegisterTable);
         var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
         PasswordTables = new PasswordTables(tables, _throttle);
@@ -122,6 +132,9 @@ public sealed class StorageAccount : IDisposable
     public IStoreRegister Register => OwnRegister;
 
     internal StoreRegister OwnRegister { get; }
+
+    /// <summary>The hosts of the register, over connections that nothing else of this process uses.</summary>
+    public IHostSigns Signs { get; }
 
     public IApiKeys Keys { get; }
 
@@ -202,6 +215,7 @@ public sealed class StorageAccount : IDisposable
             account.Dispose();
         _throttle.Dispose();
         _http.Dispose();
+        _heartbeats.Dispose();
     }
 
     /// <summary>A table of accounts, here; made once.</summary>
@@ -218,14 +232,16 @@ public sealed class StorageAccount : IDisposable
             self._tables, self._throttle, self._tablePrefix + name, self._loggers.CreateLogger<RangeTable>()),
         this);
 
-    private static SocketsHttpHandler CreateHandler(StorageConnection connection) => new()
+    private static SocketsHttpHandler CreateHandler(StorageConnection connection, bool isForHeartbeats = false) => new()
     {
         // Many transactions in flight, over HTTP/1.1: one connection each.
-        MaxConnectionsPerServer = 512,
+        MaxConnectionsPerServer = InFlightLimit.Highest,
         // So that a change of the account's address is seen.
         PooledConnectionLifetime = TimeSpan.FromMinutes(5),
-        // The emulator closes idle connections after 5 s by default; the service after minutes.
-        PooledConnectionIdleTimeout = connection.IsLoopback ? TimeSpan.FromSeconds(4) : TimeSpan.FromMinutes(1),
+        // The emulator closes idle connections after 5 s by default, after 2 minutes when 'hibp run' has started it; the service after
+        // minutes. A heartbeat comes every 5 s, and a busy emulator may not accept a connection for longer.
+        PooledConnectionIdleTimeout =
+            connection.IsLoopback && !isForHeartbeats ? TimeSpan.FromSeconds(4) : TimeSpan.FromMinutes(1),
         ConnectTimeout = TimeSpan.FromSeconds(10),
         // A proxy from the environment is for the way out, never for this machine.
         UseProxy = !connection.IsLoopback,

@@ -73,6 +73,12 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
+    /// <summary>
+    /// Transactions in flight to the account's tables, of all slices together; null: as many as its answers allow. For benchmarks,
+    /// which compare the two.
+    /// </summary>
+    internal int? TransactionsInFlight { get; init; }
+
     /// <summary>Where tokens come from when the account is named without a key; null: Azure.Identity's default chain.</summary>
     public TokenCredential? Credential { get; init; }
 

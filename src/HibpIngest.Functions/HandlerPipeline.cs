@@ -13,9 +13,8 @@ namespace HibpIngest.Functions;
 internal sealed class HandlerPipeline : IAsyncDisposable
 {
     private readonly OpenPipeline? _open;
-    private readonly CancellationTokenSource _stop = new();
     private readonly Parts? _parts;
-    private Task _signs = Task.CompletedTask;
+    private HostSigns? _signs;
     private readonly string _error;
 
     private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, AccessWork? access, string error)
@@ -67,17 +66,16 @@ internal sealed class HandlerPipeline : IAsyncDisposable
         var handler = new HandlerPipeline(open, passwords, access, error);
         if (open is not null)
         {
-            var signs = new HostSigns(open.Context.Register, HostSign.Everything, troubles, time);
-            handler._signs = signs.RunAsync(handler._stop.Token);
+            handler._signs = new HostSigns(open.Context.Signs, HostSign.Everything, troubles, time);
+            handler._signs.Start();
         }
         return handler;
     }
 
     public async ValueTask DisposeAsync()
     {
-        await _stop.CancelAsync();
-        await _signs;
-        _stop.Dispose();
+        if (_signs is not null)
+            await _signs.DisposeAsync();
         _parts?.Passwords.Dispose();
         _parts?.Access.Dispose();
         if (_open is not null)

@@ -21,6 +21,9 @@ public sealed record PipelineContext
 
     public required IStoreRegister Register { get; init; }
 
+    /// <summary>The register's hosts, over connections of their own.</summary>
+    public required IHostSigns Signs { get; init; }
+
     public required IBreachBlobs Blobs { get; init; }
 
     public required ICatalogueBlobs Catalogue { get; init; }

@@ -43,6 +43,7 @@ public static partial class PipelineFactory
             Tables = account.Tables,
             StoreAccounts = account.StoreAccounts,
             Register = account.Register,
+            Signs = account.Signs,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
             Log = account.AccountLog,

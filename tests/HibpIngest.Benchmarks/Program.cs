@@ -22,9 +22,10 @@ const string Usage = """
           matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in
           ranges of 1,000,000); exit code 1 where the server, if it counts them, read more rows than
           the load once, the subscribers once a range, and the subscriber of each notification
-      removal [ACCOUNTS]
+      removal [ACCOUNTS] [PERCENT]
           removal of a breach from the emulator, half of whose accounts are in another one too: by
-          its rows, and by the table (default 50,000)
+          its rows, and by the table (default 50,000), with the requests that it takes, while the
+          emulator gets PERCENT of the time (default 100)
       throttle [SCALE] [SLICES]
           the upsert stage against a model of the table service's limits, with 1, 24 and 240 slices
           in flight, or SLICES only; exit code 1 where less than 85% of what is permitted is
@@ -36,6 +37,10 @@ const string Usage = """
       throttle emulator [ACCOUNTS]
           the same against the emulator behind a proxy that lets 400 entities a second into one
           domain (default 60,000); exit code 1 above 1.4 times
+      busy [ACCOUNTS] [SECONDS]
+          the upsert stage with 24 slices in flight against an emulator that gets a tenth of the time, with the
+          transactions in flight that the throttle finds and with 2 to 384 (default 300,000 accounts, at most 1,800 s
+          for each); exit code 1 below 80% of the best fixed number
       spread [FILE] [SCALE] [N] [M]
           a load and a rebuild of 100 million accounts over 1 to 10 storage accounts, with the largest domain, a
           quarter, in 1 to 32 partitions, with and without ranges, simulated in virtual time with the parameters
@@ -200,7 +205,8 @@ try
             var loaded = Path.Combine(folder, "Removal.zip");
             using (var output = File.Create(loaded))
                 SampleBreach.Write(output, new SampleOptions { Accounts = Number(1, 50_000), Seed = 1 }, CancellationToken.None);
-            await RemovalBenchmark.RunAsync(await CopyBenchmark.ReadAsync(loaded, (int)Number(1, 50_000)), folder);
+            await RemovalBenchmark.RunAsync(
+                await CopyBenchmark.ReadAsync(loaded, (int)Number(1, 50_000)), folder, Number(2, 100) / 100.0);
             return 0;
         case ["throttle", "load", ..]:
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 480_000), new TableLimits(), answersWrites: true, most: 1.3)
@@ -210,6 +216,8 @@ try
             return await new ThrottledLoad(folder).RunAsync((int)Number(2, 60_000), oneDomain, answersWrites: false, most: 1.4) ? 0 : 1;
         case ["throttle", ..]:
             return await new ThrottleBenchmark(folder).RunAsync((int)Number(1, 1), args.Length > 2 ? (int)Number(2, 0) : null) ? 0 : 1;
+        case ["busy", ..]:
+            return await new BusyBenchmark(folder).RunAsync((int)Number(1, 300_000), TimeSpan.FromSeconds(Number(2, 1_800))) ? 0 : 1;
         case ["spread", ..]:
             var spread = SpreadParameters.Read(args.Length > 1 ? args[1] : SpreadParameters.DefaultFile);
             var points = (Number(2, 20) == 1 ? SpreadBenchmark.Demanded : SpreadBenchmark.Table).Where(point =>

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics;
 using HibpIngest.Accounts;
 using HibpIngest.AzureStorage;
@@ -18,29 +19,35 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal static class RemovalBenchmark
 {
-    public static async Task RunAsync(IReadOnlyList<AccountBatch> batches, string folder)
+    /// <param name="batches">The breach.</param>
+    /// <param name="folder">For the databases.</param>
+    /// <param name="share">Of the time that the emulator gets during the removal.</param>
+    public static async Task RunAsync(IReadOnlyList<AccountBatch> batches, string folder, double share)
     {
         foreach (var purged in (bool[])[false, true])
         {
             await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
-            using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+            using var requests = new CountedRequests();
+            using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance, null, requests);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
-            await database.UpgradeAsync(CancellationToken.None);
-            await BenchmarkLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
             var options = new PipelineOptions();
             var context = PipelineFactory.ContextOf(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
+            await context.NewStoreSetup().EnsureAsync(CancellationToken.None);
             var load = await UpsertAsync(context, batches);
             await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
             if (purged)
                 await context.NewLoadOperations().PurgeAsync(load.Id, withoutLog: true, null, CancellationToken.None);
 
+            requests.Clear();
+            using var slowed = share < 1 ? new SlowedProcess(emulator.ProcessId, share) : null;
             var began = Stopwatch.GetTimestamp();
             var removed = await context.NewRemoveBreach().RunAsync(load.Breach, null, CancellationToken.None);
             var took = Stopwatch.GetElapsedTime(began);
             var how = purged ? "by walking the table" : "by their rows";
             var rate = removed.Entities / took.TotalSeconds;
             Console.WriteLine($"removed {removed.Entities:N0} accounts {how} in {took.TotalSeconds:F1} s: {rate:N0} a second");
+            requests.Print(took);
         }
     }
 
@@ -64,5 +71,34 @@ internal static class RemovalBenchmark
                     token));
         }
         return load;
+    }
+
+    /// <summary>What the emulator was asked, and for how long it was waited for.</summary>
+    private sealed class CountedRequests() : DelegatingHandler(new SocketsHttpHandler { UseProxy = false })
+    {
+        private readonly ConcurrentDictionary<string, (int Count, TimeSpan Waited)> _requests = [];
+
+        public void Clear() => _requests.Clear();
+
+        public void Print(TimeSpan took)
+        {
+            foreach (var (what, (count, waited)) in _requests.OrderByDescending(one => one.Value.Waited))
+            {
+                Console.WriteLine(
+                    $"  {count:N0} x {what}, {waited.TotalMilliseconds / count:F1} ms each, {waited / took:F1} in flight in the mean");
+            }
+        }
+
+        protected override async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+        {
+            var began = Stopwatch.GetTimestamp();
+            var response = await base.SendAsync(request, cancellationToken);
+            var (path, waited) = (request.RequestUri!.AbsolutePath, Stopwatch.GetElapsedTime(began));
+            var what = path.EndsWith("$batch", StringComparison.Ordinal) ? "transaction"
+                : path.Contains("(PartitionKey", StringComparison.Ordinal) ? $"{request.Method} of an entity"
+                : path.EndsWith("()", StringComparison.Ordinal) ? "query" : "other";
+            _requests.AddOrUpdate(what, (1, waited), (_, before) => (before.Count + 1, before.Waited + waited));
+            return response;
+        }
     }
 }

@@ -123,6 +123,7 @@ internal sealed class ThrottleBenchmark(string folder)
         StoreAccounts = account.StoreAccounts,
         Log = account.AccountLog,
         Register = account.Register,
+        Signs = account.Signs,
         Catalogue = account.Catalogue,
         Blobs = account.Blobs,
         Reads = account.TableReads,
@@ -137,7 +138,8 @@ internal sealed class ThrottleBenchmark(string folder)
         Logs = NullLoggerFactory.Instance,
     };
 
-    private static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, PipelineOptions options)
+    /// <summary>A load of so many <see cref="ThrottledRows"/>.</summary>
+    internal static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, PipelineOptions options)
     {
         await database.UpgradeAsync(CancellationToken.None);
         var load = await BenchmarkLoad.StartAsync(database, options);

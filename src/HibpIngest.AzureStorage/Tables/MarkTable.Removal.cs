@@ -80,7 +80,7 @@ internal abstract partial class MarkTable
 
         await Parallel.ForEachAsync(keys[next..], InFlight(cancellationToken), async (key, stop) =>
         {
-            if (await tables.GetAsync(table, partition, key, RemovalOperation, stop) is not { } entity)
+            if (await GetAsync(partition, key, stop) is not { } entity)
                 return;
             lock (found)
                 found.Add(entity);
@@ -133,18 +133,28 @@ internal abstract partial class MarkTable
         var (domain, key) = (removal.Domain, removal.RowKey);
         while (true)
         {
-            var done = removal.Empties
-                ? await tables.DeleteAsync(table, domain, key, removal.ETag, RemovalOperation, cancellationToken)
-                : await tables.ReplaceAsync(table, domain, key, removal.ETag, removal.WriteRest, RemovalOperation, cancellationToken);
+            var (etag, rest) = (removal.ETag, (Action<Utf8JsonWriter>)removal.WriteRest);
+            var done = await (removal.Empties
+                ? throttle.InTurnAsync(
+                    () => tables.DeleteAsync(table, domain, key, etag, RemovalOperation, cancellationToken), cancellationToken)
+                : throttle.InTurnAsync(
+                    () => tables.ReplaceAsync(table, domain, key, etag, rest, RemovalOperation, cancellationToken), cancellationToken));
             if (done)
                 return true;
-            if (await tables.GetAsync(table, domain, key, RemovalOperation, cancellationToken) is not { } now)
+            if (await GetAsync(domain, key, cancellationToken) is not { } now)
                 return false;
             removal = new MarkRemoval(now, property);
             if (!removal.IsDue)
                 return false;
         }
     }
+
+    /// <summary>
+    /// In the account's turn, as what is written; pages of a query are not: there are few, and what they take says nothing of how busy
+    /// the service is.
+    /// </summary>
+    private Task<JsonElement?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
+        () => tables.GetAsync(table, partition, key, RemovalOperation, cancellationToken), cancellationToken);
 
     private static ParallelOptions InFlight(CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };

@@ -10,19 +10,13 @@ internal sealed partial class StoreRegister
     private const string HostPartition = "host";
     private const string StartedAt = "StartedAt";
     private const string SeenAt = "SeenAt";
+    private const string Recording = "recording of a host's heartbeat";
 
-    public Task PutSignAsync(HostSign sign, CancellationToken cancellationToken) => tables.PutAsync(
-        table, HostPartition, sign.Host, writer =>
-        {
-            writer.WriteString(nameof(HostSign.Machine), sign.Machine);
-            writer.WriteNumber(nameof(HostSign.ProcessId), sign.ProcessId);
-            writer.WriteString(nameof(HostSign.Roles), sign.Roles);
-            writer.WriteString(nameof(HostSign.Version), sign.Version);
-            writer.WriteString(StartedAt, Text(sign.StartedAt));
-            writer.WriteString(SeenAt, Text(sign.SeenAt));
-            writer.WriteString(
-                nameof(HostSign.Troubles), JsonSerializer.Serialize(sign.Troubles, TroublesJson.Default.IReadOnlyListHostTrouble));
-        }, "recording of a host's sign of life", cancellationToken);
+    public Task PutSignAsync(HostSign sign, CancellationToken cancellationToken) =>
+        tables.PutAsync(table, HostPartition, sign.Host, writer => Write(writer, sign), Recording, cancellationToken);
+
+    public void PutSign(HostSign sign, CancellationToken cancellationToken) =>
+        tables.Put(table, HostPartition, sign.Host, writer => Write(writer, sign), Recording, cancellationToken);
 
     public async Task<IReadOnlyList<HostSign>> ListSignsAsync(CancellationToken cancellationToken)
     {
@@ -44,7 +38,19 @@ internal sealed partial class StoreRegister
     }
 
     public Task RemoveSignAsync(string host, CancellationToken cancellationToken) =>
-        tables.DeleteAsync(table, HostPartition, host, "*", "removal of a host's sign of life", cancellationToken);
+        tables.DeleteAsync(table, HostPartition, host, "*", "removal of a host's heartbeat", cancellationToken);
+
+    private static void Write(Utf8JsonWriter writer, HostSign sign)
+    {
+        writer.WriteString(nameof(HostSign.Machine), sign.Machine);
+        writer.WriteNumber(nameof(HostSign.ProcessId), sign.ProcessId);
+        writer.WriteString(nameof(HostSign.Roles), sign.Roles);
+        writer.WriteString(nameof(HostSign.Version), sign.Version);
+        writer.WriteString(StartedAt, Text(sign.StartedAt));
+        writer.WriteString(SeenAt, Text(sign.SeenAt));
+        writer.WriteString(
+            nameof(HostSign.Troubles), JsonSerializer.Serialize(sign.Troubles, TroublesJson.Default.IReadOnlyListHostTrouble));
+    }
 
     /// <summary>Text that no service takes for a time: those come back in forms of their own.</summary>
     private static string Text(DateTimeOffset time) => time.ToString("u", CultureInfo.InvariantCulture);

@@ -35,16 +35,19 @@ internal sealed partial class TableService
     private readonly Uri _batch;
     private readonly DirectRequests _direct;
     private readonly PointReads _reads;
+    private readonly Action<long>? _lost;
 
     /// <param name="connection">The account.</param>
     /// <param name="credential">Where it is named without a key.</param>
     /// <param name="options">How patiently it is asked.</param>
     /// <param name="http">The way to it.</param>
     /// <param name="direct">The same way without what a client adds to each request; null: there is none but that.</param>
+    /// <param name="lost">Told of each try that had no answer, with the timestamp at which it was sent.</param>
     public TableService(
         StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpClient http,
-        HttpMessageInvoker? direct = null)
+        HttpMessageInvoker? direct = null, Action<long>? lost = null)
     {
+        _lost = lost;
         var transport = new HttpClientTransport(http);
         _direct = new DirectRequests(direct ?? http, connection, credential, options);
         _reads = new PointReads(_direct);
@@ -58,8 +61,12 @@ internal sealed partial class TableService
             authorization = new SharedKeyPolicy(connection.Account, connection.Key, options.TimeProvider);
         else if (credential is not null)
             authorization = new BearerTokenAuthenticationPolicy(credential, "https://storage.azure.com/.default");
-        HttpPipelinePolicy[] eachTry = authorization is null ? [TryCountPolicy.Instance] : [authorization, TryCountPolicy.Instance];
-        _pipeline = HttpPipelineBuilder.Build(new TableClientOptions(options, transport), [], eachTry, new ResponseClassifier());
+        List<HttpPipelinePolicy> eachTry = [TryCountPolicy.Instance];
+        if (authorization is not null)
+            eachTry.Insert(0, authorization);
+        if (lost is not null)
+            eachTry.Add(new LostTryPolicy(lost, options.TimeProvider));
+        _pipeline = HttpPipelineBuilder.Build(new TableClientOptions(options, transport), [], [.. eachTry], new ResponseClassifier());
     }
 
     /// <summary>Address of a table, in UTF-8, as the parts of a transaction give it.</summary>
@@ -158,6 +165,32 @@ internal sealed partial class TableService
         using var body = JsonBody(properties);
         using var answer = await SendAsync(
             RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, null, NoMetadata, operation, cancellationToken);
+        answer.ThrowUnlessSuccess(operation);
+    }
+
+    /// <summary>The same on the calling thread.</summary>
+    public void Put(
+        string table, string partitionKey, string rowKey, Action<Utf8JsonWriter> properties, string operation,
+        CancellationToken cancellationToken)
+    {
+        using var body = JsonBody(properties);
+        var message = CreateMessage(
+            RequestMethod.Put, EntityAddress(table, partitionKey, rowKey), body, ifMatch: null, NoMetadata, classifier: null);
+        try
+        {
+            _pipeline.Send(message, cancellationToken);
+        }
+        catch (Exception e)
+        {
+            // The connection may still hold the body: it is not used again.
+            body.Abandon();
+            message.Dispose();
+            var mapped = StorageErrors.Map(e, operation, cancellationToken);
+            if (ReferenceEquals(mapped, e))
+                throw;
+            throw mapped;
+        }
+        using var answer = new TableAnswer(message);
         answer.ThrowUnlessSuccess(operation);
     }
 
@@ -340,26 +373,32 @@ internal sealed partial class TableService
         return message;
     }
 
+    private HttpMessage CreateMessage(
+        RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, ResponseClassifier? classifier)
+    {
+        var message = CreateMessage(method, address, accept);
+        if (classifier is not null)
+            message.ResponseClassifier = classifier;
+        if (body is not null)
+        {
+            message.Request.Headers.Add("Content-Type", "application/json");
+            message.Request.Content = RequestContent.Create(body.Written);
+        }
+        if (method == RequestMethod.Post)
+            message.Request.Headers.Add("Prefer", "return-no-content");
+        if (ifMatch is not null)
+            message.Request.Headers.Add("If-Match", ifMatch);
+        return message;
+    }
+
     private async Task<TableAnswer> SendAsync(
         RequestMethod method, Uri address, PooledBytes? body, string? ifMatch, string accept, string operation,
         CancellationToken cancellationToken,
         ResponseClassifier? classifier = null)
     {
-        var message = CreateMessage(method, address, accept);
-        if (classifier is not null)
-            message.ResponseClassifier = classifier;
+        var message = CreateMessage(method, address, body, ifMatch, accept, classifier);
         try
         {
-            if (body is not null)
-            {
-                message.Request.Headers.Add("Content-Type", "application/json");
-                message.Request.Content = RequestContent.Create(body.Written);
-            }
-
-            if (method == RequestMethod.Post)
-                message.Request.Headers.Add("Prefer", "return-no-content");
-            if (ifMatch is not null)
-                message.Request.Headers.Add("If-Match", ifMatch);
             await _pipeline.SendAsync(message, cancellationToken);
             return new TableAnswer(message);
         }
@@ -446,6 +485,7 @@ internal sealed partial class TableService
         TableTransaction transaction, CancellationToken cancellationToken)
     {
         using var timeout = _direct.Timeout(cancellationToken);
+        var sentAt = _options.TimeProvider.GetTimestamp();
         try
         {
             using var content = new ReadOnlyMemoryContent(transaction.Body);
@@ -464,6 +504,7 @@ internal sealed partial class TableService
         }
         catch (Exception) when (!cancellationToken.IsCancellationRequested)
         {
+            _lost?.Invoke(sentAt);
             // The connection may still hold the body, which the pipeline sends.
             transaction.KeepFromPool();
             return null;

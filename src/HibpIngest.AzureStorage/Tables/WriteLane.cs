@@ -2,9 +2,9 @@ namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
 /// The way into one partition, or into the account: lets transactions go in the order they came. Until
-/// something is refused, the number in flight is all that is limited, and it grows with each one that is done,
-/// so that not hundreds find out at once that a partition is busy; from then on they go at a
-/// <see cref="WriteRate"/>.
+/// something is refused, the number in flight is all that is limited; from then on they go at a
+/// <see cref="WriteRate"/>. Into a partition the number in flight grows with each one that is done, so that not hundreds find out
+/// at once that it is busy, and ends with the first refusal; into the account it is an <see cref="InFlightLimit"/>'s, always.
 /// </summary>
 internal sealed class WriteLane : IDisposable
 {
@@ -25,6 +25,7 @@ internal sealed class WriteLane : IDisposable
     private readonly LinkedList<Waiter> _waiting = new();
     private readonly RecentRate _sent;
     private readonly RecentRate _done;
+    private readonly InFlightLimit? _limit;
     private ITimer? _timer;
     private int _mostInFlight;
     private int _inFlight;
@@ -36,12 +37,20 @@ internal sealed class WriteLane : IDisposable
     private long _limitedSince;
     private long _cutAt;
 
+    /// <summary>A partition's.</summary>
     /// <param name="mostInFlight">At first; one more for each that is done.</param>
+    /// <param name="time">The clock.</param>
     public WriteLane(int mostInFlight, TimeProvider time)
     {
         (_mostInFlight, _time) = (mostInFlight, time);
         (_sent, _done) = (new RecentRate(time), new RecentRate(time));
     }
+
+    /// <summary>The account's.</summary>
+    public WriteLane(InFlightLimit limit, TimeProvider time)
+        : this(0, time) => _limit = limit;
+
+    private int MostInFlight => _limit?.Most ?? _mostInFlight;
 
     /// <summary>Whether something was refused here.</summary>
     public bool IsThrottled
@@ -81,16 +90,26 @@ internal sealed class WriteLane : IDisposable
         return waiter.Task.IsCompleted ? waiter.Task : waiter.WaitAsync(stopWaiting);
     }
 
-    public void Done(int entities)
+    /// <param name="entities">That were written.</param>
+    /// <param name="sentAt">Timestamp.</param>
+    public void Done(int entities, long sentAt)
     {
         lock (_lock)
         {
             _inFlight--;
             _done.Add(entities);
+            _limit?.Answered(sentAt);
             if (_rate is null)
                 _mostInFlight++;
             LetGo();
         }
+    }
+
+    /// <summary>A request had no answer: its connection was refused, timed out or broke. It may be sent again, in the same turn.</summary>
+    public void Lost(long sentAt)
+    {
+        lock (_lock)
+            _limit?.Lost(sentAt);
     }
 
     /// <summary>A transaction was neither done nor refused: something else failed, or it was not sent.</summary>
@@ -144,7 +163,7 @@ internal sealed class WriteLane : IDisposable
 
     private bool MayGo(long now)
     {
-        if (_inFlight >= _mostInFlight)
+        if (_inFlight >= MostInFlight)
             return false;
         if (_rate is not { EntitiesPerSecond: var rate })
             return true;
@@ -165,7 +184,7 @@ internal sealed class WriteLane : IDisposable
             }
             if (!MayGo(now))
             {
-                if (_inFlight < _mostInFlight)
+                if (_inFlight < MostInFlight)
                     LookAgain(now);
                 return;
             }
@@ -179,6 +198,7 @@ internal sealed class WriteLane : IDisposable
     private void Go(int entities)
     {
         _inFlight++;
+        _limit?.Sent(_inFlight);
         if (_rate is null)
         {
             _sent.Add(entities);

@@ -5,18 +5,19 @@ namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
 /// Lets this process's writes into the tables of marks go as fast as the service takes them: a
-/// <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together. A
-/// partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
+/// <see cref="WriteLane"/> for each partition that is being written to, and one for all of them together, which a removal's
+/// reads go through as well. A partition that is busy keeps no other waiting. It holds no key: partitions are told apart by a hash, and two
 /// of the same one share their lane.
 /// </summary>
-internal sealed class WriteThrottle(TimeProvider time) : IDisposable
+/// <param name="time">The clock.</param>
+/// <param name="mostInFlight">Transactions in flight of all partitions together, whatever happens; null: as many as answers allow.</param>
+internal sealed class WriteThrottle(TimeProvider time, int? mostInFlight = null) : IDisposable
 {
     /// <summary>
     /// At first; each one that is done lets one more go. Enough for a partition that is far away, few enough
     /// that those which find it busy don't count.
     /// </summary>
     private const int FirstInFlight = 8;
-    private const int FirstInFlightOfAll = 64;
 
     /// <summary>
     /// Partitions that were not expected to be refused, within <see cref="SurprisesWithin"/>: then it is the
@@ -39,7 +40,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
 
     private readonly Lock _lock = new();
     private readonly Dictionary<int, Partition> _partitions = [];
-    private readonly WriteLane _all = new(FirstInFlightOfAll, time);
+    private readonly WriteLane _all = new(new InFlightLimit(time, mostInFlight), time);
     private int _surprises;
     private long _surprisesSince;
     private long? _accountBusyAt;
@@ -62,7 +63,7 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
         {
             while (true)
             {
-                var waited = await EnterAsync(partition.Lane, cost, refused is not null, inFlight);
+                var waited = await EnterAsync(partition.Lane, cost, refused is not null, inFlight) && partition.Lane.IsThrottled;
                 if (refused is not null)
                     StorageTelemetry.Retries.Add(1);
                 refused = await SendOnceAsync(partition, cost, waited, inFlight, send);
@@ -96,6 +97,33 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
             throw;
         }
     }
+
+    /// <summary>
+    /// Sends a request of another kind in the account's turn: a removal reads and writes account by account, with over a hundred
+    /// requests in flight otherwise.
+    /// </summary>
+    public async Task<T> InTurnAsync<T>(Func<Task<T>> request, CancellationToken cancellationToken)
+    {
+        await _all.EnterAsync(LeastEntities, first: false, cancellationToken);
+        var sentAt = time.GetTimestamp();
+        var ended = false;
+        try
+        {
+            var answer = await request();
+            ended = true;
+            _all.Done(LeastEntities, sentAt);
+            return answer;
+        }
+        finally
+        {
+            if (!ended)
+                _all.GaveUp();
+        }
+    }
+
+    /// <summary>A request to the account had no answer: its connection was refused, timed out or broke.</summary>
+    /// <param name="sentAt">Timestamp.</param>
+    public void Lost(long sentAt) => _all.Lost(sentAt);
 
     public void Dispose()
     {
@@ -143,8 +171,8 @@ internal sealed class WriteThrottle(TimeProvider time) : IDisposable
             ended = true;
             if (refused is null)
             {
-                partition.Lane.Done(cost);
-                _all.Done(cost);
+                partition.Lane.Done(cost, sentAt);
+                _all.Done(cost, sentAt);
                 return null;
             }
             // While the account is busy it refuses whatever comes: a partition that goes at a rate of its own

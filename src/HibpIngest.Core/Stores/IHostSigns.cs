@@ -7,6 +7,11 @@ public interface IHostSigns
     /// <summary>Records a sign of life; a later one of the same host replaces it.</summary>
     Task PutSignAsync(HostSign sign, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// The same on the calling thread, which may be one of its own: no thread of the pool is needed as long as the connection lives.
+    /// </summary>
+    void PutSign(HostSign sign, CancellationToken cancellationToken);
+
     /// <summary>The last sign of each host that has not taken its leave.</summary>
     Task<IReadOnlyList<HostSign>> ListSignsAsync(CancellationToken cancellationToken);
 

@@ -93,17 +93,18 @@ public static partial class LocalHost
         }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
-        var signs = new HostSigns(context.Register, Describe(options.Roles), troubles, context.Time);
-        loops.Add(RepeatAsync("sign of life", HostSign.Every, signs.GiveAsync));
-
-        LogStarted(log, options.Roles);
-        try
+        const string Heartbeat = "heartbeat";
+        await using (var signs = new HostSigns(context.Signs, Describe(options.Roles), troubles, context.Time, failure =>
         {
+            if (failure is StoreUnavailableException down)
+                health.Down(Heartbeat, down, HostSign.Every);
+            else if (failure is null)
+                health.Up(Heartbeat);
+        }))
+        {
+            signs.Start();
+            LogStarted(log, options.Roles);
             await Task.WhenAll(loops);
-        }
-        finally
-        {
-            await signs.LeaveAsync();
         }
         LogStopped(log);
         if (mismatch is not null)

@@ -1,0 +1,118 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Globalization;
+using HibpIngest.AzureStorage;
+using HibpIngest.Breaches;
+using HibpIngest.Delivery;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Benchmarks;
+
+/// <summary>
+/// The upsert stage, with as many slices in flight as the local host has, against an emulator that gets a tenth of the time: with
+/// the number of transactions in flight that the throttle finds, and with fixed ones.
+/// </summary>
+internal sealed class BusyBenchmark(string folder)
+{
+    private const int SlicesInFlight = 24;
+    private const double Share = 0.1;
+    private const double LeastOfBest = 0.8;
+
+    /// <summary>The last is what all slices together would have in flight by default.</summary>
+    private static readonly int?[] Settings = [null, 2, 8, 32, 128, SlicesInFlight * new PipelineOptions().TransactionsInFlight];
+
+    /// <summary>A slice that fails this often is given up: the setting drowns.</summary>
+    private const int MaxFailures = 100;
+
+    /// <summary>Prints the table; false where the throttle reaches less than 80% of the best fixed setting.</summary>
+    /// <param name="accounts">That are upserted with each setting.</param>
+    /// <param name="limit">No setting is given more time than that.</param>
+    public async Task<bool> RunAsync(int accounts, TimeSpan limit)
+    {
+        Console.WriteLine("| in flight | entities | s | entities/s | slices done | slices put off | of the best fixed |");
+        Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        var results = new List<(int? InFlight, BusyResult Result)>();
+        foreach (var inFlight in Settings)
+        {
+            var result = await MeasureAsync(accounts, inFlight, limit);
+            results.Add((inFlight, result));
+            Console.Error.WriteLine($"{inFlight?.ToString(CultureInfo.InvariantCulture) ?? "throttle"}: {result}");
+        }
+        var best = results.Where(one => one.InFlight is not null).Max(one => one.Result.Rate);
+        foreach (var (inFlight, result) in results)
+        {
+            Console.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {inFlight?.ToString(CultureInfo.InvariantCulture) ?? "as the throttle finds"} | {result.Entities:N0} | "
+                + $"{result.Seconds:F0} | {result.Rate:N0} | {result.Done} of {result.Slices} | {result.PutOff} | "
+                + $"{result.Rate / best:P0} |"));
+        }
+        return results[0].Result.Rate >= LeastOfBest * best && results[0].Result.Done == results[0].Result.Slices;
+    }
+
+    /// <summary>Upserts so many accounts into an emulator of its own.</summary>
+    public async Task<BusyResult> MeasureAsync(int accounts, int? inFlight, TimeSpan limit)
+    {
+        // So many that all are in flight, and some wait.
+        var options = new PipelineOptions { SliceRows = Math.Clamp(accounts / (SlicesInFlight + 6), 100, 10_000) };
+        await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"{Guid.NewGuid():N}.db"), TimeProvider.System);
+        var load = await ThrottleBenchmark.CopyAsync(database, accounts, options);
+        var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
+        using var account = StorageAccount.Open(
+            emulator.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { TransactionsInFlight = inFlight });
+        await BenchmarkLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
+        var stage = PipelineFactory.ContextOf(
+            account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance).NewUpsertSlice();
+
+        var queue = new ConcurrentQueue<Slice>(slices);
+        var putOff = 0;
+        using var stop = new CancellationTokenSource();
+        var began = Stopwatch.GetTimestamp();
+        double seconds;
+        using (new SlowedProcess(emulator.ProcessId, Share))
+        {
+            stop.CancelAfter(limit);
+            await Task.WhenAll(Enumerable.Range(0, SlicesInFlight).Select(_ => Task.Run(WorkAsync)));
+            seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
+        }
+        var done = await database.GetLoadAsync(load.Id, CancellationToken.None);
+        return new BusyResult(done!.Entities, seconds, done.Slices.Done, slices.Count, putOff);
+
+        async Task WorkAsync()
+        {
+            while (!stop.IsCancellationRequested && Volatile.Read(ref putOff) < MaxFailures && queue.TryDequeue(out var slice))
+            {
+                try
+                {
+                    await stage.RunAsync(slice.Load, slice.Number, stop.Token);
+                }
+                catch (OperationCanceledException) when (stop.IsCancellationRequested)
+                {
+                    // Out of time; what slices that are not done have written isn't counted.
+                }
+                catch (StoreUnavailableException)
+                {
+                    Interlocked.Increment(ref putOff);
+                    queue.Enqueue(slice);
+                }
+            }
+        }
+    }
+}
+
+/// <summary>What a setting came to.</summary>
+/// <param name="Entities">Of slices that were done.</param>
+/// <param name="Seconds">It took.</param>
+/// <param name="Done">Slices that were done.</param>
+/// <param name="Slices">That there were.</param>
+/// <param name="PutOff">Slices that were put off since the emulator did not answer.</param>
+internal sealed record BusyResult(long Entities, double Seconds, int Done, int Slices, int PutOff)
+{
+    public double Rate => Entities / Seconds;
+}

@@ -1,0 +1,107 @@
+using HibpIngest.Benchmarks;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.AzureStorage;
+
+/// <summary>
+/// The short form of the benchmark <c>-- busy</c>, in virtual time: a table service that refuses nothing and only gets slow, with
+/// ten slices of 16 transactions, and more.
+/// </summary>
+public sealed class BusyServiceTests(ITestOutputHelper output)
+{
+    private const int TenSlices = 160;
+    private static readonly TimeSpan Clients = TimeSpan.FromSeconds(30);
+
+    /// <summary>As the emulator: a request, and each entity in it, takes so much; slowed down so many times.</summary>
+    private static Func<int, TimeSpan, TimeSpan> Emulator(double times) =>
+        (entities, _) => TimeSpan.FromMilliseconds(times * (0.6 + (0.05 * entities)));
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(10)]
+    [InlineData(50)]
+    [InlineData(200)]
+    public void A_slow_emulator_takes_what_it_takes_with_the_best_fixed_number_in_flight(int times)
+    {
+        var ours = Write(times, TenSlices, limited: true);
+        var best = new[] { 1, 2, 4, 16, 64, TenSlices }.Max(
+            inFlight => Write(times, inFlight, limited: false).EntitiesSince(TimeSpan.Zero));
+        output.WriteLine($"{ours.EntitiesSince(TimeSpan.Zero)} entities, {best} with the best fixed number in flight; "
+            + $"99% of the answers within {ours.SlowSince(Seconds(20))}");
+        Assert.InRange(ours.EntitiesSince(TimeSpan.Zero), 0.8 * best, double.MaxValue);
+        Assert.InRange(ours.SlowSince(Seconds(20)), TimeSpan.Zero, Seconds(3));
+    }
+
+    [Fact]
+    public void Without_a_limit_it_drowns()
+    {
+        var client = Write(times: 200, TenSlices, limited: false);
+        Assert.InRange(client.EntitiesSince(TimeSpan.Zero), 0, 2_000);
+        Assert.Equal(0, client.EntitiesSince(Seconds(60)));
+    }
+
+    [Theory]
+    [InlineData(40, 1)]
+    [InlineData(300, 4)]
+    public void A_region_far_away_gets_all_that_there_is(int milliseconds, int within)
+    {
+        var time = new VirtualTime();
+        var random = new Random(1);
+        // One in a hundred takes ten times as long, and the others between half and one and a half of it.
+        var service = new BusyService(time, int.MaxValue, (_, _) => TimeSpan.FromMilliseconds(
+            milliseconds * (0.5 + random.NextDouble()) * (random.Next(100) == 0 ? 10 : 1)));
+        var client = Run(time, service, 384, Seconds(30));
+        Assert.InRange(client.Reached(380), TimeSpan.Zero, Seconds(within));
+        Assert.InRange(client.MostInFlightSince(Seconds(25)), 380, 384);
+    }
+
+    [Fact]
+    public void After_an_outage_it_goes_on_as_before()
+    {
+        var time = new VirtualTime();
+        var service = new BusyService(time, 1, Emulator(10)) { IsDown = now => now > Seconds(20) && now < Seconds(40) };
+        var client = Run(time, service, TenSlices, Seconds(60));
+        var (before, after) = (client.EntitiesSince(TimeSpan.Zero) - client.EntitiesSince(Seconds(20)), client.EntitiesSince(Seconds(42)));
+        Assert.InRange(after / 18.0, 0.9 * before / 20, double.MaxValue);
+    }
+
+    [Theory]
+    [InlineData(10, 2)]
+    [InlineData(10, 5)]
+    [InlineData(50, 3)]
+    public void Processes_that_come_one_after_another_share_it(int times, int processes)
+    {
+        var time = new VirtualTime();
+        var service = new BusyService(time, 1, Emulator(times)) { Timeout = Clients };
+        var writing = new List<Task<BusyClient>>();
+        time.Run(async () =>
+        {
+            for (var process = 0; process < processes; process++)
+            {
+                writing.Add(service.WriteAsync(TenSlices, Seconds(200)));
+                await time.PauseAsync(Seconds(10));
+            }
+            await Task.WhenAll(writing);
+        });
+        var shares = writing.Select(one => one.Result.EntitiesSince(Seconds(100))).ToList();
+        output.WriteLine(string.Join(", ", shares));
+        Assert.All(shares, share => Assert.InRange(share * processes / (double)shares.Sum(), 0.5, 2));
+        Assert.All(writing, one => Assert.InRange(one.Result.SlowSince(Seconds(100)), TimeSpan.Zero, Seconds(3)));
+        Assert.Equal(0, service.Lost);
+    }
+
+    private static BusyClient Write(int times, int inFlight, bool limited)
+    {
+        var time = new VirtualTime();
+        return Run(time, new BusyService(time, 1, Emulator(times)) { Timeout = Clients }, inFlight, Seconds(120), limited);
+    }
+
+    private static BusyClient Run(VirtualTime time, BusyService service, int inFlight, TimeSpan until, bool limited = true)
+    {
+        BusyClient? client = null;
+        time.Run(async () => client = await service.WriteAsync(inFlight, until, limited));
+        return client!;
+    }
+
+    private static TimeSpan Seconds(double seconds) => TimeSpan.FromSeconds(seconds);
+}

@@ -1,0 +1,217 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Local;
+using HibpIngest.Integration.Tests.Telemetry;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Hosts;
+
+/// <summary>
+/// What a host and its operator see of an emulator whose accept queue is full: a real one of a real socket. All threads of the pool
+/// are taken, so that nothing else runs meanwhile.
+/// </summary>
+[Collection(ListeningAlone.Name)]
+public sealed class HeartbeatTests
+{
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(60);
+
+    [Fact]
+    public void Heartbeats_arrive_while_no_connection_is_accepted_and_no_thread_of_the_pool_is_free()
+    {
+        using var server = new OneConnectionServer();
+        using var account = StorageAccount.Open(server.Connection, NullLoggerFactory.Instance);
+        var signs = new HostSigns(account.Signs, HostSign.Everything, new HostTroubles(TimeProvider.System), TimeProvider.System);
+        signs.Start();
+        try
+        {
+            Assert.True(server.WaitForHeartbeats(1, TestTimeout));
+            Assert.True(server.WaitForListing(TestTimeout));
+            using var full = server.FillAcceptQueue();
+            using var pool = new TakenPool();
+            Assert.True(server.WaitForHeartbeats(3, TimeSpan.FromSeconds(18)), "a heartbeat is missing: the host is taken for dead");
+        }
+        finally
+        {
+            // Told of its end where the server is gone already.
+            server.Dispose();
+            signs.DisposeAsync().AsTask().Wait(TestTimeout);
+        }
+    }
+
+    [Fact]
+    public async Task An_emulator_whose_accept_queue_is_full_is_busy_and_one_that_refuses_is_not_running()
+    {
+        using var listeners = new ThreeListeners();
+        var emulator = new LocalEmulator("unused", listeners.FirstPort) { AcceptTimeout = TimeSpan.FromSeconds(1) };
+        Assert.Equal(EmulatorState.Running, await emulator.FindStateAsync(CancellationToken.None));
+        using (OneConnectionServer.FillAcceptQueue(listeners.FirstPort + 2))
+        {
+            Assert.Equal(EmulatorState.Busy, await emulator.FindStateAsync(CancellationToken.None));
+            Assert.Equal(
+                "the storage emulator runs, but has accepted no connection within 1 s: it is busy or stopped", emulator.BusyMessage);
+            listeners.Close(1);
+            Assert.Equal(EmulatorState.Stopped, await emulator.FindStateAsync(CancellationToken.None));
+        }
+    }
+
+    /// <summary>A table service that accepts one connection and answers on it; the next waits in the accept queue.</summary>
+    private sealed class OneConnectionServer : IDisposable
+    {
+        private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        private readonly SemaphoreSlim _heartbeats = new(0);
+        private readonly ManualResetEventSlim _listed = new();
+        private Socket? _accepted;
+
+        public OneConnectionServer()
+        {
+            _listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+            _listener.Listen(1);
+            new Thread(Serve) { IsBackground = true }.Start();
+        }
+
+        public string Connection => string.Create(
+            CultureInfo.InvariantCulture,
+            $"DefaultEndpointsProtocol=http;AccountName={StorageAccount.EmulatorAccount};AccountKey={StorageAccount.EmulatorKey};"
+            + $"BlobEndpoint=http://127.0.0.1:{Port}/a;QueueEndpoint=http://127.0.0.1:{Port}/a;TableEndpoint=http://127.0.0.1:{Port}/a;");
+
+        private int Port => ((IPEndPoint)_listener.LocalEndPoint!).Port;
+
+        public bool WaitForHeartbeats(int count, TimeSpan timeout) =>
+            Enumerable.Range(0, count).All(_ => _heartbeats.Wait(timeout));
+
+        public bool WaitForListing(TimeSpan timeout) => _listed.Wait(timeout);
+
+        public IDisposable FillAcceptQueue() => FillAcceptQueue(Port);
+
+        /// <summary>Connects until a connect hangs.</summary>
+        public static IDisposable FillAcceptQueue(int port)
+        {
+            var waiting = new Sockets();
+            for (var number = 0; number < 64; number++)
+            {
+                var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { Blocking = false };
+                waiting.Add(socket);
+                try
+                {
+                    socket.Connect(IPAddress.Loopback, port);
+                }
+                catch (SocketException e) when (e.SocketErrorCode is SocketError.WouldBlock or SocketError.InProgress)
+                {
+                    if (!socket.Poll(TimeSpan.FromMilliseconds(300), SelectMode.SelectWrite))
+                        return waiting;
+                }
+            }
+            throw new InvalidOperationException("the accept queue takes any number of connections");
+        }
+
+        public void Dispose()
+        {
+            _listener.Dispose();
+            _accepted?.Dispose();
+        }
+
+        private void Serve()
+        {
+            try
+            {
+                _accepted = _listener.Accept();
+                using var stream = new NetworkStream(_accepted);
+                using var reader = new StreamReader(stream, Encoding.Latin1);
+                while (reader.ReadLine() is { } line)
+                {
+                    var length = 0;
+                    while (reader.ReadLine() is { Length: > 0 } header)
+                    {
+                        if (header.StartsWith("Content-Length:", StringComparison.OrdinalIgnoreCase))
+                            length = int.Parse(header["Content-Length:".Length..], CultureInfo.InvariantCulture);
+                    }
+                    reader.ReadBlock(new char[length], 0, length);
+                    var isHeartbeat = line.StartsWith("PUT ", StringComparison.Ordinal);
+                    var body = isHeartbeat ? "" : """{"value":[]}""";
+                    stream.Write(Encoding.ASCII.GetBytes(string.Create(
+                        CultureInfo.InvariantCulture,
+                        $"HTTP/1.1 {(isHeartbeat ? "204 No Content" : "200 OK")}\r\nContent-Type: application/json\r\n"
+                        + $"{(isHeartbeat ? "" : $"Content-Length: {body.Length}\r\n")}\r\n{body}")));
+                    if (isHeartbeat)
+                        _heartbeats.Release();
+                    else
+                        _listed.Set();
+                }
+            }
+            catch (Exception e) when (e is SocketException or IOException or ObjectDisposedException)
+            {
+                // The test has ended.
+            }
+        }
+    }
+
+    private sealed class Sockets : List<Socket>, IDisposable
+    {
+        public void Dispose() => ForEach(socket => socket.Dispose());
+    }
+
+    /// <summary>Three ports in a row, as the emulator has them, that accept nothing and let one connection wait.</summary>
+    private sealed class ThreeListeners : IDisposable
+    {
+        private readonly Sockets _listeners = [];
+
+        public ThreeListeners()
+        {
+            while (_listeners.Count < 3)
+            {
+                try
+                {
+                    var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+                    _listeners.Add(socket);
+                    socket.Bind(new IPEndPoint(IPAddress.Loopback, _listeners.Count == 1 ? 0 : FirstPort + _listeners.Count - 1));
+                    socket.Listen(4);
+                }
+                catch (SocketException)
+                {
+                    // The next port is somebody else's.
+                    _listeners.Dispose();
+                    _listeners.Clear();
+                }
+            }
+        }
+
+        public int FirstPort => ((IPEndPoint)_listeners[0].LocalEndPoint!).Port;
+
+        public void Close(int number) => _listeners[number].Dispose();
+
+        public void Dispose() => _listeners.Dispose();
+    }
+
+    /// <summary>Takes each thread that the pool has, and those that it adds, a few a second.</summary>
+    private sealed class TakenPool : IDisposable
+    {
+        private const int Threads = 200;
+        private readonly ManualResetEventSlim _free = new();
+        private readonly CountdownEvent _left = new(Threads);
+
+        public TakenPool()
+        {
+            for (var thread = 0; thread < Threads; thread++)
+            {
+                ThreadPool.UnsafeQueueUserWorkItem(_ =>
+                {
+                    _free.Wait();
+                    _left.Signal();
+                }, null);
+            }
+        }
+
+        public void Dispose()
+        {
+            _free.Set();
+            _left.Wait();
+            _free.Dispose();
+            _left.Dispose();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+using HibpIngest.AzureStorage.Tables;
+
+namespace HibpIngest.Tests.AzureStorage;
+
+/// <summary>How many transactions are in flight to an account, by a clock that goes on only as it is moved.</summary>
+public sealed class InFlightLimitTests
+{
+    private readonly TestClock _clock = TestClock.WithTimersByHand();
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(40)]
+    [InlineData(240)]
+    [InlineData(400)]
+    public void Limit_reaches_the_maximum_when_latency_does_not_grow_with_it(int latency)
+    {
+        var limit = new InFlightLimit(_clock);
+        Assert.Equal(8, limit.Most);
+        for (var round = 0; round < 6; round++)
+            Round(limit, _ => latency);
+        Assert.Equal(InFlightLimit.Highest, limit.Most);
+    }
+
+    [Fact]
+    public void Limit_does_not_grow_unless_it_is_used()
+    {
+        var limit = new InFlightLimit(_clock);
+        for (var round = 0; round < 20; round++)
+            Round(limit, _ => 5, inFlight: 3);
+        Assert.Equal(8, limit.Most);
+    }
+
+    [Theory]
+    [InlineData(30)]
+    [InlineData(100)]
+    [InlineData(450)]
+    public void Limit_settles_where_answers_of_a_server_that_does_one_thing_at_a_time_come_soon(int each)
+    {
+        var limit = new InFlightLimit(_clock);
+        var largest = 0;
+        for (var round = 0; round < 60; round++)
+        {
+            Round(limit, inFlight => inFlight * each);
+            if (round > 10)
+                largest = Math.Max(largest, limit.Most);
+            Assert.InRange(limit.Most, InFlightLimit.Least, InFlightLimit.Highest);
+        }
+        Assert.InRange(largest * each, 2 * each, 2_000);
+    }
+
+    [Fact]
+    public void Latency_that_stays_high_with_two_in_flight_is_the_new_floor()
+    {
+        var limit = new InFlightLimit(_clock);
+        for (var round = 0; round < 6; round++)
+            Round(limit, _ => 20);
+        var least = limit.Most;
+        for (var round = 0; round < 300; round++)
+        {
+            Round(limit, _ => 600);
+            least = Math.Min(least, limit.Most);
+        }
+        Assert.Equal(InFlightLimit.Least, least);
+        Assert.InRange(limit.Most, 384, InFlightLimit.Highest);
+    }
+
+    [Fact]
+    public void Lost_requests_of_one_round_halve_the_limit_once_and_half_is_found_again_quickly()
+    {
+        var limit = new InFlightLimit(_clock);
+        for (var round = 0; round < 3; round++)
+            Round(limit, _ => 10);
+        Assert.Equal(64, limit.Most);
+        var sent = Send(limit, 64);
+        _clock.Advance(TimeSpan.FromSeconds(10));
+        foreach (var at in sent)
+            limit.Lost(at);
+        Assert.Equal(32, limit.Most);
+        // It is down: nothing has an answer.
+        for (var times = 0; times < 10; times++)
+        {
+            var at = Send(limit, 1)[0];
+            _clock.Advance(TimeSpan.FromSeconds(1));
+            limit.Lost(at);
+        }
+        Assert.Equal(InFlightLimit.Least, limit.Most);
+        for (var round = 0; round < 4; round++)
+            Round(limit, _ => 10);
+        Assert.Equal(32, limit.Most);
+        Round(limit, _ => 10);
+        Assert.Equal(34, limit.Most);
+    }
+
+    [Fact]
+    public void An_answer_to_what_was_sent_before_a_cut_does_not_count()
+    {
+        var limit = new InFlightLimit(_clock);
+        var sent = Send(limit, 8);
+        _clock.Advance(TimeSpan.FromSeconds(30));
+        limit.Lost(sent[0]);
+        Assert.Equal(4, limit.Most);
+        foreach (var at in sent.Skip(1))
+            limit.Answered(at);
+        Assert.Equal(4, limit.Most);
+    }
+
+    [Fact]
+    public void After_a_pause_it_begins_with_few_again()
+    {
+        var limit = new InFlightLimit(_clock);
+        for (var round = 0; round < 6; round++)
+            Round(limit, _ => 5);
+        _clock.Advance(TimeSpan.FromSeconds(10));
+        Send(limit, 1);
+        Assert.Equal(InFlightLimit.First, limit.Most);
+    }
+
+    /// <summary>As many as may be are sent at once and answered at once; what was measured is all of one limit.</summary>
+    private void Round(InFlightLimit limit, Func<int, int> latency, int? inFlight = null)
+    {
+        var sent = Send(limit, inFlight ?? limit.Most);
+        _clock.Advance(TimeSpan.FromMilliseconds(latency(sent.Count)));
+        foreach (var at in sent)
+            limit.Answered(at);
+        _clock.Advance(TimeSpan.FromMilliseconds(1));
+    }
+
+    private List<long> Send(InFlightLimit limit, int count)
+    {
+        var sent = new List<long>();
+        for (var number = 1; number <= count; number++)
+        {
+            limit.Sent(number);
+            sent.Add(_clock.GetTimestamp());
+        }
+        return sent;
+    }
+}
