@@ -13,6 +13,8 @@ internal static class Program
 {
     private static async Task<int> Main(string[] args)
     {
+        // Nearly everything that is written holds addresses: database, emulator's data, mails, exports, backups.
+        UnixFiles.CreatePrivately();
         var root = CommandTree.Create();
         var parsed = root.Parse(args);
         // Asking for help always gets it; a group without a command gets it too, as an error.

@@ -1,0 +1,66 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Runtime.InteropServices;
+using HibpIngest.Errors;
+
+namespace HibpIngest;
+
+/// <summary>Permissions and owners of files, which .NET sets for single files only, or not at all. Does nothing on Windows.</summary>
+public static class UnixFiles
+{
+    private const UnixFileMode OthersMode = UnixFileMode.GroupRead | UnixFileMode.GroupWrite | UnixFileMode.GroupExecute
+        | UnixFileMode.OtherRead | UnixFileMode.OtherWrite | UnixFileMode.OtherExecute;
+
+    // struct statx is the same on every architecture (linux/stat.h); struct stat is not.
+    private const int StatxBytes = 256;
+    private const int StatxUserOffset = 20;
+    private const int StatxGroupOffset = 24;
+    private const uint StatxUserAndGroup = 0x18;
+    private const int CurrentFolder = -100; // AT_FDCWD
+
+    /// <summary>
+    /// Has this process, and every process that it starts, create files as 0600 and folders as 0700 from the first byte on (umask(2)):
+    /// SQLite's files beside the database and the emulator's are not created by code of ours.
+    /// </summary>
+    public static void CreatePrivately()
+    {
+        if (!OperatingSystem.IsWindows())
+            _ = SetCreationMask(SetCreationMask((int)OthersMode) | (int)OthersMode);
+    }
+
+    /// <summary>Whether users other than the owner have any permission on a file or folder; false where it isn't there.</summary>
+    public static bool IsOpenToOthers(string path) =>
+        !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != 0;
+
+    /// <summary>
+    /// Gives a file to the owner and group of another file or folder, so that a service still reads what root has replaced. Only root
+    /// gives files away: for anybody else this does nothing. Linux only.
+    /// </summary>
+    /// <exception cref="NotPossibleException">The owner can't be read or set.</exception>
+    public static void GiveToOwnerOf(string path, string file)
+    {
+        if (!OperatingSystem.IsLinux() || !Environment.IsPrivilegedProcess)
+            return;
+        var facts = new byte[StatxBytes];
+        if (ReadFacts(CurrentFolder, path, 0, StatxUserAndGroup, facts) != 0
+            || SetOwner(file, BitConverter.ToUInt32(facts, StatxUserOffset), BitConverter.ToUInt32(facts, StatxGroupOffset)) != 0)
+        {
+            throw new NotPossibleException(
+                $"'{file}' can't be given to the owner of '{path}' (error {Marshal.GetLastPInvokeError()}): run this as that owner");
+        }
+    }
+
+    [DllImport("libc", EntryPoint = "umask")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int SetCreationMask(int mask);
+
+    [DllImport("libc", EntryPoint = "statx", SetLastError = true)]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
+    private static extern int ReadFacts(
+        int folder, [MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags, uint mask, [Out] byte[] facts);
+
+    [DllImport("libc", EntryPoint = "chown", SetLastError = true)]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
+    private static extern int SetOwner([MarshalAs(UnmanagedType.LPUTF8Str)] string path, uint user, uint group);
+}
