@@ -54,7 +54,7 @@ public sealed record BackupNote(
     /// <summary>Writes it whole, or not at all.</summary>
     internal async Task WriteAsync(string path, CancellationToken cancellationToken)
     {
-        await using var file = new FileStream(path, FileMode.CreateNew, FileAccess.Write);
+        await using var file = FileCopy.Create(path);
         await JsonSerializer.SerializeAsync(file, this, BackupJson.Default.BackupNote, cancellationToken);
         file.Flush(flushToDisk: true);
     }

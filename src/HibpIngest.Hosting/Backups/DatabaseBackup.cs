@@ -47,10 +47,15 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         var copyNote = BackupNote.PathOf(copy);
         // Before what is broken off is deleted: in no folder, nothing can be.
         if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
+        {
             Directory.CreateDirectory(folder);
+            FileCopy.RemoveLeft(folder, "*", BackupNote.PartSuffix, BackupNote.PathOf);
+        }
+        FileStream? held = null;
         try
         {
             await FileCopy.Create(copy).DisposeAsync();
+            held = FileCopy.Hold(copy);
             await source.CopyToAsync(copy, progress, cancellationToken);
             var described = await DescribeAsync(copy, Path.GetFileName(file), takenAt, progress, cancellationToken);
             await described.WriteAsync(copyNote, cancellationToken);
@@ -69,6 +74,8 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         }
         finally
         {
+            if (held is not null)
+                await held.DisposeAsync();
             FileCopy.Delete(copy);
             File.Delete(copyNote);
         }

@@ -18,11 +18,12 @@ namespace HibpIngest.Hosting.Backups;
 public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, SuppressionKey? key, TimeProvider time)
     : IDisposable
 {
-    // Where a link leads: that is what is in use.
-    private readonly string _file = new FileInfo(database.DisplayName) is { LinkTarget: not null } link
-        ? link.ResolveLinkTarget(returnFinalTarget: true)!.FullName : Path.GetFullPath(database.DisplayName);
+    private const string StagedSuffix = ".restoring";
+
+    private readonly string _file = FileOf(database.DisplayName);
 
     private string? _staged;
+    private FileStream? _held;
     private BackupNote? _note;
 
     /// <summary>
@@ -43,11 +44,15 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
         if (new FileInfo(backup).Length is var length && length != note.Bytes)
             throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is not whole; use another");
         await RequireStoreAsync(backup, note, cancellationToken);
-        if (Path.GetDirectoryName(_file) is { } folder)
-            Directory.CreateDirectory(folder);
-        _staged = $"{_file}.{Guid.NewGuid():N}.restoring";
+        var folder = Path.GetDirectoryName(_file)!;
+        Directory.CreateDirectory(folder);
+        RemoveLeft(_file);
+        _staged = $"{_file}.{Guid.NewGuid():N}{StagedSuffix}";
         await using (var copy = FileCopy.Create(_staged))
         {
+            _held = FileCopy.Hold(_staged);
+            // Restored by root, it is the service's, whose user opens it.
+            UnixFiles.GiveToOwnerOf(File.Exists(_file) ? _file : folder, _staged);
             if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
             {
                 throw new BadInputException(
@@ -91,6 +96,8 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
             // One may have come before that was recorded.
             await RequireNobodyAsync(cancellationToken);
             SettleCurrent();
+            // Closed while no connection has the file open: closing it would take their locks (sqlite.org/howtocorrupt.html, 2.2).
+            _held?.Dispose();
             return Exchange();
         }
         catch when (!before)
@@ -103,9 +110,22 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
     /// <summary>Takes away what was prepared and not put in place.</summary>
     public void Dispose()
     {
+        _held?.Dispose();
         if (_staged is not null)
             FileCopy.Delete(_staged);
     }
+
+    /// <summary>Removes whole copies of the database that killed restores have left beside it, unless a restore uses them.</summary>
+    /// <param name="database">The database's file.</param>
+    public static void RemoveLeft(string database)
+    {
+        var file = FileOf(database);
+        FileCopy.RemoveLeft(Path.GetDirectoryName(file)!, Path.GetFileName(file), StagedSuffix);
+    }
+
+    /// <summary>Where a link leads: that is what is in use.</summary>
+    private static string FileOf(string database) => new FileInfo(database) is { LinkTarget: not null } link
+        ? link.ResolveLinkTarget(returnFinalTarget: true)!.FullName : Path.GetFullPath(database);
 
     private string? Exchange()
     {

@@ -17,6 +17,43 @@ internal static class FileCopy
         return new FileStream(path, options);
     }
 
+    /// <summary>Marks a copy that is being made as in use, so that <see cref="RemoveLeft"/> of another process leaves it alone.</summary>
+    public static FileStream Hold(string path) => new(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
+
+    /// <summary>
+    /// Removes the copies of a database that killed processes have left, with what lies beside them: <c>NAME.GUID.SUFFIX</c>. One that
+    /// is in use (<see cref="Hold"/>) stays.
+    /// </summary>
+    /// <param name="folder">Where.</param>
+    /// <param name="name">The database's file name; <c>*</c>: any.</param>
+    /// <param name="suffix">What it ends with.</param>
+    /// <param name="note">Path of the note of a copy; null: it has none.</param>
+    public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)
+    {
+        if (!Directory.Exists(folder))
+            return;
+        foreach (var path in Directory.EnumerateFiles(folder, $"{name}.*{suffix}").Where(path => IsCopy(path, suffix)))
+        {
+            try
+            {
+                // Asks for it alone, which whoever holds it does not give.
+                using (new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.None))
+                {
+                }
+                Delete(path);
+                if (note is not null)
+                    File.Delete(note(path));
+            }
+            catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+            {
+                // In use, or another user's.
+            }
+        }
+
+        static bool IsCopy(string path, string suffix) =>
+            Guid.TryParseExact(Path.GetExtension(path.AsSpan()[..^suffix.Length]).TrimStart('.'), "N", out _);
+    }
+
     /// <summary>The SHA-256 of a file in hex, which is copied meanwhile where that is asked for.</summary>
     /// <param name="from">The file.</param>
     /// <param name="to">Where to; null: nowhere.</param>

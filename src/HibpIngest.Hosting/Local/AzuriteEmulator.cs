@@ -165,9 +165,15 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             await Ended;
         }
 
+        var folder = _process.StartInfo.WorkingDirectory;
         _process.Dispose();
         if (_folderLock is not null)
+        {
+            // Written by root, as for hibp restore, it is still the service's, whose user runs the next one.
+            foreach (var path in Directory.EnumerateFileSystemEntries(folder, "*", SearchOption.AllDirectories))
+                UnixFiles.GiveToOwnerOf(folder, path);
             await _folderLock.DisposeAsync();
+        }
     }
 
     /// <summary>

@@ -19,7 +19,10 @@ public sealed partial class SqliteBreachDatabase
     private static ReadOnlySpan<byte> Magic => "SQLite format 3\0"u8;
 
     /// <summary>What lies beside a file of SQLite's while it is used, or was not closed.</summary>
-    public static IReadOnlyList<string> Companions { get; } = ["-wal", "-shm", "-journal"];
+    public static IReadOnlyList<string> Companions { get; } = [.. Logs, "-shm"];
+
+    /// <summary>Those that hold data. The shared memory is an index of the write-ahead log, which SQLite makes again by itself.</summary>
+    private static string[] Logs => ["-wal", "-journal"];
 
     /// <summary>
     /// Copies the database as it is at one moment, by SQLite's backup interface, while others read and write it. What they
@@ -64,8 +67,8 @@ public sealed partial class SqliteBreachDatabase
         cancellationToken);
 
     /// <summary>
-    /// Has a file hold all of its database, so that it can be moved: nothing lies beside it then. To be called where no
-    /// connection of this process is open.
+    /// Has a file hold all of its database, so that it can be moved: what still lies beside it holds no data. To be called where
+    /// no connection of this process is open.
     /// </summary>
     /// <exception cref="NotPossibleException">Another process has it open.</exception>
     /// <exception cref="StoreRefusedException">It is damaged, or no database.</exception>
@@ -91,7 +94,7 @@ public sealed partial class SqliteBreachDatabase
             }
         }
         // Closing says nothing of what it could not do, as where the disk is full; the log stays then.
-        if (Companions.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(beside => beside is { Exists: true, Length: > 0 })
+        if (Logs.Select(suffix => new FileInfo(file + suffix)).FirstOrDefault(beside => beside is { Exists: true, Length: > 0 })
             is { } left)
         {
             throw new NotPossibleException(

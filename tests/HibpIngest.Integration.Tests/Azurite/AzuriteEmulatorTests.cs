@@ -4,6 +4,7 @@ using System.Net.Sockets;
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Integration.Tests.Cli;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Azurite;
@@ -39,6 +40,26 @@ public sealed class AzuriteEmulatorTests
             () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
         Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
         Assert.Contains(port.ToString(System.Globalization.CultureInfo.InvariantCulture), error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task What_it_has_saved_belongs_to_the_owner_of_its_folder_though_root_ran_it()
+    {
+        if (!OperatingSystem.IsLinux())
+            return; // elsewhere a file belongs to whoever wrote it
+        using var folder = new TemporaryFolder();
+        var owner = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", folder.Path);
+        await Shell.RunAsync("chown", owner, folder.Path);
+        await using (var emulator = await AzuriteEmulator.StartAsync(
+            new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None))
+        {
+            using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+            await account.Blobs.CreateAsync(CancellationToken.None);
+        }
+        var files = Directory.GetFileSystemEntries(folder.Path, "*", SearchOption.AllDirectories);
+        Assert.NotEmpty(files);
+        foreach (var file in files)
+            Assert.Equal(owner, await Shell.RunAsync("stat", "-c", "%u:%g", file));
     }
 
     [Fact]

@@ -73,6 +73,86 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
+    public async Task What_a_killed_restore_or_backup_leaves_is_removed_unless_somebody_uses_it()
+    {
+        var variables = await SetUpAsync();
+        (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backups/")).Succeeded();
+        var backups = Directory.GetFiles(Path.Combine(_folder.Path, "backups"));
+
+        await using (var killed = await AskedAsync())
+            Assert.Single(Copies());
+        var left = Assert.Single(Copies());
+        await using (var waits = await AskedAsync())
+        {
+            // It has removed what was left, and is not in anybody's way.
+            var own = Assert.Single(Copies());
+            Assert.NotEqual(left, own);
+            (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/", "--dry-run")).Succeeded();
+            await HibpProcess.SetUpAsync(_folder.Path, variables);
+            Assert.Equal([own], Copies());
+        }
+        Assert.Single(Copies());
+        File.WriteAllText(Copies()[0] + "-wal", "its log");
+        await HibpProcess.SetUpAsync(_folder.Path, variables);
+        Assert.Equal(["hibp.db"], Directory.GetFiles(_folder.Path, "hibp.db*").Select(Path.GetFileName));
+
+        var part = Path.Combine(_folder.Path, "backups", $"hibp-x.db.{Guid.NewGuid():N}.part");
+        await File.WriteAllTextAsync(part, "half of it");
+        await File.WriteAllTextAsync(part + ".json", "{}");
+        var used = Path.Combine(_folder.Path, "backups", $"hibp-y.db.{Guid.NewGuid():N}.part");
+        await using (new FileStream(used, FileMode.CreateNew, FileAccess.Write, FileShare.Read))
+        {
+            (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backups/another.db")).Succeeded();
+            Assert.Equal(
+                backups.Append(used).Append(Path.Combine(_folder.Path, "backups", "another.db"))
+                    .Append(Path.Combine(_folder.Path, "backups", "another.db.json")).Order(StringComparer.Ordinal),
+                Directory.GetFiles(Path.Combine(_folder.Path, "backups")).Order(StringComparer.Ordinal));
+        }
+
+        string[] Copies() => Directory.GetFiles(_folder.Path, "hibp.db.*.restoring");
+
+        async Task<TerminalProcess> AskedAsync()
+        {
+            var terminal = new TerminalProcess(_folder.Path, variables, "restore backups/");
+            await terminal.SeesAsync("Type its name to go on: ");
+            return terminal;
+        }
+    }
+
+    [Fact]
+    public async Task A_restored_database_is_its_owners_alone_whoever_restores_it()
+    {
+        if (OperatingSystem.IsWindows())
+            return; // it has neither owners' numbers nor modes
+        var variables = await SetUpAsync();
+        var database = Path.Combine(_folder.Path, "hibp.db");
+        (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backup.db")).Succeeded();
+        // Only root gives files away; anybody else restores his own.
+        var service = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", database);
+        await Shell.RunAsync("chown", service, database);
+        await Shell.RunAsync("chmod", "644", database);
+        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backup.db", "--yes")).Succeeded();
+        Assert.Equal($"{service} 600", await Shell.RunAsync("stat", "-c", "%u:%g %a", database));
+        // Lost, it is the folder's.
+        File.Delete(database);
+        await Shell.RunAsync("chown", service, _folder.Path);
+        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backup.db", "--yes")).Succeeded();
+        Assert.Equal($"{service} 600", await Shell.RunAsync("stat", "-c", "%u:%g %a", database));
+    }
+
+    private async Task<Dictionary<string, string>> SetUpAsync()
+    {
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            ["HIBP_DATABASE"] = "hibp.db",
+            ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+        };
+        await HibpProcess.SetUpAsync(_folder.Path, variables);
+        return variables;
+    }
+
+    [Fact]
     public async Task A_server_is_backed_up_by_its_own_means()
     {
         var variables = new Dictionary<string, string>

@@ -78,6 +78,25 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
+    public async Task What_a_killed_process_leaves_is_written_into_its_database_and_its_index_holds_nothing()
+    {
+        await Database.TryLockAsync("sweep", Me, Lease, None);
+        // As the files are at a kill: the log is not in the database yet, and its index lies beside it.
+        var killed = FileOf("killed");
+        foreach (var suffix in (string[])["", "-wal", "-shm"])
+        {
+            await using var from = new FileStream(
+                FileOf(MainDatabase) + suffix, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
+            await using var to = new FileStream(killed + suffix, FileMode.CreateNew);
+            await from.CopyToAsync(to);
+        }
+        Assert.True(new FileInfo(killed + "-shm").Length > 0);
+        SqliteBreachDatabase.Settle(killed);
+        Assert.False(File.Exists(killed + "-wal"));
+        Assert.Equal(1L, await ScalarAsync("SELECT COUNT(*) FROM locks", "killed"));
+    }
+
+    [Fact]
     public async Task Ids_of_notifications_go_on_far_behind_those_there_were()
     {
         await using var database = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
