@@ -1,13 +1,13 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 
-namespace HibpIngest.AccountLog;
+namespace HibpIngest;
 
 /// <summary>
 /// A folder's entries on their way to the disk: without it, a file that is there whole may have no name after a power cut
 /// (fsync(2)). .NET opens no folders.
 /// </summary>
-internal static class DiskFolder
+public static class DiskFolder
 {
     private const int Exists = 17; // EEXIST, on Linux and macOS
 
@@ -15,6 +15,8 @@ internal static class DiskFolder
     /// Gives a file a name that nobody has (link(2)), of many who try it at once to one; false: somebody has it. What .NET's move does
     /// where it is not to overwrite is to look, and then to rename.
     /// </summary>
+    /// <param name="file">The file; on Unix it keeps its other name, too.</param>
+    /// <param name="path">The name.</param>
     /// <exception cref="IOException">It can't be given.</exception>
     public static bool TryName(string file, string path)
     {

@@ -13,9 +13,13 @@ public sealed class SecretKeys : IDisposable
     private const int TagBytes = 16;
     private const int KeyBytes = 32;
 
-    private readonly byte[][] _keys;
+    private readonly KeyFile? _file;
+    private volatile byte[][] _keys;
 
-    private SecretKeys(byte[][] keys) => _keys = keys;
+    private SecretKeys(byte[][] keys, KeyFile? file = null) => (_keys, _file) = (keys, file);
+
+    /// <summary>Takes the key from a file, which the first <see cref="Seal"/> creates where it is missing.</summary>
+    public static SecretKeys In(KeyFile file) => new([], file);
 
     /// <summary>Reads keys as the environment gives them: each 32 bytes in base64, with commas between; null: there is none.</summary>
     /// <exception cref="BadInputException">It is something else.</exception>
@@ -23,6 +27,11 @@ public sealed class SecretKeys : IDisposable
     {
         if (string.IsNullOrEmpty(text))
             return null;
+        return new SecretKeys(KeysOf(text));
+    }
+
+    private static byte[][] KeysOf(string text)
+    {
         var keys = new List<byte[]>();
         foreach (var one in text.Split(',', StringSplitOptions.TrimEntries))
         {
@@ -34,7 +43,7 @@ public sealed class SecretKeys : IDisposable
             }
             keys.Add(key);
         }
-        return new SecretKeys([.. keys]);
+        return [.. keys];
     }
 
     /// <summary>Seals a text.</summary>
@@ -42,6 +51,8 @@ public sealed class SecretKeys : IDisposable
     /// <param name="context">What it belongs to: it opens with the same only.</param>
     public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)
     {
+        if (_keys.Length == 0)
+            _keys = KeysOf(_file!.ReadOrCreate());
         var result = new byte[NonceBytes + TagBytes + text.Length];
         RandomNumberGenerator.Fill(result.AsSpan(0, NonceBytes));
         using var aes = new AesGcm(_keys[0], TagBytes); // one is for one call at a time
@@ -55,6 +66,9 @@ public sealed class SecretKeys : IDisposable
     {
         if (content.Length < NonceBytes + TagBytes)
             return null;
+        // Another process may have created it since.
+        if (_keys.Length == 0 && _file!.Read() is { } created)
+            _keys = KeysOf(created);
         var text = new byte[content.Length - NonceBytes - TagBytes];
         foreach (var key in _keys)
         {

@@ -21,7 +21,7 @@ public static class DatabaseFactory
     /// Whether it is the connection string of a server: key=value pairs, one of which names it, or a database
     /// on it.
     /// </summary>
-    internal static bool IsServer(string database) => database.Split(';').Any(pair =>
+    public static bool IsServer(string database) => database.Split(';').Any(pair =>
         pair.Split('=') is [var key, _, ..]
         && key.Trim().ToLowerInvariant() is "server" or "addr" or "address" or "network address" or "initial catalog" or "database");
 }

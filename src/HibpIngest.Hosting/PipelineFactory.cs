@@ -21,11 +21,11 @@ public static partial class PipelineFactory
         var database = DatabaseFactory.Open(settings.Database, time, logs);
         LogSettings(logs.CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName, settings.Describe());
         var sender = NotificationSenders.Create(settings.Mail, time);
-        var context = ContextOf(account, database, sender, settings.Options, logs, SecretKeys.Parse(settings.SecretKey));
+        var context = ContextOf(account, database, sender, settings.Options, logs, settings.OpenSecretKeys());
         context = context with
         {
             Time = time,
-            SuppressionKey = SuppressionKey.Parse(settings.SuppressionKey),
+            SuppressionKey = settings.OpenSuppressionKey(),
             Service = settings.Service,
             OnPutOff = onPutOff,
             Log = (logAccount ?? account).AccountLog,

@@ -22,6 +22,10 @@ public sealed record PipelineSettings
     private const string LogStorageVariable = "LOG_STORAGE";
     private const string WebUrlVariable = "WEB_URL";
     private const string EmulatorPortVariable = "EMULATOR_PORT";
+    private const string SecretKeyVariable = "SECRET_KEY";
+    private const string SuppressionKeyVariable = "SUPPRESSION_KEY";
+    private const string SecretKeyFile = "secret.key";
+    private const string SuppressionKeyFile = "suppression.key";
 
     /// <summary>Options whose variables are not named as they are.</summary>
     private static readonly Dictionary<string, string> NamedApart = new()
@@ -42,7 +46,7 @@ public sealed record PipelineSettings
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, "SECRET_KEY", "SUPPRESSION_KEY", "HOME", "EMULATOR_DIR",
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME", "EMULATOR_DIR",
         EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS", "SERVICE_CONTACT",
         "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
     ];
@@ -74,6 +78,23 @@ public sealed record PipelineSettings
 
     /// <summary>Full path of a folder of <see cref="Home"/>.</summary>
     public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
+
+    /// <summary>
+    /// The key files of an installation on this machine, in <see cref="Home"/>, which stand in for keys that no variable gives; empty
+    /// where a storage account is meant, since its other hosts don't have them.
+    /// </summary>
+    public IEnumerable<KeyFile> KeyFiles => Emulator is null ? [] : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile)];
+
+    /// <summary>The keys that seal; null: there are none.</summary>
+    /// <exception cref="BadInputException">HIBP_SECRET_KEY is no key.</exception>
+    public SecretKeys? OpenSecretKeys() =>
+        SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
+
+    /// <summary>The key of suppressions; null: there is none.</summary>
+    /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is no key.</exception>
+    public SuppressionKey? OpenSuppressionKey() =>
+        HibpIngest.SuppressionKey.Parse(SuppressionKey)
+        ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
     /// <summary>Where mails go.</summary>
     public required string Mail { get; init; }
@@ -156,7 +177,7 @@ public sealed record PipelineSettings
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
         var port = emulatorPort?.ToString(CultureInfo.InvariantCulture) ?? values.GetValueOrDefault(EmulatorPortVariable);
         var emulator = LocalEmulator.IsMeantBy(storage) ? EmulatorOf(home, port) : null;
-        return new PipelineSettings
+        var settings = new PipelineSettings
         {
             Home = home,
             Emulator = emulator,
@@ -165,8 +186,8 @@ public sealed record PipelineSettings
             LogStorage = values.GetValueOrDefault(LogStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
-            SecretKey = values.GetValueOrDefault("SECRET_KEY"),
-            SuppressionKey = values.GetValueOrDefault("SUPPRESSION_KEY"),
+            SecretKey = values.GetValueOrDefault(SecretKeyVariable),
+            SuppressionKey = values.GetValueOrDefault(SuppressionKeyVariable),
             Service = new MailService
             {
                 Name = values.GetValueOrDefault("SERVICE_NAME")?.Trim(),
@@ -186,6 +207,21 @@ public sealed record PipelineSettings
                     && !FurtherVariables.Contains(key, StringComparer.OrdinalIgnoreCase))
                 .Select(VariableOf).Order(StringComparer.Ordinal)],
         };
+        // Several secret keys are a change of it, which keeps the old one.
+        settings.CheckKeyFile(SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile);
+        settings.CheckKeyFile(SuppressionKeyVariable, settings.SuppressionKey is { } given ? [given.Trim()] : null, SuppressionKeyFile);
+        return settings;
+    }
+
+    private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
+
+    /// <summary>A variable wins over the file; one that leaves the file's key out would lose what was made under it.</summary>
+    private void CheckKeyFile(string variable, string[]? given, string name)
+    {
+        if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))
+            return;
+        throw new BadInputException($"{VariableOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
+            + "the variable, or set it to that key");
     }
 
     /// <summary>
@@ -259,11 +295,16 @@ public sealed record PipelineSettings
             throw Unexpected("a duration as hh:mm:ss");
         // "1" would be the second of them, and "7" none.
         var type = Nullable.GetUnderlyingType(property.PropertyType) ?? property.PropertyType;
+        if (type.IsEnum && Enum.IsDefined(type, "On") && SwitchOf(value) is { } isOn)
+        {
+            property.SetValue(target, Enum.Parse(type, isOn ? "On" : "Off"));
+            return;
+        }
         if (type.IsEnum && !Enum.GetNames(type).Contains(value, StringComparer.OrdinalIgnoreCase))
             throw Unexpected(Names(type));
-        if (property.PropertyType == typeof(bool?))
+        if (type == typeof(bool))
         {
-            property.SetValue(target, value.ToLowerInvariant() switch { "on" => true, "off" => false, _ => throw Unexpected("on or off") });
+            property.SetValue(target, SwitchOf(value) ?? throw Unexpected("on or off"));
             return;
         }
         try
@@ -279,6 +320,14 @@ public sealed record PipelineSettings
 
         BadInputException Unexpected(string expected) => new($"{VariableOf(key)} is expected to be {expected}, found '{value}'");
     }
+
+    /// <returns>Null: neither.</returns>
+    private static bool? SwitchOf(string value) => value.ToLowerInvariant() switch
+    {
+        "on" or "true" => true,
+        "off" or "false" => false,
+        _ => null,
+    };
 
     private static void Check(object options, string prefix)
     {

@@ -47,6 +47,12 @@ internal sealed class BackupCommand : HibpCommand
             screen.Show($"{file} is the database as of {TableFormat.Utc(note.TakenAt)} ({TableFormat.Bytes(note.Bytes)}, loads up to "
                 + $"{note.Highest.Load}); its note is {BackupNote.PathOf(file)}. It holds the addresses of subscribers and accounts: "
                 + "keep it as you keep the database. Back: hibp restore");
+            var keys = session.Settings.KeyFiles.Select(key => key.FilePath).Where(File.Exists).ToList();
+            if (keys.Count > 0)
+            {
+                screen.Show($"It can't be used without {string.Join(" and ", keys)}, which {(keys.Count == 1 ? "is" : "are")} not in it: keep "
+                    + $"{(keys.Count == 1 ? "it" : "them")} with it.");
+            }
         }
         return 0;
     }

@@ -22,7 +22,7 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         Check(session);
-        using var keys = SecretKeys.Parse(session.Settings.SecretKey);
+        using var keys = session.Settings.OpenSecretKeys();
         using var account = await session.OpenAccountAsync(cancellationToken);
         await RunAsync(session, Operations(session, account, keys), cancellationToken);
         return 0;

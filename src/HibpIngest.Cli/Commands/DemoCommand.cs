@@ -107,6 +107,7 @@ internal sealed class DemoCommand : HibpCommand
         settings =
             settings with
             {
+                Emulator = null,
                 Storage = emulator.ConnectionString,
                 FurtherStorage = [],
                 LogStorage = null,

@@ -6,6 +6,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using Spectre.Console;
 
@@ -34,6 +35,8 @@ internal sealed class DoctorCommand : HibpCommand
     {
         var checks = new List<DoctorLine>();
         var settings = CheckSettings(session, checks);
+        if (settings is not null && !OperatingSystem.IsWindows())
+            checks.Add(CheckHome(settings));
         await CheckEmulatorAsync(settings, checks, cancellationToken);
         if (settings is not null)
             await CheckStoresAsync(session, settings, checks, cancellationToken);
@@ -42,7 +45,14 @@ internal sealed class DoctorCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new DoctorDocument(ok, checks), Documents.Default.DoctorDocument);
         else
+        {
             Show(session.Screen, checks);
+            if (ok && settings is not null && IsFresh(settings))
+            {
+                session.Screen.Say("Nothing is set up here yet: 'hibp demo' loads a sample and shows what comes of it, 'hibp run' sets up this "
+                    + "machine and works until Ctrl+C.");
+            }
+        }
         return ok ? 0 : throw new CommandFailedException(
             $"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something broken");
     }
@@ -62,6 +72,23 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(new DoctorLine("settings", Broken, e.Message, "mend the variable"));
             return null;
         }
+    }
+
+    /// <summary>The emulator is meant, and has never run here: it has nothing to lose, and a stopped one has.</summary>
+    private static bool IsFresh(PipelineSettings settings) =>
+        settings.Emulator is { } emulator && !Directory.Exists(emulator.DataFolderOf(1));
+
+    private static DoctorLine CheckHome(PipelineSettings settings)
+    {
+        // A closed folder closes all that is in it, save what has another name elsewhere.
+        var database = settings.Database == settings.DefaultDatabase || DatabaseFactory.IsServer(settings.Database) ? [] :
+            SqliteBreachDatabase.Companions.Prepend("").Select(suffix => settings.Database + suffix);
+        string[] open = [.. database.Prepend(settings.Home).Select(Path.GetFullPath).Where(UnixFiles.IsOpenToOthers)];
+        return open.Length > 0
+            ? new DoctorLine("home", Missing, $"other users of this machine may look into {string.Join(", ", open)}",
+                $"chmod -R go-rwx {string.Join(' ', open.Select(path => $"'{path}'"))}")
+            : new DoctorLine("home", Ok, Directory.Exists(settings.Home)
+                ? $"{settings.Home}, for this user alone" : $"{settings.Home}, which is not there yet", null);
     }
 
     private static async Task CheckEmulatorAsync(PipelineSettings? settings, List<DoctorLine> checks, CancellationToken cancellationToken)
@@ -136,7 +163,7 @@ internal sealed class DoctorCommand : HibpCommand
         };
         var lines = await Task.WhenAll(looks);
         checks.AddRange(lines);
-        var storageAnswers = lines[..3].All(line => line.State != Broken);
+        var storageAnswers = !isDown && lines[..3].All(line => line.State != Broken);
         var databaseAnswers = lines[3].State != Broken;
         if (databaseAnswers && found != expected && found != 0)
         {
@@ -172,7 +199,8 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
         checks.Add(context.Passwords.Durable
-            ? new DoctorLine("secret key", Ok, "set", null)
+            ? new DoctorLine(
+                "secret key", Ok, settings.SecretKey is not null ? "set" : "in a file in HIBP_HOME, created when it is first needed", null)
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
                 + "openssl rand -base64 32 makes one"));
         if (storageAnswers)
@@ -186,6 +214,8 @@ internal sealed class DoctorCommand : HibpCommand
 
         Task<DoctorLine> LookAtStorageAsync(string what, Func<string> describe, Func<CancellationToken, Task> check) => emulatorState switch
         {
+            EmulatorState.Stopped when IsFresh(settings) => Task.FromResult(new DoctorLine(
+                what, Missing, "the storage emulator has not run yet", "nothing to do: hibp run starts it")),
             EmulatorState.Stopped => Task.FromResult(new DoctorLine(
                 what, Broken, "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE")),
             EmulatorState.Busy => Task.FromResult(new DoctorLine(what, Broken, settings.Emulator!.BusyMessage, "try again")),

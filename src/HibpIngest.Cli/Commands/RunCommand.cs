@@ -3,9 +3,11 @@ using System.CommandLine.Parsing;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Hosting.Backups;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
@@ -109,6 +111,8 @@ internal sealed class RunCommand : HibpCommand
         // Refused before it says that it is ready. The web needs no database.
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;
         await using var pipeline = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
+        if (pipeline?.Context.Database is SqliteBreachDatabase file)
+            DatabaseRestore.RemoveLeft(file.DisplayName);
         using var passwords = pipeline is null ? null
             : PasswordWork.Open(
                 pipeline.Account, session.Settings.Passwords, session.Settings.Options.WebUrl, session.Time, session.Logs);

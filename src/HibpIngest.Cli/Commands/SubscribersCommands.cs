@@ -138,7 +138,7 @@ internal sealed class SubscribersAddCommand : AddressCommand
             await using var pipeline = await session.OpenExistingAsync(cancellationToken);
             return await pipeline.Context.NewSubscriberOperations().AddAsync(wanted, again: true, cancellationToken);
         }
-        var key = SuppressionKey.Parse(session.Settings.SuppressionKey);
+        var key = session.Settings.OpenSuppressionKey();
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
         return await database.ImportSubscribersAsync(wanted, key, cancellationToken);
     }
@@ -281,7 +281,7 @@ internal sealed class SubscribersImportCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var key = SuppressionKey.Parse(session.Settings.SuppressionKey);
+        var key = session.Settings.OpenSuppressionKey();
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
         var (read, imported) = await ImportAsync(database, key, session.Parsed.GetRequiredValue(_file).FullName, cancellationToken);
         if (session.Screen.Json)

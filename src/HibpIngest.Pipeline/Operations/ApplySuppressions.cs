@@ -22,8 +22,9 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
         {
             if (check is null || check == key?.Check)
                 continue;
-            throw new StoreMismatchException((key is null
-                ? "HIBP_SUPPRESSION_KEY is not set, and there are addresses that are not to be told, known by it"
+            throw new StoreMismatchException((key is null or { Check: "" }
+                ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME beside the emulator, and there are "
+                + "addresses that are not to be told, known by that key"
                 : "HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told")
                 + ": set the one that was used before; without it an import would bring back who has asked to be forgotten");
         }

@@ -167,7 +167,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     private static partial Regex EmulatorLine();
 
     /// <summary>The first of three free ports in a row.</summary>
-    private static int FreePorts()
+    internal static int FreePorts()
     {
         var taken = IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Select(one => one.Port).ToHashSet();
         while (true)

@@ -2,6 +2,7 @@ using System.Collections;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
@@ -117,6 +118,24 @@ public sealed class PipelineSettingsTests
         Assert.Equal((0, TimeSpan.FromSeconds(1)), (Read().Passwords.ReplicaConnections().Count, Read().Passwords.PasswordsNearestTimeout));
         Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "1")));
         Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00")));
+    }
+
+    [Theory]
+    [InlineData("on", true)]
+    [InlineData("True", true)]
+    [InlineData("OFF", false)]
+    [InlineData("false", false)]
+    public void What_is_on_or_off_may_be_true_or_false_everywhere(string value, bool isOn)
+    {
+        var settings = Read(
+            ("HIBP_CALLLOOPBACK", value), ("HIBP_TESTACCOUNTS", value), ("HIBP_LOG", value), ("HIBP_RANGES", value),
+            ("HIBP_ACCESSLOG", value));
+        Assert.Equal(
+            (isOn, isOn, isOn, isOn, isOn),
+            (settings.Options.CallLoopback, settings.Web.TestAccounts, settings.Options.Log == LogMode.On,
+                settings.Options.Ranges == RangesMode.On, settings.Web.AccessLog));
+        var refused = Assert.Throws<BadInputException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
+        Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -1,0 +1,154 @@
+using System.Globalization;
+using System.Text.Json;
+using ICSharpCode.SharpZipLib.Zip;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>An installation on one machine: HIBP_HOME, its permissions, its keys, and what <c>hibp doctor</c> says of it.</summary>
+public sealed class InstallationTests : IDisposable
+{
+    private const UnixFileMode OthersMode = UnixFileMode.GroupRead | UnixFileMode.GroupWrite | UnixFileMode.GroupExecute
+        | UnixFileMode.OtherRead | UnixFileMode.OtherWrite | UnixFileMode.OtherExecute;
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = new()
+    {
+        ["HIBP_EMULATOR_PORT"] = OperationTests.FreePorts().ToString(CultureInfo.InvariantCulture),
+    };
+
+    private string Home => Path.Combine(_folder.Path, ".hibp");
+
+    public void Dispose() => _folder.Dispose();
+
+    [Fact]
+    public async Task Everything_that_a_host_and_its_commands_write_is_readable_by_its_owner_only()
+    {
+        if (OperatingSystem.IsWindows())
+            return; // its folders inherit their permissions
+        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        _folder.Write("A.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
+        await RunAsync("subscribers", "import", _folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\n"));
+        await RunAsync("drop", "A.zip", "--wait");
+        await RunAsync("log", "write", "--load", "1");
+        Assert.NotEmpty(Directory.GetFiles(Path.Combine(Home, "mail"), "*.eml"));
+        string[] made = [Home, .. new[] { "backups", "exported", "rewritten", "subscribers" }.Select(name => Path.Combine(_folder.Path, name))];
+        await RunAsync("backup", made[1] + "/");
+        await RunAsync("log", "export", made[2]);
+        await RunAsync("log", "rewrite", made[3]);
+        await RunAsync("subscribers", "export", made[4]);
+        // The write-ahead log is there while the host runs.
+        Assert.Contains(Path.Combine(Home, "hibp.db-wal"), Directory.GetFiles(Home));
+        var all = made.Concat(made.Where(Directory.Exists)
+            .SelectMany(folder => Directory.GetFileSystemEntries(folder, "*", SearchOption.AllDirectories))).ToList();
+        Assert.True(all.Count > 15, $"{all.Count} files and folders");
+        Assert.Empty(all.Where(path => (File.GetUnixFileMode(path) & OthersMode) != 0).Select(path => $"{path} {File.GetUnixFileMode(path)}"));
+        await host.TerminateAsync();
+        Assert.Equal("ok", (await CheckAsync("home")).GetProperty("state").GetString());
+    }
+
+    [Fact]
+    public async Task Doctor_names_an_older_home_and_the_command_that_closes_it()
+    {
+        if (OperatingSystem.IsWindows())
+            return; // its folders inherit their permissions
+        Directory.CreateDirectory(Home, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute | UnixFileMode.OtherExecute);
+        var elsewhere = _folder.Write("other.db", "");
+        File.SetUnixFileMode(elsewhere, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead);
+        _variables["HIBP_DATABASE"] = elsewhere;
+        var check = await CheckAsync("home");
+        Assert.Equal("missing", check.GetProperty("state").GetString());
+        Assert.Contains(Home, check.GetProperty("found").GetString(), StringComparison.Ordinal);
+        Assert.Contains(elsewhere, check.GetProperty("found").GetString(), StringComparison.Ordinal);
+        var advice = check.GetProperty("advice").GetString()!;
+        Assert.StartsWith("chmod -R go-rwx ", advice, StringComparison.Ordinal);
+        await Shell.RunAsync("sh", "-c", advice);
+        Assert.Equal("ok", (await CheckAsync("home")).GetProperty("state").GetString());
+    }
+
+    [Fact]
+    public async Task Doctor_finds_nothing_broken_on_a_fresh_machine_and_says_what_to_do_next()
+    {
+        var result = (await HibpProcess.RunAsync(_folder.Path, _variables, "doctor")).Succeeded();
+        Assert.Contains("hibp run", result.Output, StringComparison.Ordinal);
+        Assert.Contains("hibp demo", result.Error, StringComparison.Ordinal);
+        Assert.False(Directory.Exists(Home));
+        var json = (await RunAsync("doctor", "--json")).Json;
+        Assert.True(json.GetProperty("ok").GetBoolean());
+        Assert.Equal(
+            ["missing", "missing", "missing", "missing"],
+            json.GetProperty("checks").EnumerateArray()
+                .Where(check => check.GetProperty("check").GetString() is "blobs" or "queues" or "tables" or "database")
+                .Select(check => check.GetProperty("state").GetString()));
+        // Set up once, and stopped: now it is missed.
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        Assert.Equal(1, (await HibpProcess.RunAsync(_folder.Path, _variables, "doctor")).ExitCode);
+    }
+
+    [Fact]
+    public async Task Keys_are_made_once_when_they_are_first_needed_and_a_host_that_runs_already_uses_them()
+    {
+        var (suppression, secret) = (Path.Combine(Home, "suppression.key"), Path.Combine(Home, "secret.key"));
+        var own = Convert.ToBase64String([.. Enumerable.Repeat((byte)7, 32)]);
+        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        {
+            await RunAsync("subscribers", "import", _folder.Write("subscribers.csv", "email,domain\na@example.com,\nb@example.com,\n"));
+            Assert.DoesNotContain("suppression.key", (await RunAsync("backup", "before.db")).Output, StringComparison.Ordinal);
+            Assert.False(File.Exists(suppression) || File.Exists(secret));
+
+            // At once, from several processes.
+            await Task.WhenAll(
+                RunAsync("subscribers", "remove", "a@example.com"), RunAsync("subscribers", "forget", "b@example.com"));
+            var key = await File.ReadAllTextAsync(suppression);
+            Assert.Equal(32, Convert.FromBase64String(key.Trim()).Length);
+            if (!OperatingSystem.IsWindows())
+                Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(suppression));
+            Assert.Empty(Directory.GetFiles(Home, "suppression.key.?*"));
+            Assert.Contains(
+                "2 suppressed", (await RunAsync("subscribers", "import", "subscribers.csv")).Output, StringComparison.Ordinal);
+
+            // The host that was started before either was there opens the archive.
+            var zip = _folder.Write("Sealed.zip", ArchiveTesting.Encrypted(
+                "correct horse", 256, CompressionMethod.Deflated, ("a.csv", "user1@example.com\n"u8.ToArray())));
+            Assert.Equal(0, (await HibpProcess.RunWithInputAsync(
+                _folder.Path, _variables, "correct horse\n", "drop", zip, "--password-stdin", "--wait")).Succeeded().ExitCode);
+            Assert.True(File.Exists(secret));
+            Assert.Contains("Sealed", (await RunAsync("lookup", "user1@example.com")).Output, StringComparison.Ordinal);
+            Assert.Equal(key, await File.ReadAllTextAsync(suppression));
+
+            var backup = (await RunAsync("backup", "after.db")).Output;
+            Assert.Contains(suppression, backup, StringComparison.Ordinal);
+            Assert.Contains(secret, backup, StringComparison.Ordinal);
+
+            // A variable wins where it is the same, and is refused where it isn't.
+            _variables["HIBP_SUPPRESSION_KEY"] = key.Trim();
+            await RunAsync("subscribers", "import", "subscribers.csv");
+            _variables["HIBP_SUPPRESSION_KEY"] = own;
+            var refused = (await HibpProcess.RunAsync(_folder.Path, _variables, "subscribers", "import", "subscribers.csv"))
+                .FailedWithOneLine();
+            Assert.Contains("HIBP_SUPPRESSION_KEY", refused, StringComparison.Ordinal);
+            Assert.Contains(suppression, refused, StringComparison.Ordinal);
+            Assert.DoesNotContain(own, refused, StringComparison.Ordinal);
+            _variables.Remove("HIBP_SUPPRESSION_KEY");
+            _variables["HIBP_SECRET_KEY"] = own;
+            Assert.Contains(secret, (await HibpProcess.RunAsync(_folder.Path, _variables, "status")).FailedWithOneLine(), StringComparison.Ordinal);
+            // Changing it keeps the old one.
+            _variables["HIBP_SECRET_KEY"] = $"{own},{(await File.ReadAllTextAsync(secret)).Trim()}";
+            await RunAsync("status");
+            _variables.Remove("HIBP_SECRET_KEY");
+            await host.TerminateAsync();
+        }
+        // Lost, it is not made again under another: those who are suppressed would be told.
+        File.Move(suppression, suppression + ".away");
+        var lost = await HibpProcess.RunAsync(_folder.Path, _variables, "run");
+        Assert.Equal(1, lost.ExitCode);
+        Assert.Contains("suppression.key", lost.Error, StringComparison.Ordinal);
+        Assert.False(File.Exists(suppression));
+    }
+
+    private async Task<JsonElement> CheckAsync(string name) =>
+        (await HibpProcess.RunAsync(_folder.Path, _variables, "doctor", "--json")).Json.GetProperty("checks").EnumerateArray()
+        .Single(check => check.GetProperty("check").GetString() == name);
+
+    private async Task<HibpResult> RunAsync(params string[] arguments) =>
+        (await HibpProcess.RunAsync(_folder.Path, _variables, arguments)).Succeeded();
+}
