@@ -6,8 +6,8 @@ Deploys HibpIngest to Azure, from nothing but a subscription; may be run again a
 .DESCRIPTION
 Read from the environment:
 HIBP_MAIL (needed: smtp://user:password@host:port?tls=starttls; to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance), HIBP_MAIL_FROM (sender of the mails), HIBP_SECRET_KEY (32 bytes
-in base64, for encrypted archives and clients; several with commas between: the first seals), HIBP_SUPPRESSION_KEY (32 bytes in base64, for hibp subscribers
-remove and forget; never changed), HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https) and HIBP_UNSUBSCRIBE_MAILTO (whose the mails
+in base64, for encrypted archives and clients; several with commas between: the first seals; by default the deployed one), HIBP_SUPPRESSION_KEY (32 bytes in base64, for hibp subscribers
+remove and forget; never changed; by default the deployed one, and another than that is refused), HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https) and HIBP_UNSUBSCRIBE_MAILTO (whose the mails
 are, and how to get no more of them), HIBP_WEB_URL (where people reach the API, https://HOST; by default the web app's own address), DEPLOY_WEB (false: without the web app;
 one that is there stays, to be deleted by hand), DEPLOY_SECOND_LOCATION (region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first;
 by default none, and those that are there stay, to be deleted by hand), DEPLOY_ALERT_EMAIL (where alerts go), DEPLOY_SQL_FREE_OFFER (true: the free monthly amount of Azure SQL; smallest, at the first
@@ -144,6 +144,23 @@ try {
             Stop-Script "resource group $Group is not there: say where to make it with -Location"
         }
         Invoke-Checked az group create -n $Group -l $Location -o none
+    }
+    else {
+        # App settings are written whole: a key that is left out would be gone, and what was made under it with it.
+        $deployedApp = Invoke-Checked az functionapp list -g $Group --query "[?starts_with(name, '$Name-app-')].name" -o tsv
+        if ($deployedApp) {
+            $kept = Invoke-Checked az functionapp config appsettings list -g $Group -n $deployedApp --query "[?name=='HIBP_SUPPRESSION_KEY'].value" -o tsv
+            if ($kept -and $env:HIBP_SUPPRESSION_KEY -and $env:HIBP_SUPPRESSION_KEY -cne $kept) {
+                Stop-Script "HIBP_SUPPRESSION_KEY is not the one that $deployedApp has, under which addresses are suppressed: leave it out, which keeps that one"
+            }
+            if (-not $env:HIBP_SUPPRESSION_KEY) {
+                $env:HIBP_SUPPRESSION_KEY = $kept
+            }
+            $kept = Invoke-Checked az functionapp config appsettings list -g $Group -n $deployedApp --query "[?name=='HIBP_SECRET_KEY'].value" -o tsv
+            if (-not $env:HIBP_SECRET_KEY) {
+                $env:HIBP_SECRET_KEY = $kept
+            }
+        }
     }
 
     Write-Step "Resources ($Size); ten minutes the first time"

@@ -18,7 +18,9 @@ Read from the environment:
   HIBP_MAIL                needed: smtp://user:password@host:port?tls=starttls (to try it out without mails: pickup:/tmp/mail, a folder that goes with the instance)
   HIBP_MAIL_FROM           sender of the mails
   HIBP_SECRET_KEY          32 bytes in base64, for encrypted archives and clients (several with commas between: the first seals): openssl rand -base64 32
+                           (default: the deployed one)
   HIBP_SUPPRESSION_KEY     32 bytes in base64, for hibp subscribers remove and forget; never changed: openssl rand -base64 32
+                           (default: the deployed one; another than that is refused)
   HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https), HIBP_UNSUBSCRIBE_MAILTO
                            whose the mails are, and how to get no more of them
   HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
@@ -133,6 +135,17 @@ say "Resource group $group"
 if [ "$(az group exists -n "$group")" != true ]; then
   [ -n "$location" ] || fail "resource group $group is not there: say where to make it with --location"
   az group create -n "$group" -l "$location" -o none
+else
+  # App settings are written whole: a key that is left out would be gone, and what was made under it with it.
+  deployed_app=$(az functionapp list -g "$group" --query "[?starts_with(name, '$name-app-')].name" -o tsv)
+  deployed() { az functionapp config appsettings list -g "$group" -n "$deployed_app" --query "[?name=='$1'].value" -o tsv; }
+  if [ -n "$deployed_app" ]; then
+    kept=$(deployed HIBP_SUPPRESSION_KEY)
+    [ -z "$kept" ] || [ "${HIBP_SUPPRESSION_KEY:-$kept}" = "$kept" ] || fail "HIBP_SUPPRESSION_KEY is not the one that $deployed_app has, under which addresses are suppressed: leave it out, which keeps that one"
+    export HIBP_SUPPRESSION_KEY=${HIBP_SUPPRESSION_KEY:-$kept}
+    kept=$(deployed HIBP_SECRET_KEY)
+    export HIBP_SECRET_KEY=${HIBP_SECRET_KEY:-$kept}
+  fi
 fi
 
 say "Resources ($size); ten minutes the first time"

@@ -164,6 +164,52 @@ public sealed class ScriptTests
         Assert.Contains(azure.Calls, call => call.Contains("smallest.bicepparam", StringComparison.Ordinal));
     }
 
+    [Theory]
+    [InlineData("", "", "", "")]
+    [InlineData("", "", "given", "given")]
+    [InlineData("hibp-app-x", "", "given", "given")]
+    [InlineData("hibp-app-x", "kept", "", "kept")]
+    [InlineData("hibp-app-x", "kept", "kept", "kept")]
+    [InlineData("hibp-app-x", "kept", "given", null)]
+    public async Task A_suppression_key_that_is_deployed_is_kept_and_another_is_refused(
+        string app, string deployed, string given, string? expected)
+    {
+        using var azure = new RecordedAzure(groupExists: true);
+        azure.Environment["DEPLOYED_APP"] = app;
+        azure.Environment["DEPLOYED_SUPPRESSION_KEY"] = deployed;
+        azure.Environment["DEPLOYED_SECRET_KEY"] = "sealing";
+        azure.Environment["HIBP_SUPPRESSION_KEY"] = given;
+        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        Assert.DoesNotContain("kept", string.Join('\n', azure.Calls), StringComparison.Ordinal);
+        if (expected is null)
+        {
+            Assert.Equal(
+                (1, "deploy: HIBP_SUPPRESSION_KEY is not the one that hibp-app-x has, under which addresses are suppressed: leave it out, "
+                    + "which keeps that one"), (exitCode, error.Trim()));
+            Assert.DoesNotContain(azure.Calls, call => call.Contains("deployment group create", StringComparison.Ordinal));
+            return;
+        }
+        Assert.True(exitCode == 0, output + error);
+        Assert.Equal([expected, app.Length > 0 ? "sealing" : ""], azure.Keys);
+
+        // Another secret key is a change of it, which the operator means.
+        azure.Environment["HIBP_SECRET_KEY"] = "new,sealing";
+        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        Assert.Equal([expected, "new,sealing"], azure.Keys);
+    }
+
+    [Fact]
+    public async Task Settings_that_can_not_be_read_end_it_before_they_are_overwritten()
+    {
+        foreach (var fails in (string[])["functionapp list", "appsettings list"])
+        {
+            using var azure = new RecordedAzure(groupExists: true, fails);
+            azure.Environment["DEPLOYED_APP"] = "hibp-app-x";
+            Assert.Equal(1, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+            Assert.DoesNotContain(azure.Calls, call => call.Contains("deployment group create", StringComparison.Ordinal));
+        }
+    }
+
     [Fact]
     public async Task A_step_that_fails_ends_it_closes_the_firewall_and_says_what_to_do()
     {
@@ -248,7 +294,8 @@ public sealed class ScriptTests
             name=$(basename "$0")
             echo "$name $*" >> "$RECORD"
             told() { printf '%s\n' "$DEPLOY_OPERATOR_ID" "$DEPLOY_OPERATOR_TYPE" "$DEPLOY_DROPPER_ID"; }
-            if [[ "$*" == *bicepparam* ]]; then told > "$RECORD.told"; fi
+            keys() { printf '%s\n' "$HIBP_SUPPRESSION_KEY" "$HIBP_SECRET_KEY"; }
+            if [[ "$*" == *bicepparam* ]]; then told > "$RECORD.told"; keys > "$RECORD.keys"; fi
             if [ -n "$FAILS" ] && [[ "$*" == *"$FAILS"* ]]; then exit 1; fi
             case "$name $*" in
               'sqlcmd --help') echo '--authentication-method' ;;
@@ -271,6 +318,9 @@ public sealed class ScriptTests
               *'parameters.queueBatchSize.value'*) echo 2 ;;
               *'parameters.dedupeCap.value'*) echo "$DEDUPE_CAP" ;;
               *'keys list'*) echo webhook-key ;;
+              *'functionapp list '*) echo "$DEPLOYED_APP" ;;
+              *'appsettings list '*HIBP_SUPPRESSION_KEY*) echo "$DEPLOYED_SUPPRESSION_KEY" ;;
+              *'appsettings list '*HIBP_SECRET_KEY*) echo "$DEPLOYED_SECRET_KEY" ;;
               *'sku.capacity'*) echo 40 ;;
               *'query minCapacity'*) echo 5 ;;
               *'sql server show'*) echo westeurope ;;
@@ -310,6 +360,9 @@ public sealed class ScriptTests
 
         /// <summary>What the parameter file reads of operator and dropper.</summary>
         public IReadOnlyList<string> Told => File.ReadAllLines($"{Record}.told");
+
+        /// <summary>What the parameter file reads of keys: the suppressions', then the secret one.</summary>
+        public IReadOnlyList<string> Keys => File.ReadAllLines($"{Record}.keys");
 
         /// <summary>Calls that do something.</summary>
         public IEnumerable<string> Steps =>

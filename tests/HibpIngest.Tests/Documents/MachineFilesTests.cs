@@ -52,6 +52,37 @@ public sealed partial class MachineFilesTests
     }
 
     [Fact]
+    public void Compose_passes_every_setting_that_is_documented()
+    {
+        // Of its own: where things are in the containers. Of other programs: the Functions apps, and the emulator, which is an image.
+        string[] own = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_APP", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
+        var documented = SettingRow().Matches(DocumentFiles.Read("docs/settings.md")).SelectMany(row => SettingName().Matches(row.Value))
+            .Select(match => match.Value).Where(name => !name.StartsWith("DEPLOY_", StringComparison.Ordinal)).Except(own).Distinct().ToList();
+        Assert.True(documented.Count > 60, $"{documented.Count} settings");
+        var compose = DocumentFiles.Read(Compose);
+        // A variable that isn't set is not passed: an empty one would be a value.
+        Assert.Empty(documented.Where(name => !Regex.IsMatch(
+            compose, $$"""^      {{name}}:(?: \$\{{{name}}:-\})?$""", RegexOptions.Multiline, TimeSpan.FromSeconds(1))));
+    }
+
+    [Fact]
+    public void Commands_named_in_comments_exist()
+    {
+        var named = DocumentFiles.Read(Compose) + DocumentFiles.Read(Dockerfile) + DocumentFiles.Read(Service);
+        var commands = NamedCommand().Matches(named).Select(match => match.Groups["words"].Value).ToList();
+        Assert.NotEmpty(commands);
+        foreach (var words in commands.Select(command => command.Split(' ')))
+        {
+            System.CommandLine.Command at = CommandTree.Create();
+            foreach (var word in words)
+            {
+                at = at.Subcommands.FirstOrDefault(command => command.Name == word)
+                    ?? throw new InvalidOperationException($"there is no command 'hibp {string.Join(' ', words)}'");
+            }
+        }
+    }
+
+    [Fact]
     public void Command_lines_are_understood()
     {
         string[] lines =
@@ -92,6 +123,15 @@ public sealed partial class MachineFilesTests
 
     [GeneratedRegex(@"\bHIBP_[A-Z0-9_]+", RegexOptions.None, 1000)]
     private static partial Regex Variable();
+
+    [GeneratedRegex(@"^\| (?:HIBP|OTEL|APPLICATIONINSIGHTS)_[^|]+\|", RegexOptions.Multiline, 1000)]
+    private static partial Regex SettingRow();
+
+    [GeneratedRegex(@"\b(?:HIBP|OTEL|APPLICATIONINSIGHTS)_[A-Z0-9_]+", RegexOptions.None, 1000)]
+    private static partial Regex SettingName();
+
+    [GeneratedRegex(@"'hibp (?<words>[a-z]+(?: [a-z]+)?)'", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex NamedCommand();
 
     [GeneratedRegex("""^CMD \["(?<line>[^"]+)"\]""", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
     private static partial Regex DockerCommand();
