@@ -233,6 +233,8 @@ public sealed record PipelineSettings
         object value = Options;
         foreach (var part in key.Split(':'))
             value = value.GetType().GetProperty(part)!.GetValue(value)!;
+        if (value is bool isOn)
+            value = isOn ? "on" : "off";
         return string.Create(CultureInfo.InvariantCulture, $"{VariableOf(key)}={value}");
     }));
 

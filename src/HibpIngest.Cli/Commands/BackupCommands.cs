@@ -117,13 +117,13 @@ internal sealed class RestoreCommand : HibpCommand
         // Before anything else can fail.
         if (kept is not null)
             screen.Say($"the database that was there is kept as {kept}");
-        var (document, moved) = await DatabaseRestoredCommand.MoveOnAsync(session, pipeline, empty: false, cancellationToken);
+        var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, pipeline, empty: false, cancellationToken);
         if (screen.Json)
             screen.ShowJson(new RestoreDocument(file, note.TakenAt, kept, document), Documents.Default.RestoreDocument);
         else
         {
             screen.Show($"{backup} was restored.");
-            DatabaseRestoredCommand.Show(screen, document, moved);
+            DatabaseRestoredCommand.Show(screen, document, moved, files);
         }
         return DatabaseRestoredCommand.SayProblems(screen, moved);
     }

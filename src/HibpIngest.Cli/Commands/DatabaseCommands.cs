@@ -60,25 +60,29 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     {
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
         await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (document, moved) = await MoveOnAsync(session, pipeline, session.Parsed.GetValue(_empty), cancellationToken);
+        var (document, moved, files) = await MoveOnAsync(session, pipeline, session.Parsed.GetValue(_empty), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(document, Documents.Default.RestoredDocument);
         else
-            Show(session.Screen, document, moved);
+            Show(session.Screen, document, moved, files);
         return SayProblems(session.Screen, moved);
     }
 
-    /// <summary>Moves the database on; says nothing yet.</summary>
-    public static async Task<(RestoredDocument Document, MovedOn Moved)> MoveOnAsync(
+    /// <summary>Moves the database on, and shows how far it is.</summary>
+    /// <returns>What came of it, and the names of the files that are loaded again.</returns>
+    public static async Task<(RestoredDocument Document, MovedOn Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, OpenPipeline pipeline, bool empty, CancellationToken cancellationToken)
     {
         var context = pipeline.Context;
         MovedOn? moved = null;
         await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
-            moved = await context.NewMoveOn().RunAsync(cancellationToken, empty, new LoadProgress(progress));
+            moved = await context.NewMoveOn().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
             return moved.Loads;
         });
+        // Their ids are drawn after all that were given before.
+        var files = (await context.Database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id > moved!.Ids.Load)
+            .Select(load => load.Blob.Name).Order(StringComparer.Ordinal).ToList();
         var subscriptions = 0L;
         await foreach (var _ in context.Database.ListSubscribersAsync(cancellationToken))
             subscriptions++;
@@ -86,7 +90,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             new RestoredDocument(
                 context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
                 moved.Suppressed),
-            moved);
+            moved, files);
     }
 
     /// <summary>What of the log can't be gone by; returns the exit code.</summary>
@@ -97,10 +101,12 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         return moved.Log is { Problems.Count: > 0 } ? 1 : 0;
     }
 
-    public static void Show(Screen screen, RestoredDocument document, MovedOn moved)
+    public static void Show(Screen screen, RestoredDocument document, MovedOn moved, IReadOnlyList<string> files)
     {
         screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no "
             + "load in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
+        if (files.Count > 0)
+            screen.Show($"Loaded again: {string.Join(", ", files)}.");
         if (moved.Log is not { } log)
             screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");
         else
@@ -112,6 +118,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
                 screen.Show($"  load {load.Load} of {load.Breach}: {TableFormat.Number(load.Rows)} rows"
                     + (load.Counts ? "" : ", replaced by a later one"));
             }
+            if (log.Removed.Count > 0)
+                screen.Show($"Removed again: {string.Join(", ", log.Removed)}.");
             if (log.Hidden.Count > 0)
             {
                 screen.Show($"Hidden, as no document says that they may be shown: {string.Join(", ", log.Hidden)}. Look at each, then: "
@@ -134,8 +142,21 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             + "subscribers import brings them in.");
     }
 
-    private sealed class LoadProgress(IProgress<long> count) : IProgress<(int Done, int All)>
+    /// <summary>A count on a terminal; a line now and then elsewhere.</summary>
+    private sealed class LoadProgress(CommandSession session, IProgress<long> count) : IProgress<(int Done, int All)>
     {
-        public void Report((int Done, int All) value) => count.Report(value.Done);
+        // Often enough to see that it lives, seldom enough for a log file.
+        private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
+
+        private long _last = session.Time.GetTimestamp();
+
+        public void Report((int Done, int All) value)
+        {
+            count.Report(value.Done);
+            if (session.Screen.IsLive || (value.Done < value.All && session.Time.GetElapsedTime(_last) < LineEvery))
+                return;
+            _last = session.Time.GetTimestamp();
+            session.Screen.Say($"loads of the account log: {value.Done} of {value.All}");
+        }
     }
 }

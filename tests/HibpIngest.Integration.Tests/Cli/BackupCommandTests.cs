@@ -120,6 +120,31 @@ public sealed class BackupCommandTests : IDisposable
     }
 
     [Fact]
+    public async Task Restoring_names_what_it_loads_and_removes_again()
+    {
+        var variables = await SetUpAsync();
+        foreach (var name in (string[])["Kept", "Gone", "New"])
+            _folder.Write($"{name}.zip", PipelineRig.Zip(("a.csv", $"user@{name.ToLowerInvariant()}.example.com\n")));
+        await using (var host = await HibpProcess.StartAsync(_folder.Path, variables, "ready", "run"))
+        {
+            await RunAsync("drop", "Kept.zip", "--wait");
+            await RunAsync("drop", "Gone.zip", "--wait");
+            await RunAsync("log", "write");
+            await RunAsync("backup", "backup.db");
+            await host.TerminateAsync();
+        }
+        await RunAsync("breach", "remove", "Gone", "--yes");
+        await RunAsync("drop", "New.zip");
+        var restored = await RunAsync("restore", "backup.db", "--yes");
+        Assert.Contains("Loaded again: New.zip.", restored.Output, StringComparison.Ordinal);
+        Assert.Contains("Removed again: Gone.", restored.Output, StringComparison.Ordinal);
+        Assert.Contains("loads of the account log: 1 of 1", restored.Error, StringComparison.Ordinal);
+
+        async Task<HibpResult> RunAsync(params string[] arguments) =>
+            (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
+    }
+
+    [Fact]
     public async Task A_restored_database_is_its_owners_alone_whoever_restores_it()
     {
         if (OperatingSystem.IsWindows())
