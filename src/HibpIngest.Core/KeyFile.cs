@@ -35,7 +35,7 @@ public sealed class KeyFile(string path)
         }
     }
 
-    /// <summary>Reads the key, after creating it where it is missing. Of processes that create it at once, all read the first one's.</summary>
+    /// <summary>Reads the key, and creates it if it is missing. Processes that do so at once all read the first one's.</summary>
     /// <exception cref="StoreRefusedException">The file can't be created or read.</exception>
     public string ReadOrCreate()
     {

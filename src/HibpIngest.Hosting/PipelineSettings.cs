@@ -46,8 +46,8 @@ public sealed record PipelineSettings
     /// <summary>Variables that are not properties of options.</summary>
     private static readonly string[] OwnVariables =
     [
-        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME", "EMULATOR_DIR",
-        EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS", "SERVICE_CONTACT",
+        "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME",
+        "EMULATOR_DIR", EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS", "SERVICE_CONTACT",
         "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
     ];
 

@@ -50,8 +50,8 @@ internal sealed class BackupCommand : HibpCommand
             var keys = session.Settings.KeyFiles.Select(key => key.FilePath).Where(File.Exists).ToList();
             if (keys.Count > 0)
             {
-                screen.Show($"It can't be used without {string.Join(" and ", keys)}, which {(keys.Count == 1 ? "is" : "are")} not in it: keep "
-                    + $"{(keys.Count == 1 ? "it" : "them")} with it.");
+                var (are, them) = keys.Count == 1 ? ("is", "it") : ("are", "them");
+                screen.Show($"It can't be used without {string.Join(" and ", keys)}, which {are} not in it: keep {them} with it.");
             }
         }
         return 0;

@@ -49,8 +49,8 @@ internal sealed class DoctorCommand : HibpCommand
             Show(session.Screen, checks);
             if (ok && settings is not null && IsFresh(settings))
             {
-                session.Screen.Say("Nothing is set up here yet: 'hibp demo' loads a sample and shows what comes of it, 'hibp run' sets up this "
-                    + "machine and works until Ctrl+C.");
+                session.Screen.Say("Nothing is set up here yet: 'hibp demo' loads a sample and shows what comes of it, 'hibp run' sets "
+                    + "this machine up and works until Ctrl+C.");
             }
         }
         return ok ? 0 : throw new CommandFailedException(

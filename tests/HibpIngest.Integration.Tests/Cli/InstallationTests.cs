@@ -31,7 +31,8 @@ public sealed class InstallationTests : IDisposable
         await RunAsync("drop", "A.zip", "--wait");
         await RunAsync("log", "write", "--load", "1");
         Assert.NotEmpty(Directory.GetFiles(Path.Combine(Home, "mail"), "*.eml"));
-        string[] made = [Home, .. new[] { "backups", "exported", "rewritten", "subscribers" }.Select(name => Path.Combine(_folder.Path, name))];
+        string[] names = [".hibp", "backups", "exported", "rewritten", "subscribers"];
+        var made = names.Select(name => Path.Combine(_folder.Path, name)).ToList();
         await RunAsync("backup", made[1] + "/");
         await RunAsync("log", "export", made[2]);
         await RunAsync("log", "rewrite", made[3]);
@@ -41,7 +42,7 @@ public sealed class InstallationTests : IDisposable
         var all = made.Concat(made.Where(Directory.Exists)
             .SelectMany(folder => Directory.GetFileSystemEntries(folder, "*", SearchOption.AllDirectories))).ToList();
         Assert.True(all.Count > 15, $"{all.Count} files and folders");
-        Assert.Empty(all.Where(path => (File.GetUnixFileMode(path) & OthersMode) != 0).Select(path => $"{path} {File.GetUnixFileMode(path)}"));
+        Assert.Empty(all.Where(path => (File.GetUnixFileMode(path) & OthersMode) != 0));
         await host.TerminateAsync();
         Assert.Equal("ok", (await CheckAsync("home")).GetProperty("state").GetString());
     }
@@ -51,7 +52,8 @@ public sealed class InstallationTests : IDisposable
     {
         if (OperatingSystem.IsWindows())
             return; // its folders inherit their permissions
-        Directory.CreateDirectory(Home, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute | UnixFileMode.OtherExecute);
+        Directory.CreateDirectory(
+            Home, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute | UnixFileMode.OtherExecute);
         var elsewhere = _folder.Write("other.db", "");
         File.SetUnixFileMode(elsewhere, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead);
         _variables["HIBP_DATABASE"] = elsewhere;
@@ -130,7 +132,8 @@ public sealed class InstallationTests : IDisposable
             Assert.DoesNotContain(own, refused, StringComparison.Ordinal);
             _variables.Remove("HIBP_SUPPRESSION_KEY");
             _variables["HIBP_SECRET_KEY"] = own;
-            Assert.Contains(secret, (await HibpProcess.RunAsync(_folder.Path, _variables, "status")).FailedWithOneLine(), StringComparison.Ordinal);
+            refused = (await HibpProcess.RunAsync(_folder.Path, _variables, "status")).FailedWithOneLine();
+            Assert.Contains(secret, refused, StringComparison.Ordinal);
             // Changing it keeps the old one.
             _variables["HIBP_SECRET_KEY"] = $"{own},{(await File.ReadAllTextAsync(secret)).Trim()}";
             await RunAsync("status");
