@@ -163,7 +163,7 @@ internal sealed class DoctorCommand : HibpCommand
         };
         var lines = await Task.WhenAll(looks);
         checks.AddRange(lines);
-        var storageAnswers = !isDown && lines[..3].All(line => line.State != Broken);
+        var storageAnswers = emulatorState == EmulatorState.Running && lines[..3].All(line => line.State != Broken);
         var databaseAnswers = lines[3].State != Broken;
         if (databaseAnswers && found != expected && found != 0)
         {
