@@ -2,6 +2,7 @@ using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
+using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -74,6 +75,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         CommandSession session, OpenPipeline pipeline, bool empty, CancellationToken cancellationToken)
     {
         var context = pipeline.Context;
+        // A removal that is made up for takes minutes: what comes back and what goes is said when it does.
+        session.PipelineLevel = LogLevel.Information;
         MovedOn? moved = null;
         await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
