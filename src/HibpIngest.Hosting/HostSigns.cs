@@ -22,6 +22,7 @@ public sealed class HostSigns(
     private readonly CancellationTokenSource _stop = new();
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private bool _hasStarted;
+    private bool _mayBeThere;
     private bool _hasGiven;
 
     /// <summary>Sends them until this is disposed; the first of them removes hosts that nobody waits for any more.</summary>
@@ -38,7 +39,7 @@ public sealed class HostSigns(
         if (_hasStarted)
             await _ended.Task;
         _stop.Dispose();
-        if (!_hasGiven)
+        if (!_mayBeThere)
             return;
         using var timeout = new CancellationTokenSource(FarewellTimeout, time);
         try
@@ -85,6 +86,8 @@ public sealed class HostSigns(
     private void Beat()
     {
         var now = time.GetUtcNow();
+        // Stopped under way, it may have been recorded all the same.
+        _mayBeThere = true;
         signs.PutSign(
             new HostSign(
                 LoadLeases.Host, Environment.MachineName, Environment.ProcessId, roles, ProgramVersion.Short, _startedAt, now,

@@ -155,6 +155,8 @@ public sealed record PipelineContext
 
     public RepairLog NewRepairLog() => new(Database, Register, Log);
 
+    public RepairRemoved NewRepairRemoved() => new(Log, Database, Database, Database, Tables, Options, Time);
+
     public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Calls, Reports);
 
     public MoveOn NewMoveOn() => new(
@@ -170,6 +172,8 @@ public sealed record PipelineContext
     public RemoveBreach NewRemoveBreach(int chunkRows = RemoveBreach.ChunkRows) => new(
         Database, Database, NewPublishCatalogue(), Database, Database, Database, Register, Database, Log, Callbacks, Database, Tables,
         Options, Time, Logs.CreateLogger<RemoveBreach>(), chunkRows);
+
+    public RemovalStatus NewRemovalStatus() => new(Database, Database);
 
     public PublishCatalogue NewPublishCatalogue() => new(
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());

@@ -150,18 +150,42 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<HeldWork>>(
             async session => await session.ListAsync(
                 """
-                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at, CAST(NULL AS varbinary(8000))
+                SELECT l.id, b.name, NULL, l.owner, l.lease_expires_at
                 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now
                 UNION ALL
-                SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at, s.done_transactions
+                SELECT s.load_id, b.name, s.number, s.owner, s.lease_expires_at
                 FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE s.state <> 'done' AND s.owner IS NOT NULL AND s.lease_expires_at > @now
                 """,
-                row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))
+                row => new HeldWork(row.Int64(0), row.Text(1), row.IsNull(2) ? null : row.Int32(2), row.Text(3), row.Time(4))),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<LoadWork>>(
+            async session =>
+            {
+                var work = new List<LoadWork>(loads.Count);
+                foreach (var load in loads)
                 {
-                    Part = row.IsNull(5) ? 0 : PartOf(row.Bytes(5)),
-                }),
+                    var slices = await session.ListAsync(
+                        """
+                        SELECT pending_since, CASE WHEN state = 'done' OR lease_expires_at > @now THEN active_at END,
+                            CASE WHEN state = 'done' THEN done_at END,
+                            CASE WHEN state <> 'done' AND lease_expires_at > @now THEN done_transactions END
+                        FROM dbo.slices WHERE load_id = @load ORDER BY number
+                        """,
+                        row => new SliceTimes(
+                            row.Time(0), row.TimeOrNull(1), row.TimeOrNull(2), row.IsNull(3) ? 0 : PartOf(row.Bytes(3))),
+                        OfLoad(load));
+                    var mails = await session.FirstAsync(
+                        "SELECT MIN(completed_at), MAX(completed_at) FROM dbo.notifications WHERE load_id = @load",
+                        row => new LoadWork(load, slices, row.TimeOrNull(0), row.TimeOrNull(1)), OfLoad(load));
+                    work.Add(mails ?? new LoadWork(load, slices, null, null));
+                }
+                return work;
+            },
             cancellationToken);
 
     /// <summary>A bit for each transaction; the last byte may have some to spare, so that it never says more than is done.</summary>

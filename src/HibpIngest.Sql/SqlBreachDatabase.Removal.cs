@@ -31,19 +31,22 @@ public abstract partial class SqlBreachDatabase
                 if (!await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE breach = @breach AND removing = 1", key))
                     await UnlistAsync(session, breach, key);
                 return await session.ListAsync(
-                    $"""
-                    SELECT l.id, COALESCE(l.mark, 0),
-                        CAST(CASE WHEN EXISTS (
-                            SELECT 1 FROM dbo.loads o WHERE o.mark = l.mark AND o.removing = 0) THEN 1 ELSE 0 END AS bit),
-                        {FirstRow}, l.last_position, l.purging, l.removal_token
-                    FROM dbo.loads l WHERE l.breach = @breach AND l.removing = 1 ORDER BY l.id
-                    """,
-                    row => new LoadRemoval(
-                        row.Int64(0), row.Int32(1), row.Boolean(2), row.Int64(3), row.Int64(4), row.Boolean(5), row.TextOrNull(6)),
-                    key);
+                    $"SELECT {RemovalColumns} FROM dbo.loads l WHERE l.breach = @breach AND l.removing = 1 ORDER BY l.id",
+                    ReadRemoval, key);
             },
             cancellationToken,
             isLong: true);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<(string Breach, LoadRemoval Load)>>(
+            async session => await session.ListAsync(
+                $"""
+                SELECT {RemovalColumns}, b.name
+                FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.removing = 1 ORDER BY l.id
+                """,
+                row => (row.Text(7), ReadRemoval(row))),
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
@@ -90,6 +93,17 @@ public abstract partial class SqlBreachDatabase
             },
             cancellationToken,
             isLong: true);
+
+    private string RemovalColumns =>
+        $"""
+        l.id, COALESCE(l.mark, 0),
+            CAST(CASE WHEN EXISTS (
+                SELECT 1 FROM dbo.loads o WHERE o.mark = l.mark AND o.removing = 0) THEN 1 ELSE 0 END AS bit),
+            {FirstRow}, l.last_position, l.purging, l.removal_token
+        """;
+
+    private static LoadRemoval ReadRemoval(IRow row) =>
+        new(row.Int64(0), row.Int32(1), row.Boolean(2), row.Int64(3), row.Int64(4), row.Boolean(5), row.TextOrNull(6));
 
     /// <summary>Of a breach whose row is held, and those of its loads.</summary>
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)

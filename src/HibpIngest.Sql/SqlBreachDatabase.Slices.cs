@@ -16,6 +16,8 @@ public abstract partial class SqlBreachDatabase
 
     private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
 
+    // active_at is when a slice's last try was begun, or given up: with done_at it tells for how long a done slice was worked on.
+
     /// <summary>Of a slice: an owner's, and not ended.</summary>
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
@@ -76,7 +78,7 @@ public abstract partial class SqlBreachDatabase
         long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) =>
         RenewAsync(
             async session => await session.ExecuteAsync(
-                $"UPDATE dbo.slices SET lease_expires_at = @until, active_at = @now, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
+                $"UPDATE dbo.slices SET lease_expires_at = @until, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
                 [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
             cancellationToken);
 
@@ -89,7 +91,7 @@ public abstract partial class SqlBreachDatabase
                 var before = await UpdateSliceAsync(
                     session,
                     """
-                    state = 'done', entities = @entities, done_at = @now, active_at = @now, error = NULL, owner = NULL,
+                    state = 'done', entities = @entities, done_at = @now, error = NULL, owner = NULL,
                         lease_expires_at = NULL, done_transactions = NULL, layout_version = @layouts
                     """,
                     $"{Held} AND EXISTS (SELECT 1 FROM dbo.store_counters WHERE layout_version = @layouts)",
@@ -233,6 +235,9 @@ public abstract partial class SqlBreachDatabase
             $"""
             l.state NOT IN ('done', 'failed') AND {MayBeWritten} AND s.state = 'queued' AND s.queued_at <= @since
                 AND NOT EXISTS (SELECT 1 FROM dbo.slices a WHERE a.load_id = l.id AND a.active_at > @since)
+                AND l.id NOT IN (
+                    SELECT a.load_id FROM dbo.slices a JOIN dbo.loads o ON o.id = a.load_id
+                    WHERE o.state NOT IN ('done', 'failed') AND (a.done_at > @since OR a.lease_expires_at > @since))
             """,
             age, most, cancellationToken);
 

@@ -3,6 +3,7 @@ using System.Text.Json;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Cli.Commands;
@@ -153,7 +154,7 @@ internal sealed class BreachRemoveCommand : HibpCommand
         var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
         await _confirmation.AskAsync(
             session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
-        var removal = await RemoveAsync(session, pipeline.Context.NewRemoveBreach(), breach.Name, cancellationToken);
+        var removal = await RemoveAsync(session, pipeline, breach.Name, cancellationToken);
         var gone = removal.Left.Count == 0;
         if (session.Screen.Json)
         {
@@ -176,13 +177,17 @@ internal sealed class BreachRemoveCommand : HibpCommand
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
-        CommandSession session, RemoveBreach removal, string breach, CancellationToken cancellationToken)
+        CommandSession session, OpenPipeline pipeline, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
+        // Heartbeats, by which status tells a removal that is running from one that was interrupted.
+        await using var signs = new HostSigns(
+            pipeline.Context.Signs, HostsView.Removing(breach), new HostTroubles(session.Time), session.Time);
+        signs.Start();
         try
         {
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
-                removal.RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+                pipeline.Context.NewRemoveBreach().RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
         catch (Exception e) when (begun && e is not CatalogueBehindException)
         {

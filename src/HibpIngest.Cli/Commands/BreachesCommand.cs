@@ -1,5 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -19,10 +20,12 @@ internal sealed class BreachesCommand : HibpCommand
         var breaches = await database.ListBreachesAsync(cancellationToken);
         var loads = (await database.ListLoadsAsync(null, cancellationToken)).ToLookup(
             load => load.Breach, StringComparer.OrdinalIgnoreCase);
+        var removals = (await new RemovalStatus(database, database).ListAsync(cancellationToken)).ToDictionary(removal => removal.Breach);
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(
-                new BreachesDocument([.. breaches.Select(breach => Document(breach, [.. loads[breach.Name]]))]),
+                new BreachesDocument([.. breaches.Select(breach => Document(
+                    breach, [.. loads[breach.Name]], removals.GetValueOrDefault(breach.Name)))]),
                 Documents.Default.BreachesDocument);
             return 0;
         }
@@ -31,11 +34,12 @@ internal sealed class BreachesCommand : HibpCommand
             session.Screen.Show("There is no breach yet; hibp drop FILE loads one.");
             return 0;
         }
-        Show(session.Screen, breaches, loads);
+        Show(session.Screen, breaches, loads, removals);
         return 0;
     }
 
-    internal static void Show(Screen screen, IReadOnlyList<Breach> breaches, ILookup<string, Load> loads)
+    internal static void Show(
+        Screen screen, IReadOnlyList<Breach> breaches, ILookup<string, Load> loads, IReadOnlyDictionary<string, OpenRemoval> removals)
     {
         var table = TableFormat.Create("breach", "title", "domain", "date", "accounts", "loads", "seen by", "flags");
         table.Columns[4].RightAligned();
@@ -51,17 +55,22 @@ internal sealed class BreachesCommand : HibpCommand
                 new Text((IsAtMost(own) ? "at most " : "") + TableFormat.Number(Accounts(own))),
                 new Text(TableFormat.Number(own.Count)),
                 new Text(
-                    breach.IsPublic
+                    removals.TryGetValue(breach.Name, out var removal)
+                    ? $"nobody (removing: {LoadFigures.Percent(removal.Part)})" : breach.IsPublic
                     ? "everybody" : breach.Hidden ? "nobody (hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody"),
                 new Text(string.Join(", ", Flags(breach))));
         }
         screen.Show(table);
     }
 
-    private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads) => new(
+    private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads, OpenRemoval? removal) => new(
         breach.Name, breach.Metadata.Title ?? breach.Name, breach.Metadata.Domain, breach.Metadata.BreachDate, breach.Metadata.Description,
         breach.Metadata.DataClasses,
-        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads), IsAtMost(loads));
+        [.. Flags(breach)], breach.IsPublic, breach.Hidden, breach.PublishedAt, loads.Count, Accounts(loads), IsAtMost(loads))
+    {
+        // Whether somebody works on it, only the storage account knows.
+        Removal = removal is null ? null : RemovalDocument.Of(removal, running: null),
+    };
 
     // Of the loads that lookups see: one that failed may have been restarted as another, one that was replaced
     // stands in its place, and either would count twice.

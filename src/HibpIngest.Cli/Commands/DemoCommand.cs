@@ -268,7 +268,7 @@ internal sealed class DemoCommand : HibpCommand
         void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
             new Text(what), new Text(TableFormat.Number(count)), new Text(
                 duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : ""),
-            new Text(duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}" : ""));
+            new Text(duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}/s" : ""));
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(

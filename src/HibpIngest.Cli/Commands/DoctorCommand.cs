@@ -184,6 +184,10 @@ internal sealed class DoctorCommand : HibpCommand
         {
             checks.Add(Skipped("identity", "database and tables"));
         }
+        if (storageAnswers)
+            await CheckRolesAsync(context.Queues, context.Register, session.Time.GetUtcNow(), checks, cancellationToken);
+        else
+            checks.Add(Skipped("roles", "queues and tables"));
         if (belong)
         {
             await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
@@ -331,6 +335,28 @@ internal sealed class DoctorCommand : HibpCommand
                 : new DoctorLine(
                     Check, Missing, $"{TableFormat.Number(waiting.Count)} loads that count are not in it: {waiting[0].Breach}"
                     + (waiting.Count > 1 ? " and others" : ""), "hibp status says why; hibp log write"));
+        }
+        catch (HibpException e)
+        {
+            checks.Add(new DoctorLine(Check, Broken, e.Message, "see hibp status"));
+        }
+    }
+
+    /// <summary>Checks that a live host has the role of each queue with messages.</summary>
+    private static async Task CheckRolesAsync(
+        IMessageQueues queues, IHostSigns signs, DateTimeOffset now, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        const string Check = "roles";
+        try
+        {
+            var hosts = await signs.ListSignsAsync(cancellationToken);
+            var unserved = HostsView.Unserved(await StatusPicture.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
+            checks.Add(unserved.Count == 0 ? new DoctorLine(Check, Ok, "no queued message lacks a host that takes it", null)
+                : new DoctorLine(Check, Missing, string.Join("; ", unserved), "start hosts that have these roles: hibp run has all"));
+        }
+        catch (StoreMissingException)
+        {
+            checks.Add(new DoctorLine(Check, Ok, "no host has been here yet, and nothing is queued", null));
         }
         catch (HibpException e)
         {

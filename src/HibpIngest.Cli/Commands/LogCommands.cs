@@ -12,7 +12,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class LogCommands() : CommandGroup(
     "log", "Look after the account log: every load as it was written, from which tables can be made again.", new LogListCommand(),
-    new LogWriteCommand(), new LogVerifyCommand(), new LogExportCommand(), new LogStatsCommand(),
+    new LogWriteCommand(), new LogVerifyCommand(), new LogRepairCommand(), new LogExportCommand(), new LogStatsCommand(),
     new LogRewriteCommand());
 
 internal sealed class LogListCommand : HibpCommand
@@ -207,7 +207,7 @@ internal sealed class LogVerifyCommand : HibpCommand
             if (load.State == LoggedState.Removed && load.Blobs.Count > 1)
             {
                 faults.Add(
-                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: delete them");
+                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: hibp log repair");
             }
         }
         if (session.Parsed.GetValue(_accounts) && faults.Count == 0)
@@ -244,6 +244,71 @@ internal sealed class LogVerifyCommand : HibpCommand
                 + (faults.Count == 0 ? ": all of it is as it should be." : $"; {faults.Count} things are not as they should be."));
         }
         return faults.Count == 0 ? 0 : 1;
+    }
+}
+
+internal sealed class LogRepairCommand : HibpCommand
+{
+    private const string Word = "repair";
+
+    private readonly Option<bool> _all = new("--all")
+    {
+        Description = "Go through every removed load that the database no longer has, also where no blob is left: each is a walk over all "
+            + "tables.",
+    };
+
+    private readonly Confirmation _confirmation = new();
+
+    public LogRepairCommand()
+        : base(
+            "repair",
+            "Delete what is left of removed loads: their blobs in the account log, and their marks in the tables of all layouts, which are "
+            + "read once for each such load. It can't be undone; interrupted, it is run again.")
+    {
+        Add(_all);
+        Add(_confirmation.Yes);
+        Examples =
+        [
+            ("hibp log repair", "after 'hibp log verify' has found blobs of removed loads; has the word 'repair' typed first"),
+            ("hibp log repair --yes", "the same in a script, where nobody can be asked"),
+        ];
+    }
+
+    protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
+    {
+        _confirmation.RequireAnswerable(session.Parsed, "log repair");
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var repair = pipeline.Context.NewRepairRemoved();
+        var plan = await repair.PlanAsync(session.Parsed.GetValue(_all), cancellationToken);
+        foreach (var line in plan.Skipped)
+            session.Screen.Say(line);
+        var repaired = new LogRepaired(0, 0, 0);
+        if (plan.Loads.Count > 0)
+        {
+            await _confirmation.AskAsync(
+                session, $"This deletes {TableFormat.Number(plan.Loads.Sum(load => load.Blobs))} blobs of {plan.Loads.Count} removed loads "
+                + "in the account log, and takes their marks off all accounts. It can't be undone, and is called 'repair'.", Word,
+                cancellationToken);
+            repaired = await StatusText.ShowAsync(
+                session.Screen, session.Time, "repairing the account log",
+                show => repair.RunAsync(plan, new Reported(show), cancellationToken));
+        }
+        if (session.Screen.Json)
+            session.Screen.ShowJson(
+                new LogRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
+                Documents.Default.LogRepairedDocument);
+        else
+            session.Screen.Show(repaired is { Blobs: 0, Marks: 0 }
+                ? "Nothing is left of removed loads."
+                : $"{TableFormat.Number(repaired.Blobs)} blobs of {repaired.Loads} removed loads are deleted, and "
+                + $"{TableFormat.Number(repaired.Marks)} marks are off the tables.");
+        return 0;
+    }
+
+    /// <summary>On the thread that reports.</summary>
+    private sealed class Reported(Action<string> show) : IProgress<string>
+    {
+        public void Report(string value) => show(value);
     }
 }
 

@@ -134,7 +134,8 @@ internal sealed class StatusCommand : HibpCommand
             // Asked for until it is known: without it all of them would be shown.
             if (name is not null)
                 _breach ??= (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;
-            return await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
+            var picture = await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
+            return await picture.WithWorkAsync(_open.Context.Database, Shown(picture).Loads, cancellationToken);
         }
 
         /// <returns>A picture, or why there is none.</returns>
@@ -164,13 +165,16 @@ internal sealed class StatusCommand : HibpCommand
         public IRenderable View(StatusPicture picture, int? most)
         {
             var now = session.Time.GetUtcNow();
-            var shown = all || name is not null ? picture : picture.Recent(now, Newest);
+            var shown = Shown(picture);
             if (most is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
                 shown, now, MailsPerSecond, (_open?.Context.Options ?? session.Settings.Options).Log == LogMode.On, _motion.Moves,
                 picture.Loads.Count - shown.Loads.Count);
         }
+
+        private StatusPicture Shown(StatusPicture picture) =>
+            all || name is not null || session.Screen.Json ? picture : picture.Recent(session.Time.GetUtcNow(), Newest);
 
         // The rest would push what matters off the screen.
         private static StatusPicture Fit(StatusPicture picture, int loads) => picture with

@@ -2,6 +2,7 @@ using System.Text.Json.Serialization;
 using HibpIngest.AccessLog;
 using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -12,7 +13,21 @@ namespace HibpIngest.Cli.Output;
 /// <summary>hibp status.</summary>
 internal sealed record StatusDocument(
     IReadOnlyList<LoadDocument> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<HostDocument> Hosts,
-    IReadOnlyList<HeldDocument> Held, IReadOnlyList<WaitingDocument> Waiting);
+    IReadOnlyList<HeldDocument> Held, IReadOnlyList<WaitingDocument> Waiting)
+{
+    /// <summary>Removals of breaches that are not complete.</summary>
+    public IReadOnlyList<RemovalDocument> Removals { get; init; } = [];
+}
+
+/// <summary>
+/// A removal that is not complete: the loads that are left, and the part of their accounts that is done, 0 to 1. Running: a live process
+/// works on it; otherwise it was interrupted, and hibp breach remove resumes it; null: not known.
+/// </summary>
+internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads, double Part, bool? Running)
+{
+    public static RemovalDocument Of(OpenRemoval removal, bool? running) =>
+        new(removal.Breach, removal.Loads, Math.Round(removal.Part, 4), running);
+}
 
 /// <summary>A host. Missed: it gives no sign of life any more.</summary>
 internal sealed record HostDocument(
@@ -46,6 +61,9 @@ internal sealed record LoadDocument(
     /// <summary>The calls to clients; null: nobody is to be called of it.</summary>
     public CallsDocument? Calls { get; init; }
 
+    /// <summary>Whether it is being removed, or its removal was interrupted.</summary>
+    public bool Removing { get; init; }
+
     /// <summary>How far and how fast it is, in status.</summary>
     public FiguresDocument? Figures { get; init; }
 }
@@ -71,7 +89,14 @@ internal sealed record FiguresDocument(
 internal sealed record SlicesDocument(int Pending, int Queued, int Done, int Failed);
 
 /// <summary>A queue, and how many messages are in its poison queue.</summary>
-internal sealed record QueueDocument(string Name, int Messages, int Poison);
+internal sealed record QueueDocument(string Name, int Messages, int Poison)
+{
+    /// <summary>The role of hosts that take its messages.</summary>
+    public string? Role { get; init; }
+
+    /// <summary>Whether a live host has that role.</summary>
+    public bool? HasHost { get; init; }
+}
 
 /// <summary>
 /// hibp demo. Seconds count from the load's start: ingest to the last batch, upsert to the last slice (they run
@@ -117,7 +142,11 @@ internal sealed record BreachesDocument(IReadOnlyList<BreachDocument> Breaches);
 internal sealed record BreachDocument(
     string Name, string Title, string? Domain, DateOnly? BreachDate, string? Description, IReadOnlyList<string> DataClasses,
     IReadOnlyList<string> Flags,
-    bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost);
+    bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost)
+{
+    /// <summary>Its removal, where one is not complete.</summary>
+    public RemovalDocument? Removal { get; init; }
+}
 
 /// <summary>hibp slices.</summary>
 internal sealed record SliceListDocument(string Breach, IReadOnlyList<SliceDocument> Slices);
@@ -199,6 +228,9 @@ internal sealed record LogWrittenLoad(long Load, string Breach, long Rows);
 
 /// <summary>hibp log verify: one line for each thing that is not right.</summary>
 internal sealed record LogVerifiedDocument(int Loads, long Rows, long Accounts, IReadOnlyList<string> Faults);
+
+/// <summary>hibp log repair: removed loads that were gone through, what went, and one line for each load that was left alone.</summary>
+internal sealed record LogRepairedDocument(int Loads, long Blobs, long Marks, IReadOnlyList<string> Skipped);
 
 /// <summary>hibp log export and rewrite.</summary>
 internal sealed record LogCopiedDocument(int Loads, int Segments, long Rows, long Bytes);
@@ -431,6 +463,7 @@ internal sealed record PasswordsDeletedDocument(string Deleted, IReadOnlyList<Pa
 [JsonSerializable(typeof(LogListDocument))]
 [JsonSerializable(typeof(LogWrittenDocument))]
 [JsonSerializable(typeof(LogVerifiedDocument))]
+[JsonSerializable(typeof(LogRepairedDocument))]
 [JsonSerializable(typeof(LogCopiedDocument))]
 [JsonSerializable(typeof(LogFigures))]
 [JsonSerializable(typeof(ImportDocument))]
@@ -480,13 +513,21 @@ internal sealed partial class Documents : JsonSerializerContext
         {
             Figures = Output.FiguresDocument.Of(picture.FiguresOf(load, now, mailsPerSecond, moves: true), load),
         })],
-        picture.Queues,
+        [.. picture.Queues.Select(queue => queue with
+        {
+            Role = RoleQueues.NameOfRole(queue.Name),
+            HasHost = HostsView.HasRole(picture.Hosts, RoleQueues.NameOfRole(queue.Name), now),
+        })],
         [.. picture.Hosts.Select(host => new HostDocument(
             host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),
             [.. host.Troubles.Select(trouble => new TroubleDocument(
                 trouble.Load > 0 ? trouble.Load : null, trouble.What, trouble.Reason, trouble.NextTry))]))],
         [.. picture.Held.Select(work => new HeldDocument(work.Load, work.Breach, work.Slice, work.Owner, work.Until))],
-        [.. picture.Waiting.Select(blob => new WaitingDocument(blob.Version.Name, blob.LastModified))]);
+        [.. picture.Waiting.Select(blob => new WaitingDocument(blob.Version.Name, blob.LastModified))])
+    {
+        Removals = [.. picture.Removals.Select(removal => Output.RemovalDocument.Of(
+            removal, HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is not null))],
+    };
 
     /// <summary>A load as status shows it.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
@@ -496,6 +537,7 @@ internal sealed partial class Documents : JsonSerializerContext
         load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,
         load.PublishedAt is not null)
     {
+        Removing = load.Removing,
         Logged = load.PublishedAt is null ? null : load.IsLogged,
         LogError = load.LogError,
         Calls = load.Calls is { } calls

@@ -1,5 +1,6 @@
 using System.Globalization;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Stores;
 using Spectre.Console;
 using Spectre.Console.Rendering;
@@ -77,6 +78,31 @@ internal static class HostsView
         .GroupBy(trouble => (trouble.Load, trouble.What, trouble.Reason)).Select(group =>
             (group.Key.Load > 0 ? $"load {group.Key.Load}, " : "") + $"{group.Key.What}: {group.Key.Reason}; next try "
             + Clock(group.Min(trouble => trouble.NextTry)));
+
+    /// <summary>Returns a line for each queue whose messages no live host takes.</summary>
+    public static IEnumerable<string> Unserved(IReadOnlyList<QueueDocument> queues, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
+    {
+        foreach (var queue in queues.Where(queue => queue.Messages > 0))
+        {
+            var role = RoleQueues.NameOfRole(queue.Name);
+            if (!HasRole(hosts, role, now))
+            {
+                var waits = queue.Messages == 1 ? "1 message waits" : $"{TableFormat.Number(queue.Messages)} messages wait";
+                yield return $"{queue.Name}: {waits} for a host with the role '{role}', and no live host has it: hibp run --roles {role}";
+            }
+        }
+    }
+
+    /// <summary>What a process that removes a breach names as its role.</summary>
+    public static string Removing(string breach) => $"removal of {breach}";
+
+    /// <summary>Returns the live process that removes a breach; null: its removal was interrupted.</summary>
+    public static HostSign? RemoverOf(string breach, IReadOnlyList<HostSign> hosts, DateTimeOffset now) =>
+        hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
+
+    /// <summary>Whether a live host has a role.</summary>
+    public static bool HasRole(IReadOnlyList<HostSign> hosts, string role, DateTimeOffset now) =>
+        hosts.Any(host => !host.IsMissed(now) && host.Does(role));
 
     /// <summary>A time of today or tomorrow.</summary>
     public static string Clock(DateTimeOffset time) => time.ToLocalTime().ToString("HH:mm:ss", CultureInfo.InvariantCulture);

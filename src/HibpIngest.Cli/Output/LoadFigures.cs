@@ -3,9 +3,18 @@ using HibpIngest.Stores;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>How far a load is, how fast, and for how long yet, at a moment.</summary>
+/// <summary>How far a load is, how fast, and for how long yet, at a moment. Times and rates count working time only.</summary>
 internal sealed record LoadFigures
 {
+    // A batch takes seconds; longer pauses between two batches are taken for time in which no host ingested.
+    private static readonly TimeSpan LongestBatch = TimeSpan.FromMinutes(2);
+
+    // A slice that has not ended is never counted as one that has.
+    private const double MostBegun = 0.95;
+
+    // With more than so many rounds of slices left, the rate of the window says it better.
+    private const int MostRounds = 4;
+
     private LoadFigures()
     {
     }
@@ -19,41 +28,41 @@ internal sealed record LoadFigures
     /// <summary>Rows committed to SQL per second of ingest.</summary>
     public double RowsPerSecond { get; private init; }
 
-    /// <summary>Accounts upserted per second, from the start to the last slice.</summary>
+    /// <summary>Accounts upserted per second in which slices were worked on.</summary>
     public double AccountsPerSecond { get; private init; }
 
-    /// <summary>Since the start; of a finished load, what it took.</summary>
+    /// <summary>For how long it was worked on.</summary>
     public TimeSpan Elapsed { get; private init; }
 
-    /// <summary>At the rate so far; null where nothing can be said, as where nothing moves.</summary>
+    /// <summary>At the rate of the last slices; null where nothing can be said, as where nobody works on it.</summary>
     public TimeSpan? Left { get; private init; }
 
     /// <param name="load">The load.</param>
+    /// <param name="work">When it was worked on; null: not known.</param>
     /// <param name="now">The moment.</param>
     /// <param name="mailsPerSecond">What mails are sent at.</param>
-    /// <param name="moves">Whether it gets on, as far as is known.</param>
-    /// <param name="begun">Of the slices that are being upserted, the part that is: half of each of two makes one.</param>
-    public static LoadFigures Of(Load load, DateTimeOffset now, double mailsPerSecond, bool moves = true, double begun = 0)
+    /// <param name="inHand">Whether somebody works on it; null: as its leases tell.</param>
+    public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inHand = null)
     {
-        // The database's clock wrote these times; this machine's may be a little behind.
-        var elapsed = Between(load.StartedAt, load.FinishedAt ?? now);
-        var searchable = load.Slices.Total > 0
-            ? load.IngestedPart * Math.Min(load.Slices.Done + begun, load.Slices.Total) / load.Slices.Total : 0;
-        var left = load.State switch
-        {
-            _ when !moves => null,
-            LoadState.Ingesting or LoadState.Upserting when searchable > 0 => LeftAfter(elapsed, searchable),
-            LoadState.Notifying => TimeSpan.FromSeconds(load.Notifications.Open / mailsPerSecond),
-            _ => null,
-        };
+        var slices = work?.Slices ?? [];
+        var holds = inHand ?? (load.LeaseExpiresAt is not null || slices.Any(slice => slice is { BegunAt: not null, DoneAt: null })
+            || load.State == LoadState.Notifying);
+        var ingesting = IngestTime(load, slices, now, holds);
+        var upserting = UpsertTime(load, slices, now);
+        var working = ingesting.With(upserting);
         return new LoadFigures
         {
             Ingested = load.IngestedPart,
-            Searchable = searchable,
-            RowsPerSecond = load.LastPosition / Between(load.StartedAt, load.IngestedAt ?? load.FinishedAt ?? now).TotalSeconds,
-            AccountsPerSecond = load.Entities / Between(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now).TotalSeconds,
-            Elapsed = elapsed,
-            Left = left,
+            Searchable = load.SearchablePart,
+            RowsPerSecond = load.LastPosition / ingesting.Total.TotalSeconds,
+            AccountsPerSecond = load.Entities / upserting.Total.TotalSeconds,
+            Elapsed = working.With(NotifyTime(load, work, now, holds)).Total,
+            Left = !holds ? null : load.State switch
+            {
+                LoadState.Ingesting or LoadState.Upserting => LeftOfSlices(load, slices, working, now),
+                LoadState.Notifying => TimeSpan.FromSeconds(load.Notifications.Open / mailsPerSecond),
+                _ => null,
+            },
         };
     }
 
@@ -61,18 +70,124 @@ internal sealed record LoadFigures
     public string Times => $"for {TableFormat.Duration(Elapsed)}"
         + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
 
-    /// <summary>What slices that are being upserted come to, as far as their hosts have told.</summary>
-    public static double Begun(Load load, IEnumerable<HeldWork> held) => held.Where(work => work.Load == load.Id).Sum(work => work.Part);
-
     /// <summary>What a load is doing, in one line.</summary>
     public static string Line(Load load) =>
-        $"load {load.Id} of {load.Breach}: {load.State.ToString().ToLowerInvariant()}, {TableFormat.Number(load.Accounts)} accounts, "
-        + $"{TableFormat.Number(load.Slices.Done)} of {TableFormat.Number(load.Slices.Total)} slices, "
+        $"load {load.Id} of {load.Breach}: {State(load)}, {TableFormat.Number(load.Accounts)} accounts, "
+        + $"{Percent(load.SearchablePart)} searchable, {TableFormat.Number(load.Slices.Done)} of {Total(load, "about ")} slices, "
         + $"{TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
 
-    /// <summary>Null: so long that the figure says nothing, as where a load stood still for hours at its first batch.</summary>
-    private static TimeSpan? LeftAfter(TimeSpan elapsed, double done) =>
-        elapsed.TotalDays * ((1 - done) / done) is < 1000 and var days ? TimeSpan.FromDays(days) : null;
+    /// <summary>Its state, or that it is being removed. A published load whose slices are written again is never called failed.</summary>
+    public static string State(Load load) => load switch
+    {
+        { Removing: true } => "removing",
+        { PublishedAt: not null, State: LoadState.Ingesting or LoadState.Upserting } => "rewriting",
+        { PublishedAt: not null, State: LoadState.Failed, Slices.Failed: > 0 } => "published",
+        _ => load.State.ToString().ToLowerInvariant(),
+    };
+
+    /// <summary>Rounded down, so that 100% is all of it.</summary>
+    public static string Percent(double part) => $"{Math.Floor((part * 100) + 1e-9):0}%";
+
+    /// <summary>The number of slices that a load has in the end, as far as is known.</summary>
+    public static string Total(Load load, string about) => load.IngestComplete || load.IngestedPart <= 0
+        ? TableFormat.Number(load.Slices.Total) : about + TableFormat.Number((long)Math.Round(load.Slices.Total / load.IngestedPart));
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
+
+    /// <summary>When its archive was read: up to each batch, from the one before.</summary>
+    private static WorkingTime IngestTime(Load load, IReadOnlyList<SliceTimes> slices, DateTimeOffset now, bool holds)
+    {
+        // The database's clock wrote these times; this machine's may be a little behind.
+        var end = load.IngestedAt ?? load.FinishedAt ?? now;
+        var committed = slices.Select(slice => slice.CommittedAt).Where(at => at > load.StartedAt && at <= end).Order().ToList();
+        // Requeued slices no longer tell when they were committed.
+        if (committed.Count * 2 < slices.Count)
+            return new WorkingTime([(load.StartedAt, end)]);
+        // After its last batch somebody went on until that was recorded, or still does.
+        if (load.IngestedAt is not null || load.FinishedAt is not null || (load.State == LoadState.Ingesting && holds))
+            committed.Add(end);
+        return new WorkingTime(committed.Select((at, i) =>
+        {
+            var before = i == 0 ? load.StartedAt : committed[i - 1];
+            return (at - before > LongestBatch ? at - LongestBatch : before, at);
+        }));
+    }
+
+    private static WorkingTime UpsertTime(Load load, IReadOnlyList<SliceTimes> slices, DateTimeOffset now)
+    {
+        var times = new WorkingTime(slices.Where(slice => slice.BegunAt is not null)
+            .Select(slice => (slice.BegunAt!.Value, slice.DoneAt ?? now)));
+        // Slices of a program that did not record when they were begun.
+        return times.Total > TimeSpan.Zero || load.Slices.Done == 0 ? times
+            : new WorkingTime([(load.StartedAt, load.UpsertedAt ?? load.FinishedAt ?? now)]);
+    }
+
+    /// <summary>When subscribers were matched and notified; the wait for an operator between the two is left out.</summary>
+    private static WorkingTime NotifyTime(Load load, LoadWork? work, DateTimeOffset now, bool holds)
+    {
+        if (load.UpsertedAt is not { } upserted || load.State == LoadState.Held)
+            return new WorkingTime([]);
+        var begun = work?.FirstMailAt - LongestBatch is { } mails && mails > upserted ? mails : upserted;
+        return new WorkingTime([(begun, load.FinishedAt ?? (holds ? now : work?.LastMailAt ?? begun))]);
+    }
+
+    // Where slices wait for the archive to be read, that is working time too.
+    private static TimeSpan? LeftOfSlices(Load load, IReadOnlyList<SliceTimes> slices, WorkingTime working, DateTimeOffset now)
+    {
+        var done = slices.Where(slice => slice.DoneAt is not null).OrderByDescending(slice => slice.DoneAt).ToList();
+        if (load.IngestedPart <= 0 || !TimeLeft.IsEnough(done.Count, working.Total))
+            return null;
+        var known = done.Where(slice => slice.DoneAt > slice.BegunAt).Take(64).ToList();
+        var usual = known.Count == 0 ? 0 : known.Average(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds);
+        // A host records how far a slice is now and then; meanwhile it is as far as slices are after that time.
+        var running = slices.Where(slice => slice is { BegunAt: not null, DoneAt: null }).ToList();
+        var begun = running.Sum(slice => Math.Min(
+            MostBegun, Math.Max(slice.Part, usual > 0 ? Between(slice.BegunAt!.Value, now).TotalSeconds / usual : 0)));
+        // The window begins at the completion of a slice; of those after it, the part that was done by then lies before the window.
+        var (from, after) = (DateTimeOffset.MinValue, 0);
+        while (after < done.Count && !TimeLeft.IsWindow(after, working.Since(done[after].DoneAt!.Value)))
+            after++;
+        if (after < done.Count)
+            from = done[after].DoneAt!.Value;
+        var within = begun + done.Take(after).Sum(slice => PartAfter(slice, from));
+        var total = load.Slices.Total / load.IngestedPart;
+        var left = TimeLeft.At(total - load.Slices.Done - begun, within, working.Since(from));
+        var queued = load.Slices.Total - load.Slices.Done - running.Count;
+        if (!load.IngestComplete || known.Count == 0 || running.Count == 0 || queued > MostRounds * running.Count)
+            return left;
+        var lasts = LastRounds(
+            [.. known.Select(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds).Order()],
+            [.. running.Select(slice => Between(slice.BegunAt!.Value, now).TotalSeconds).Order()], queued);
+        return left > lasts ? left : lasts;
+    }
+
+    /// <summary>
+    /// Returns how long the last slices take at least, with as many at once as now. In the end fewer are worked on than in the window, whose
+    /// rate then says too little.
+    /// </summary>
+    private static TimeSpan LastRounds(double[] durations, double[] ages, int queued)
+    {
+        var usual = durations.Average();
+        var ends = new PriorityQueue<double, double>();
+        foreach (var age in ages)
+        {
+            var end = Math.Max(durations.Where(duration => duration > age).DefaultIfEmpty(age).Average() - age, 0);
+            ends.Enqueue(end, end);
+        }
+        for (var i = 0; i < queued; i++)
+        {
+            var end = ends.Dequeue() + usual;
+            ends.Enqueue(end, end);
+        }
+        var last = ends.UnorderedItems.Max(one => one.Element);
+        // The longest of the i youngest is more than the usual one.
+        for (var i = 1; queued <= 0 && i <= ages.Length; i++)
+            last = Math.Max(last, durations[durations.Length * i / (i + 1)] - ages[i - 1]);
+        return TimeSpan.FromSeconds(last);
+    }
+
+    /// <summary>The part of a slice that was done after a moment.</summary>
+    private static double PartAfter(SliceTimes slice, DateTimeOffset moment) =>
+        slice.BegunAt is not { } begun || begun >= moment || slice.DoneAt <= begun ? 1
+        : Between(moment, slice.DoneAt!.Value) / (slice.DoneAt.Value - begun);
 }

@@ -40,8 +40,9 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
         var notify = context.AddTask("mails", autoStart: false, maxValue: 1);
         return await WatchAsync(blob, (load, figures) =>
         {
-            _left[ingest.Id] = figures.Ingested > 0 ? figures.Elapsed * ((1 - figures.Ingested) / figures.Ingested) : null;
-            _left[upsert.Id] = _left[notify.Id] = figures.Left;
+            // One time left, of the load: at its mails once all accounts are in the table.
+            _left[upsert.Id] = load.UpsertedAt is null ? figures.Left : null;
+            _left[notify.Id] = load.UpsertedAt is null ? null : figures.Left;
             string Described(int number, string what, long done, string unit) => screen.Messages.Profile.Width < 100
                 ? $"[bold]{number}[/] {TableFormat.Number(done)} {unit}"
                 : $"[bold]{number}[/] {what,-16} {TableFormat.Number(done),13} {unit}";
@@ -111,10 +112,8 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             }
             if (load is not null)
             {
-                // What is begun of slices is more than can be seen of the load itself.
-                var held = load.State is LoadState.Ingesting or LoadState.Upserting && load.Slices.Queued + load.Slices.Pending > 0
-                    ? await database.ListHeldAsync(cancellationToken) : [];
-                show(load, LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond, begun: LoadFigures.Begun(load, held)));
+                var work = await database.ListWorkAsync([load.Id], cancellationToken);
+                show(load, LoadFigures.Of(load, work[0], time.GetUtcNow(), mailsPerSecond));
                 if (load.State is LoadState.Done or LoadState.Held or LoadState.Failed)
                     return load;
             }

@@ -41,7 +41,9 @@ internal sealed class LoadLines : IAsyncDisposable
                             && !LoadMotion.Of(load).Equals(said.GetValueOrDefault(id)))
                         {
                             said[id] = LoadMotion.Of(load);
-                            screen.Say($"{LoadFigures.Line(load)}, {LoadFigures.Of(load, time.GetUtcNow(), mailsPerSecond).Times}");
+                            var work = await loads.ListWorkAsync([id], _stop.Token);
+                            var figures = LoadFigures.Of(load, work[0], time.GetUtcNow(), mailsPerSecond);
+                            screen.Say($"{LoadFigures.Line(load)}, {figures.Times}");
                         }
                     }
                 }

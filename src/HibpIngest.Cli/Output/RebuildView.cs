@@ -5,9 +5,6 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Shows how far a rebuild is.</summary>
 internal static class RebuildView
 {
-    // Before that, a rate says little of what is left.
-    private const double LeastWritten = 0.005;
-
     /// <param name="screen">Where it is shown.</param>
     /// <param name="time">The clock of the rate.</param>
     /// <param name="work">Reports to what it is given.</param>
@@ -16,21 +13,22 @@ internal static class RebuildView
         Screen screen, TimeProvider time, Func<IProgress<RebuildProgress>, Task<RebuildResult>> work, Action begun)
     {
         long? writingSince = null;
+        var left = new TimeLeft();
         return StatusText.ShowAsync(screen, time, "looking for what the layout lacks", show => work(new Reported(value =>
         {
             begun();
             if (value.Written == value.WrittenBefore && value.Accounts == 0)
                 show($"reading: {TableFormat.Number(value.Read)} of {TableFormat.Number(value.Rows)} rows");
             else
-                show(Describe(value, time.GetElapsedTime(writingSince ??= time.GetTimestamp())));
+                show(Describe(value, time.GetElapsedTime(writingSince ??= time.GetTimestamp()), left));
         })));
     }
 
-    private static string Describe(RebuildProgress value, TimeSpan elapsed)
+    private static string Describe(RebuildProgress value, TimeSpan elapsed, TimeLeft estimate)
     {
-        var written = value.Written - value.WrittenBefore;
-        var left = written < LeastWritten || elapsed < TimeSpan.FromSeconds(1) ? ""
-            : $", {TableFormat.Duration(elapsed * ((1 - value.Written) / written))} left";
+        var parts = value.Rows / TimeLeft.AccountsOfPart;
+        var left = estimate.Next(elapsed, (value.Written - value.WrittenBefore) * parts, (1 - value.Written) * parts) is { } time
+            ? $", {TableFormat.Duration(time)} left" : "";
         var rate = elapsed < TimeSpan.FromSeconds(1) ? ""
             : $", {TableFormat.Number((long)(value.Accounts / elapsed.TotalSeconds))} a second";
         return $"writing: {value.Written:P1} of {TableFormat.Number(value.Rows)} rows, {TableFormat.Number(value.Accounts)} accounts"

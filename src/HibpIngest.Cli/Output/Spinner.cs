@@ -16,55 +16,127 @@ internal static class Spinner
 
     /// <summary>
     /// The same where it is known how much there is to do: a bar with what is left of the time on a terminal, a
-    /// line now and then otherwise.
+    /// line now and then otherwise. A store that doesn't answer is named, too.
     /// </summary>
     public static async Task<T> ShowAsync<T>(Screen screen, string what, TimeProvider time, Func<IProgress<RemovalProgress>, Task<T>> work)
     {
         if (!screen.IsLive)
-            return await work(new Lines(screen, what, time));
+        {
+            await using var lines = new Removal(what, time, LineEvery, (line, _) => screen.Say(line));
+            return await work(lines);
+        }
         return await screen.Messages.Progress()
             .Columns(
                 new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
-                new TimesColumn())
-            .StartAsync(context => work(new Bar(context.AddTask(Markup.Escape(what), maxValue: 1), what)));
+                new TimesColumn(TimeLeft.AccountsOfPart))
+            .StartAsync(async context =>
+            {
+                var task = context.AddTask(Markup.Escape(what), maxValue: 1);
+                await using var bar = new Removal(what, time, TimeSpan.Zero, (line, value) =>
+                {
+                    task.Description = Markup.Escape(line);
+                    task.MaxValue = Math.Max(value.Total, 1);
+                    task.Value = value.Done;
+                });
+                return await work(bar);
+            });
     }
 
-    private static string Describe(string what, RemovalProgress value) =>
-        value.Waiting
-            ? $"{what}: waiting for slices that are under way"
-            : $"{what}: {TableFormat.Number(value.Done)} of {TableFormat.Number(value.Total)} accounts";
+    // Often enough to see that it lives, seldom enough for a log file.
+    private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
 
-    private sealed class Bar(ProgressTask task, string what) : IProgress<RemovalProgress>
+    /// <summary>Shows how far a removal is, and, while nothing is reported, that it waits.</summary>
+    internal sealed class Removal : IProgress<RemovalProgress>, IAsyncDisposable
     {
-        public void Report(RemovalProgress value)
-        {
-            task.Description = Markup.Escape(Describe(what, value));
-            task.MaxValue = Math.Max(value.Total, 1);
-            task.Value = value is { Waiting: false, Total: 0 } ? 1 : value.Done;
-        }
-    }
+        // A request and its retries take less where a store is only busy.
+        private static readonly TimeSpan SilentAfter = TimeSpan.FromSeconds(10);
 
-    private sealed class Lines(Screen screen, string what, TimeProvider time) : IProgress<RemovalProgress>
-    {
-        // Often enough to see that it lives, seldom enough for a log file.
-        private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
-
+        private readonly string _what;
+        private readonly TimeProvider _time;
+        private readonly TimeSpan _every;
+        private readonly Action<string, RemovalProgress> _show;
+        private readonly CancellationTokenSource _ended = new();
         private readonly Lock _gate = new();
-        private readonly long _began = time.GetTimestamp();
-        private long _last = time.GetTimestamp();
+        private readonly TimeLeft _left = new();
+        private readonly long _began;
+        private readonly Task _watching;
+        private RemovalProgress _last;
+        private long _reportedAt;
+        private long _shownAt;
+
+        /// <param name="what">What is done.</param>
+        /// <param name="time">The clock.</param>
+        /// <param name="every">A line is shown that often at most.</param>
+        /// <param name="show">Shows a line.</param>
+        public Removal(string what, TimeProvider time, TimeSpan every, Action<string, RemovalProgress> show)
+        {
+            (_what, _time, _every, _show) = (what, time, every, show);
+            _began = _reportedAt = _shownAt = time.GetTimestamp();
+            _watching = WatchAsync();
+        }
 
         public void Report(RemovalProgress value)
         {
             lock (_gate)
             {
-                if (time.GetElapsedTime(_last) < LineEvery)
+                var left = _left.Next(
+                    _time.GetElapsedTime(_began), value.Done / TimeLeft.AccountsOfPart,
+                    (value.Total - value.Done) / TimeLeft.AccountsOfPart);
+                // While a store is waited for, other requests still report: the reason stays until something moves.
+                if (value.Reason is null && value.Done == _last.Done && _last.Reason is not null && !value.Waiting)
                     return;
-                _last = time.GetTimestamp();
+                _last = value;
+                _reportedAt = _time.GetTimestamp();
+                // A bar has a column for it.
+                Show(Describe(value, _every > TimeSpan.Zero ? left : null));
             }
-            var line = Describe(what, value);
-            if (value.Done > 0)
-                line += $", {TableFormat.Duration(time.GetElapsedTime(_began) * ((double)(value.Total - value.Done) / value.Done))} left";
-            screen.Say(line);
+        }
+
+        public async ValueTask DisposeAsync()
+        {
+            await _ended.CancelAsync();
+            await _watching;
+            _ended.Dispose();
+        }
+
+        private async Task WatchAsync()
+        {
+            try
+            {
+                while (true)
+                {
+                    await Task.Delay(LineEvery, _time, _ended.Token);
+                    lock (_gate)
+                    {
+                        if (_time.GetElapsedTime(_reportedAt) is var silent && silent >= SilentAfter)
+                        {
+                            var line = Describe(_last, null);
+                            Show(_last.Reason is null ? $"{line}; waiting for the stores for {TableFormat.Duration(silent)}" : line);
+                        }
+                    }
+                }
+            }
+            catch (OperationCanceledException) when (_ended.IsCancellationRequested)
+            {
+                // The removal has ended.
+            }
+        }
+
+        private void Show(string line)
+        {
+            if (_time.GetElapsedTime(_shownAt) < _every)
+                return;
+            _shownAt = _time.GetTimestamp();
+            _show(line, _last);
+        }
+
+        private string Describe(RemovalProgress value, TimeSpan? left)
+        {
+            var line = value.Waiting ? $"{_what}: waiting for slices that are under way"
+                : value.Total == 0 ? _what
+                : $"{_what}: {TableFormat.Number(value.Done)} of {TableFormat.Number(value.Total)} accounts";
+            return value.Reason is { } reason ? $"{line}; waiting: {reason}"
+                : left is { } rest && value is { Waiting: false, Done: > 0 } ? $"{line}, {TableFormat.Duration(rest)} left" : line;
         }
     }
 

@@ -18,17 +18,33 @@ internal sealed record StatusPicture(
 {
     private static readonly TimeSpan RecentFor = TimeSpan.FromDays(1);
 
+    /// <summary>Removals that are not complete, of all breaches or of the one that is shown.</summary>
+    public IReadOnlyList<OpenRemoval> Removals { get; init; } = [];
+
+    /// <summary>When loads were worked on, by load, as far as it was read.</summary>
+    public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
+
     public static async Task<StatusPicture> ReadAsync(OpenPipeline pipeline, string? breach, CancellationToken cancellationToken)
     {
         var context = pipeline.Context;
-        var queues = Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
-            queue, await CountAsync(context.Queues.Get(queue)), await CountAsync(context.Queues.Get(queue + QueueNames.PoisonSuffix)))));
+        var queues = ReadQueuesAsync(context.Queues, cancellationToken);
         var hosts = context.Register.ListSignsAsync(cancellationToken);
         var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
         var held = await context.Database.ListHeldAsync(cancellationToken);
         return new StatusPicture(
             loads, await queues, await hosts, [.. held.Where(work => breach is null || work.Breach == breach)],
-            breach is null ? await WaitingAsync(context.Blobs, context.Register, loads, cancellationToken) : []);
+            breach is null ? await WaitingAsync(context.Blobs, context.Register, loads, cancellationToken) : [])
+        {
+            Removals = [.. (await context.NewRemovalStatus().ListAsync(cancellationToken))
+                .Where(removal => breach is null || removal.Breach == breach)],
+        };
+    }
+
+    /// <summary>Returns all queues with the number of their messages; a queue that does not exist yet has none.</summary>
+    public static async Task<IReadOnlyList<QueueDocument>> ReadQueuesAsync(IMessageQueues queues, CancellationToken cancellationToken)
+    {
+        return await Task.WhenAll(QueueNames.All.Select(async queue => new QueueDocument(
+            queue, await CountAsync(queues.Get(queue)), await CountAsync(queues.Get(queue + QueueNames.PoisonSuffix)))));
 
         async Task<int> CountAsync(IMessageQueue queue)
         {
@@ -49,7 +65,15 @@ internal sealed record StatusPicture(
     /// <param name="mailsPerSecond">What mails are sent at.</param>
     /// <param name="moves">Whether the load gets on, as far as is known.</param>
     public LoadFigures FiguresOf(Load load, DateTimeOffset now, double mailsPerSecond, bool moves) => LoadFigures.Of(
-        load, now, mailsPerSecond, moves && HostsView.IsInHand(load, Held, Hosts, now), LoadFigures.Begun(load, Held));
+        load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
+        HostsView.IsInHand(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
+
+    /// <summary>The same with when these loads were worked on.</summary>
+    public async Task<StatusPicture> WithWorkAsync(ILoads database, IEnumerable<Load> loads, CancellationToken cancellationToken)
+    {
+        var work = await database.ListWorkAsync([.. loads.Select(load => load.Id)], cancellationToken);
+        return this with { Work = work.ToDictionary(one => one.Load) };
+    }
 
     /// <summary>Without the loads that ended a while ago, but for the newest.</summary>
     /// <param name="now">When it was taken.</param>
@@ -59,7 +83,7 @@ internal sealed record StatusPicture(
         Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
     };
 
-    private static bool IsOver(Load load) => load.State is LoadState.Done or LoadState.Failed && !load.AwaitsCalls;
+    private static bool IsOver(Load load) => load.State is LoadState.Done or LoadState.Failed && !load.AwaitsCalls && !load.Removing;
 
     private static async Task<IReadOnlyList<BreachBlob>> WaitingAsync(
         IBreachBlobs blobs, IReceipts receipts, IReadOnlyList<Load> loads, CancellationToken cancellationToken)

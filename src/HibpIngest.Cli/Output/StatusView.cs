@@ -34,7 +34,12 @@ internal static class StatusView
                 + (picture.Hosts.Any(host => host.Does(HostsView.Ingest) && !host.IsMissed(now)) ? "" : ": none is at work (hibp run)")));
         }
         foreach (var load in loads.Where(load => load.Error is not null))
-            parts.Add(new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
+        {
+            parts.Add(LoadFigures.State(load) == "published"
+                ? Warning($"load {load.Id} of {load.Breach} is published; writing slices of it again failed, and its accounts stay as they "
+                    + $"were (hibp requeue {load.Breach}): {load.Error}")
+                : new Text($"load {load.Id} of {load.Breach} failed: {load.Error}\n", new Style(Color.Red)));
+        }
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
             parts.Add(Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}"));
         foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
@@ -42,7 +47,15 @@ internal static class StatusView
             parts.Add(Warning($"load {load.Id} of {load.Breach}: {Count(load.Notifications.Failed, "mail")} refused: "
                 + $"hibp mail refused {load.Breach}"));
         }
+        foreach (var removal in picture.Removals)
+        {
+            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {Loads(removal.Loads.Count)} are done";
+            parts.Add(HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is { } remover
+                ? new Text($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {far}\n")
+                : Warning($"the removal of {removal.Breach} was interrupted: {far}; 'hibp breach remove {removal.Breach}' resumes it"));
+        }
         parts.AddRange(HostsView.HeldByDead(picture.Held, picture.Hosts, now).Select(Warning));
+        parts.AddRange(HostsView.Unserved(picture.Queues, picture.Hosts, now).Select(Warning));
         parts.AddRange(HostsView.Troubles(picture.Hosts, now).Select(Warning));
         if (showsLog)
             parts.AddRange(Unlogged(loads));
@@ -89,13 +102,15 @@ internal static class StatusView
         }
     }
 
+    private static string Loads(int count) => count == 1 ? "1 load" : $"{TableFormat.Number(count)} loads";
+
     private static string Count(int count, string what) =>
         count == 1 ? $"1 {what} is" : $"{TableFormat.Number(count)} {what}s are";
 
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
         var table = TableFormat.Create(
-            "load", "breach", "state", "searchable", "accounts", "rows", "slices", "upserts", "mails", "elapsed", "left");
+            "load", "breach", "state", "searchable", "accounts", "rows/s", "slices", "accounts/s", "mails", "elapsed", "left");
         foreach (var column in (int[])[0, 4, 5, 6, 7, 8, 9, 10])
             table.Columns[column].RightAligned();
         foreach (var load in picture.Loads)
@@ -106,11 +121,11 @@ internal static class StatusView
                 new Text(
                     load.Blob.Name.Equals(load.Breach + BreachFiles.Zip, StringComparison.OrdinalIgnoreCase)
                     ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),
-                new Text(load.State.ToString().ToLowerInvariant(), new Style(Colour(load.State))),
-                new Text($"{Bar(figures.Searchable)} {figures.Searchable * 100,3:0}%"),
+                new Text(LoadFigures.State(load), new Style(Colour(load))),
+                new Text($"{Bar(figures.Searchable)} {LoadFigures.Percent(figures.Searchable),4}"),
                 new Text(TableFormat.Number(load.Accounts)),
                 new Text(TableFormat.Rate(figures.RowsPerSecond)),
-                new Text(Slices(load.Slices), new Style(load.Slices.Failed > 0 ? Color.Red : Color.Default)),
+                new Text(Slices(load), new Style(load.Slices.Failed > 0 ? Color.Red : Color.Default)),
                 new Text(TableFormat.Rate(figures.AccountsPerSecond)),
                 new Text(
                     load.Notifications.Total == 0
@@ -133,9 +148,9 @@ internal static class StatusView
         return table;
     }
 
-    private static string Slices(SliceCounts slices) =>
-        $"{TableFormat.Number(slices.Done)}/{TableFormat.Number(slices.Total)}"
-        + (slices.Failed > 0 ? $", {TableFormat.Number(slices.Failed)} failed" : "");
+    private static string Slices(Load load) =>
+        $"{TableFormat.Number(load.Slices.Done)}/{LoadFigures.Total(load, "~")}"
+        + (load.Slices.Failed > 0 ? $", {TableFormat.Number(load.Slices.Failed)} failed" : "");
 
     private static string Bar(double part)
     {
@@ -143,9 +158,11 @@ internal static class StatusView
         return new string('█', full) + new string('░', BarCells - full);
     }
 
-    private static Color Colour(LoadState state) => state switch
+    private static Color Colour(Load load) => load.State switch
     {
+        _ when load.Removing => Color.Yellow,
         LoadState.Done => Color.Green,
+        LoadState.Failed when LoadFigures.State(load) == "published" => Color.Yellow,
         LoadState.Failed => Color.Red,
         LoadState.Held => Color.Yellow,
         _ => Color.Aqua,

@@ -22,9 +22,10 @@ internal static class TableFormat
 
     public static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
+    /// <summary>A rate without its unit, which a heading names.</summary>
     public static string Rate(double perSecond) =>
         !double.IsFinite(perSecond) || perSecond < 0.05 ? ""
-        : (perSecond < 9.95 ? perSecond.ToString("0.0", CultureInfo.InvariantCulture) : Number((long)Math.Round(perSecond))) + "/s";
+        : perSecond < 9.95 ? perSecond.ToString("0.0", CultureInfo.InvariantCulture) : Number((long)Math.Round(perSecond));
 
     public static string Duration(TimeSpan? duration) => duration switch
     {

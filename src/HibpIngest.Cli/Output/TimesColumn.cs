@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using Spectre.Console;
 using Spectre.Console.Rendering;
 
@@ -6,9 +7,10 @@ namespace HibpIngest.Cli.Output;
 /// <summary>Of a bar, for how long it goes on, and what is left; of one that is full, how long it took.</summary>
 internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : ProgressColumn
 {
-    /// <summary>At the bar's own speed.</summary>
-    public TimesColumn()
-        : this(task => task.RemainingTime)
+    /// <summary>As <see cref="TimeLeft"/> estimates it of each bar's own values.</summary>
+    /// <param name="valueOfPart">How much of a bar's value is a part.</param>
+    public TimesColumn(double valueOfPart)
+        : this(Estimate(valueOfPart))
     {
     }
 
@@ -22,5 +24,14 @@ internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : Progress
             return new Text($"took {TableFormat.Duration(elapsed)}");
         return new Text($"for {TableFormat.Duration(elapsed)}"
             + (left(task) is { TotalSeconds: >= 0.5 } rest ? $", {TableFormat.Duration(rest)} left" : ""));
+    }
+
+    private static Func<ProgressTask, TimeSpan?> Estimate(double valueOfPart)
+    {
+        var estimates = new ConcurrentDictionary<int, TimeLeft>();
+        return task => task.ElapsedTime is { } elapsed
+            ? estimates.GetOrAdd(task.Id, _ => new TimeLeft())
+                .Next(elapsed, task.Value / valueOfPart, (task.MaxValue - task.Value) / valueOfPart)
+            : null;
     }
 }

@@ -15,7 +15,7 @@ internal static class Transfer
         return await screen.Messages.Progress()
             .Columns(
                 new TaskDescriptionColumn { Alignment = Justify.Left }, TableFormat.Bar(screen.Messages), new PercentageColumn(),
-                new BytesColumn(), new TimesColumn())
+                new BytesColumn(), new TimesColumn(valueOfPart: 1 << 20))
             .StartAsync(async context =>
             {
                 var task = context.AddTask(Markup.Escape(what), maxValue: Math.Max(bytes, 1));

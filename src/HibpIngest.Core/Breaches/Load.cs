@@ -137,9 +137,11 @@ public sealed record Load
 
     /// <summary>
     /// Part of the archive whose accounts are in the table, 0 to 1: of what has been read, the slices that are
-    /// done.
+    /// done. A published load is searchable as a whole, also while slices of it are written again; one that is being
+    /// removed is not.
     /// </summary>
-    public double SearchablePart => Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
+    public double SearchablePart =>
+        Removing ? 0 : PublishedAt is not null ? 1 : Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
 
     public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
 }

@@ -6,8 +6,4 @@ namespace HibpIngest.Stores;
 /// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
 /// <param name="Owner">Who holds it: begins with <see cref="HostSign.Host"/>.</param>
 /// <param name="Until">When it is free, should no sign of life come.</param>
-public sealed record HeldWork(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until)
-{
-    /// <summary>Of a slice, the part of its transactions that are done, as its holder last told: 0 to 1.</summary>
-    public double Part { get; init; }
-}
+public sealed record HeldWork(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);

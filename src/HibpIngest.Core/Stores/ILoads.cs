@@ -35,6 +35,9 @@ public interface ILoads
     /// <summary>Loads with their counts, oldest first; of one breach (name without regard to case) or of all.</summary>
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
+    /// <summary>Returns when these loads were worked on, in their order; a load that is gone has no slices.</summary>
+    Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
+
     /// <summary>Loads and slices that somebody holds now.</summary>
     Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
 

@@ -20,6 +20,9 @@ public interface IRemovals
     /// </exception>
     Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken);
 
+    /// <summary>Returns the loads that are listed for removal, with the names of their breaches, oldest first.</summary>
+    Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken);
+
     /// <summary>Whether a slice of one of these loads has a living lease: it may still write.</summary>
     Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
 

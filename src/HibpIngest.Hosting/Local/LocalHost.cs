@@ -47,33 +47,19 @@ public static partial class LocalHost
         {
             var scan = context.NewBlobScan();
             loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
-            loops.Add(ListenAsync(QueueNames.Ingest, one));
+            Listen(HostRoles.Ingest, one);
         }
-        if (options.Roles.HasFlag(HostRoles.Upsert))
-            loops.Add(ListenAsync(QueueNames.Slices, options.Queues));
-        if (options.Roles.HasFlag(HostRoles.Notify))
-        {
-            loops.Add(ListenAsync(QueueNames.Match, options.Queues));
-            loops.Add(ListenAsync(QueueNames.Mail, options.Queues));
-        }
-        if (options.Roles.HasFlag(HostRoles.Log))
-            loops.Add(ListenAsync(QueueNames.Log, one));
-        if (options.Roles.HasFlag(HostRoles.Call))
-        {
-            loops.Add(ListenAsync(QueueNames.Calls, options.Queues));
-            loops.Add(ListenAsync(QueueNames.Callbacks, options.Queues));
-        }
+        Listen(HostRoles.Upsert, options.Queues);
+        Listen(HostRoles.Notify, options.Queues);
+        Listen(HostRoles.Log, one);
+        Listen(HostRoles.Call, options.Queues);
         if (options.Roles.HasFlag(HostRoles.Passwords) && options.Passwords is { } passwords)
         {
             loops.Add(RepeatAsync("passwords scan", options.BlobScanEvery, token => passwords.ScanAsync(TimeSpan.Zero, token)));
-            foreach (var queue in QueueNames.Passwords)
-                loops.Add(ListenAsync(queue, options.Queues));
+            Listen(HostRoles.Passwords, options.Queues);
         }
-        if (options.Roles.HasFlag(HostRoles.Access) && options.Access is not null)
-        {
-            foreach (var queue in QueueNames.Access)
-                loops.Add(ListenAsync(queue, options.Queues));
-        }
+        if (options.Access is not null)
+            Listen(HostRoles.Access, options.Queues);
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
             var sweep = context.NewSweep();
@@ -109,6 +95,12 @@ public static partial class LocalHost
         LogStopped(log);
         if (mismatch is not null)
             throw mismatch;
+
+        void Listen(HostRoles role, QueueListenerOptions rules)
+        {
+            if (options.Roles.HasFlag(role))
+                loops.AddRange(RoleQueues.Of(role).Select(queue => ListenAsync(queue, rules)));
+        }
 
         Task ListenAsync(string queue, QueueListenerOptions rules) => UntilStopAsync(async () => await new QueueListener(
             context.Queues, queue, (body, token) => DispatchAsync(queue, body, token),

@@ -20,17 +20,21 @@ internal sealed class DeadMarks(ILoads loads, IDatabaseSetup database, IStoreTab
     /// <param name="ofRanges">It is one of hashes.</param>
     /// <param name="call">Makes a call, patiently.</param>
     /// <param name="cancellationToken">Stops it.</param>
-    public async Task RemoveAsync(
+    /// <returns>Entities that had it.</returns>
+    public async Task<long> RemoveAsync(
         int mark, TablePart part, bool ofRanges, Func<Func<Task<MarkPage>>, Task<MarkPage>> call, CancellationToken cancellationToken)
     {
+        var changed = 0L;
         string? token = null;
         do
         {
             var page = await call(() => ofRanges
                 ? tables.Ranges(part.Place).RemoveMarkAsync(mark, part.Number, token, cancellationToken)
                 : tables.Accounts(part.Place).RemoveMarkAsync(mark, part.Number, token, cancellationToken));
+            changed += page.Changed;
             token = page.Token;
         }
         while (token is not null);
+        return changed;
     }
 }

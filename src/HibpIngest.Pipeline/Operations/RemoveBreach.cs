@@ -272,7 +272,13 @@ public sealed partial class RemoveBreach(
         new() { MaxDegreeOfParallelism = most, CancellationToken = cancellationToken };
 
     private Task<T> PatientlyAsync<T>(Func<Task<T>> call, CancellationToken cancellationToken) =>
-        Patience.CallAsync(call, LogPaused, time, cancellationToken);
+        Patience.CallAsync(call, ReportPaused, time, cancellationToken);
+
+    private void ReportPaused(string reason, TimeSpan pause)
+    {
+        LogPaused(reason, pause);
+        _progress?.Report(new RemovalProgress(Interlocked.Read(ref _done), _total, Reason: reason));
+    }
 
     private void Report(long more) => _progress?.Report(new RemovalProgress(Interlocked.Add(ref _done, more), _total));
 }

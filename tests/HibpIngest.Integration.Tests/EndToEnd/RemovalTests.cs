@@ -43,12 +43,17 @@ public sealed class RemovalTests
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
         var left = (await rig.TableAsync()).Count;
         Assert.InRange(left, 1, Accounts - 1);
+        var open = Assert.Single(await rig.OpenContext().NewRemovalStatus().ListAsync(None));
+        Assert.Equal("Adobe", open.Breach);
+        Assert.Equal([1L], open.Loads);
+        Assert.InRange(open.Part, 0.01, 0.99);
 
         var progress = new Reports();
         var result = await RemoveAsync(rig.OpenContext(), "adobe", progress, None);
         Assert.Equal(("Adobe", (long)left), (result.Breach, result.Entities));
         Assert.Equal([1L], result.Loads);
         Assert.Empty(result.Left);
+        Assert.Empty(await rig.OpenContext().NewRemovalStatus().ListAsync(None));
         Assert.Empty(await rig.TableAsync());
         Assert.Equal(0, await CountAsync(rig, "rows"));
         Assert.Equal(progress.Seen[^1].Total, progress.Seen[^1].Done);
@@ -148,9 +153,11 @@ public sealed class RemovalTests
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && failed++ < failures
             ? throw new StoreUnavailableException("the table is down")
             : Task.CompletedTask);
-        var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None);
+        var progress = new Reports();
+        var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None);
         // No pause is longer, so that none outlasts a step.
         await time.AdvanceUntilAsync(removing, TimeSpan.FromSeconds(64)).WaitAsync(TimeSpan.FromMinutes(2));
+        Assert.Equal(Math.Min(failures, 7), progress.Seen.Count(one => one.Reason == "the table is down"));
         if (failures == 5)
         {
             Assert.Equal(Old, (await removing).Entities);

@@ -19,8 +19,10 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([(int)done.Id, (int)held.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
         var version = await CatalogueVersionAsync();
 
+        Assert.Empty(await Database.ListRemovalsAsync(None));
         var listed = await Database.BeginRemovalAsync("aDOBE", None);
         Assert.Equal([Whole(done, 1), Whole(held, 2), Whole(failed, 3)], listed);
+        Assert.Equal(listed.Select(load => ("Adobe", load)), await Database.ListRemovalsAsync(None));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Empty(breach.Marks);
         Assert.False(breach.IsPublic);

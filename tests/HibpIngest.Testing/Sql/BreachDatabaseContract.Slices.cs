@@ -45,14 +45,43 @@ public abstract partial class BreachDatabaseContract
             held.Select(work => (work.Load, work.Breach, work.Slice, work.Owner)));
         Assert.Equal(
             [SliceLease, SliceLease * 2, Lease], held.Select(work => TimeSpan.FromSeconds(Math.Round((work.Until - now).TotalSeconds))));
-        Assert.All(held, work => Assert.Equal(0, work.Part));
         Assert.True(await Database.RenewSliceAsync(load.Id, 2, "host-b", SliceLease * 2, new SliceProgress(7, [0b0101, 0b0010]), None));
-        Assert.Equal(3.0 / 16, Assert.Single(await Database.ListHeldAsync(None), work => work.Slice == 2).Part);
         Assert.NotNull(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, 1, None));
         Time.Advance(SliceLease + TimeSpan.FromSeconds(1));
         Assert.Equal(["host-b"], (await Database.ListHeldAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
         Time.Advance(SliceLease);
         Assert.Empty(await Database.ListHeldAsync(None));
+    }
+
+    [Fact]
+    public async Task The_times_of_work_are_from_the_beginning_of_a_try_to_its_end()
+    {
+        var load = await IngestAsync(Numbered(9));
+        var committed = Now;
+        Assert.Equal(
+            [new SliceTimes(committed, null, null), new SliceTimes(committed, null, null), new SliceTimes(committed, null, null)],
+            await TimesAsync());
+        Time.Advance(SliceLease);
+        var begun = Now;
+        await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
+        await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease, MaxTries, None);
+        Time.Advance(SliceLease / 2);
+        Assert.True(await Database.RenewSliceAsync(load.Id, 1, "host-a", SliceLease, new SliceProgress(7, [0b0101, 0b0010]), None));
+        Assert.Equal(
+            [new SliceTimes(committed, begun, null, 3.0 / 16), new SliceTimes(committed, begun, null)], (await TimesAsync()).Take(2));
+        Assert.True(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, None));
+        var done = Now;
+        // The second one's holder is gone.
+        Time.Advance(SliceLease);
+        Assert.Equal([new SliceTimes(committed, begun, done), new SliceTimes(committed, null, null)], (await TimesAsync()).Take(2));
+        var again = Now;
+        await Database.BeginSliceAsync(load.Id, 2, "host-c", SliceLease, MaxTries, None);
+        Time.Advance(TimeSpan.FromSeconds(1));
+        Assert.True(await Database.CompleteSliceAsync(load.Id, 2, "host-c", 3, None));
+        Assert.Equal(new SliceTimes(committed, again, Now), (await TimesAsync())[1]);
+        Assert.Equal([999L, load.Id], (await Database.ListWorkAsync([999, load.Id], None)).Select(work => work.Load));
+
+        async Task<IReadOnlyList<SliceTimes>> TimesAsync() => Assert.Single(await Database.ListWorkAsync([load.Id], None)).Slices;
     }
 
     [Fact]

@@ -1,12 +1,14 @@
+using System.Text.RegularExpressions;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
+using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Tests.Cli;
 
 /// <summary>What is told of hosts, alive and dead.</summary>
-public sealed class HostsViewTests
+public sealed partial class HostsViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
@@ -65,6 +67,48 @@ public sealed class HostsViewTests
             ],
             HostsView.Troubles(hosts, Now));
     }
+
+    [Fact]
+    public void Queued_work_of_a_role_that_no_live_host_has_is_warned_of()
+    {
+        QueueDocument[] queues = [.. QueueNames.All.Select(queue => new QueueDocument(queue, 1, 0))];
+        var roles = string.Join(", ", OperatingRoles());
+        Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = HostSign.Everything }], Now));
+        Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = roles }], Now));
+        var withoutCalls = Alive with { Roles = "ingest, upsert, notify, log, sweep, passwords, access" };
+        Assert.Equal(
+            [
+                "breach-calls: 1 message waits for a host with the role 'call', and no live host has it: hibp run --roles call",
+                "breach-callbacks: 1 message waits for a host with the role 'call', and no live host has it: hibp run --roles call",
+            ],
+            HostsView.Unserved(queues, [withoutCalls, Dead with { Roles = HostSign.Everything }], Now));
+        Assert.Empty(HostsView.Unserved([.. queues.Select(queue => queue with { Messages = 0 })], [], Now));
+
+        var status = StatusView.Create(
+            new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now, 10, showsLog: true, _ => true);
+        var text = new StringWriter();
+        Screen.Create(text).Write(status);
+        Assert.Contains("3 messages wait for a host with the role 'call'", text.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_roles_that_the_documentation_lists_for_several_hosts_are_all_that_there_are()
+    {
+        var roles = Enum.GetValues<HostRoles>()
+            .Where(role => int.IsPow2((int)role) && HostRoles.All.HasFlag(role)).Select(role => role.ToString().ToLowerInvariant());
+        Assert.Equal(roles.Order(), OperatingRoles().Order());
+    }
+
+    /// <summary>The roles in operating.md, "Several hosts".</summary>
+    private static string[] OperatingRoles()
+    {
+        var text = DocumentFiles.Read("docs/operating.md");
+        var section = text[text.IndexOf("## Several hosts", StringComparison.Ordinal)..];
+        return SeveralHosts().Match(section).Groups["roles"].Value.Split(',');
+    }
+
+    [GeneratedRegex("`(--roles )?(?<roles>ingest,[a-z,]+)`")]
+    private static partial Regex SeveralHosts();
 
     private static HeldWork Held(long load, int? slice, string owner, int seconds) =>
         new(load, "Adobe", slice, owner, Now.AddSeconds(seconds));

@@ -65,7 +65,10 @@ public sealed class ScreensTests
                 "blobs", "broken", "the storage emulator is not running", "hibp run starts it; or name a storage account in HIBP_STORAGE"),
             new DoctorLine("identity", "skipped", "needs database and tables", null),
         ]),
-        ["breaches"] = screen => BreachesCommand.Show(screen, [AdobeBreach], new[] { Finished() }.ToLookup(load => load.Breach)),
+        ["breaches"] = screen => BreachesCommand.Show(
+            screen, [AdobeBreach, AdobeBreach with { Name = "Tailspin", PublishedAt = null }],
+            new[] { Finished() }.ToLookup(load => load.Breach),
+            new Dictionary<string, OpenRemoval> { ["Tailspin"] = new OpenRemoval("Tailspin", [6], 0.38) }),
         ["subscribers"] = screen => SubscribersListCommand.Show(
             screen, [new Subscription("alice@example.com", null), new Subscription("postmaster@contoso.example", "contoso.example")]),
         ["lookup"] = screen =>
@@ -184,15 +187,41 @@ public sealed class ScreensTests
                 Slices = new SliceCounts(0, 0, 2, 0),
                 Notifications = new NotificationCounts(300, 198, 2),
             },
+            Of(6, "Litware", LoadState.Done) with
+            {
+                Removing = true,
+                Accounts = 90_000,
+                LastPosition = 90_000,
+                Entities = 90_000,
+                IngestComplete = true,
+                IngestedAt = Now.AddMinutes(-4),
+                UpsertedAt = Now.AddMinutes(-3),
+                FinishedAt = Now.AddMinutes(-2),
+                Slices = new SliceCounts(0, 0, 9, 0),
+            },
             Of(5, "Wingtip", LoadState.Held) with { HeldBecause = "held by an operator", Slices = new SliceCounts(0, 0, 1, 0) },
         ],
         [new QueueDocument("breach-slices", 77, 0), new QueueDocument("breach-mail", 3, 1)],
         [Host, Host with { Host = "dd", Machine = "web-2", ProcessId = 22, Roles = "ingest, upsert", SeenAt = Now.AddSeconds(-60) }],
         [
-            new HeldWork(3, "Contoso", 49, "aa-1", Now.AddSeconds(40)) { Part = 0.5 },
+            new HeldWork(3, "Contoso", 49, "aa-1", Now.AddSeconds(40)),
             new HeldWork(3, "Contoso", 50, "dd-1", Now.AddSeconds(20)),
         ],
-        [new BreachBlob(new BlobVersion("Tailspin.zip", "1"), 5_000_000, Now.AddMinutes(-2))]);
+        [new BreachBlob(new BlobVersion("Tailspin.zip", "1"), 5_000_000, Now.AddMinutes(-2))])
+    {
+        Removals = [new OpenRemoval("Litware", [6], 0.38), new OpenRemoval("Tailspin", [7, 8], 0)],
+        Work = new[] { WorkOf(1, 16, 0), WorkOf(3, 48, 2), WorkOf(4, 2, 0) }.ToDictionary(work => work.Load),
+    };
+
+    /// <summary>A slice a second from the load's second on, and some that are being worked on.</summary>
+    private static LoadWork WorkOf(long load, int done, int begun)
+    {
+        var began = Now.AddMinutes(-5);
+        var slices = Enumerable.Range(0, done).Select(i => new SliceTimes(
+            began.AddSeconds(i + 1), began.AddSeconds(i * 2), began.AddSeconds((i + 1) * 2)));
+        var open = Enumerable.Range(0, begun).Select(i => new SliceTimes(began.AddSeconds(60), Now.AddSeconds(-1), null, 0.25));
+        return new LoadWork(load, [.. slices, .. open], Now.AddMinutes(-2.5), Now.AddMinutes(-2));
+    }
 
     private static Load Finished() => Of(1, "Adobe", LoadState.Done) with
     {

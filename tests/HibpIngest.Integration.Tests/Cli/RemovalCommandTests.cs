@@ -1,0 +1,113 @@
+using System.Text.Json;
+using HibpIngest.AccountLog;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>What commands say of removals that are not complete, of what removed loads left, and of work that no host takes.</summary>
+public sealed class RemovalCommandTests : IAsyncLifetime
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+    private PipelineRig _rig = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await PipelineRig.StartAsync(options => options.Log = LogMode.On);
+        await _rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 10))));
+        await _rig.RunToEndAsync();
+        _variables["HIBP_STORAGE"] = _rig.Connection;
+        _variables["HIBP_DATABASE"] = _rig.DatabaseFile;
+    }
+
+    public async Task DisposeAsync()
+    {
+        await _rig.DisposeAsync();
+        _folder.Dispose();
+    }
+
+    [Fact]
+    public async Task An_interrupted_removal_is_a_state_until_it_is_resumed()
+    {
+        Assert.Equal(0, (await JsonAsync("status")).GetProperty("removals").GetArrayLength());
+        await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
+        Assert.Contains(
+            "the removal of Adobe was interrupted: 0% of the accounts of 1 load are done; 'hibp breach remove Adobe' resumes it",
+            (await RunAsync("status")).Succeeded().Output.ReplaceLineEndings(" "), StringComparison.Ordinal);
+        var status = await JsonAsync("status");
+        Assert.False(status.GetProperty("removals")[0].GetProperty("running").GetBoolean());
+        Assert.True(status.GetProperty("loads")[0].GetProperty("removing").GetBoolean());
+        Assert.Contains("nobody (removing: 0%)", (await RunAsync("breaches")).Succeeded().Output, StringComparison.Ordinal);
+        var breach = (await JsonAsync("breaches")).GetProperty("breaches")[0];
+        Assert.Equal(0, breach.GetProperty("removal").GetProperty("part").GetDouble());
+
+        // Another process works on it.
+        var now = DateTimeOffset.UtcNow;
+        await _rig.Context.Register.PutSignAsync(
+            new HostSign("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
+        Assert.True((await JsonAsync("status")).GetProperty("removals")[0].GetProperty("running").GetBoolean());
+        await _rig.Context.Register.RemoveSignAsync("ab", None);
+
+        (await RunAsync("breach", "remove", "Adobe", "--yes")).Succeeded();
+        status = await JsonAsync("status");
+        Assert.Equal(0, status.GetProperty("removals").GetArrayLength());
+        Assert.Equal(0, status.GetProperty("hosts").GetArrayLength());
+        Assert.Equal(0, (await JsonAsync("breaches")).GetProperty("breaches").GetArrayLength());
+    }
+
+    [Fact]
+    public async Task What_verify_finds_of_removed_loads_repair_deletes()
+    {
+        // As after a restore of a database from before the load.
+        var entry = (await _rig.Context.Database.GetLogEntryAsync(1, None))!;
+        await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
+        await _rig.Context.Log.WriteAsync(
+            LogNames.Folder(entry) + LogNames.Removed,
+            RemovedDocument.Of(entry, (await _rig.Context.Database.GetIdentityAsync(None))!.Id).ToJson(), None);
+        await _rig.Context.Database.FinishRemovalAsync(1, None);
+        Assert.Equal(10, (await _rig.TableAsync()).Count);
+
+        var verified = await RunAsync("log", "verify");
+        Assert.Equal(1, verified.ExitCode);
+        Assert.Contains("blobs: hibp log repair", verified.Error, StringComparison.Ordinal);
+        Assert.Equal(2, (await RunAsync("log", "repair")).ExitCode);
+        Assert.Equal(10, (await _rig.TableAsync()).Count);
+        var repaired = (await RunAsync("log", "repair", "--yes", "--json")).Succeeded().Json;
+        Assert.Equal(1, repaired.GetProperty("loads").GetInt32());
+        Assert.Equal(20, repaired.GetProperty("marks").GetInt32());
+        Assert.Empty(await _rig.TableAsync());
+        Assert.Empty(await _rig.RangesAsync());
+        (await RunAsync("log", "verify")).Succeeded();
+        Assert.Contains(
+            "Nothing is left of removed loads.", (await RunAsync("log", "repair", "--yes")).Succeeded().Output,
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Queued_work_that_no_live_host_takes_is_warned_of_by_status_and_doctor()
+    {
+        const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
+        var now = DateTimeOffset.UtcNow;
+        var host = new HostSign("ab", "web-1", 4711, "ingest, upsert, notify, log, sweep, passwords, access", "1.0", now, now, []);
+        await _rig.Context.Register.PutSignAsync(host, None);
+        Assert.DoesNotContain("waits for a host", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
+        await _rig.Context.Queues.Get(QueueNames.Calls).SendAsync("{}", TimeSpan.Zero, None);
+        Assert.Contains(Warning, (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.False(Queue(await JsonAsync("status")).GetProperty("hasHost").GetBoolean());
+        var roles = (await JsonAsync("doctor")).GetProperty("checks").EnumerateArray()
+            .Single(check => check.GetProperty("check").GetString() == "roles");
+        Assert.Equal("missing", roles.GetProperty("state").GetString());
+        Assert.StartsWith(Warning, roles.GetProperty("found").GetString(), StringComparison.Ordinal);
+        await _rig.Context.Register.PutSignAsync(host with { Host = "cd", Roles = "call", SeenAt = DateTimeOffset.UtcNow }, None);
+        Assert.True(Queue(await JsonAsync("status")).GetProperty("hasHost").GetBoolean());
+
+        static JsonElement Queue(JsonElement status) => status.GetProperty("queues").EnumerateArray()
+            .Single(queue => queue.GetProperty("name").GetString() == QueueNames.Calls);
+    }
+
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    private async Task<JsonElement> JsonAsync(string command) => (await RunAsync(command, "--json")).Json;
+}

@@ -1,0 +1,138 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What is left of removed loads that the database no longer knows is deleted from the account log and the tables.</summary>
+public sealed class RepairRemovedTests
+{
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Fact]
+    public async Task Leftovers_of_removed_loads_go_from_the_log_and_from_all_layouts_and_nothing_else_does()
+    {
+        await using var rig = await PipelineRig.StartAsync(Logging, storageAccounts: 2);
+        var wide = (await rig.Context.NewLayoutOperations().AddAsync(
+            "wide", [2, 1], new Dictionary<string, int> { ["example.com"] = 4 }, RangesState.On, None));
+        await LoadAsync(rig, "Bold", 0, 20);
+        var expected = await ContentAsync(rig, wide);
+        await LoseRemovalAsync(rig, "Adobe", 10, 30);
+        // A removal that is not complete is for 'breach remove'.
+        await LoadAsync(rig, "Cold", 5, 10);
+        await rig.Context.Database.BeginRemovalAsync("Cold", None);
+        await WriteRemovedAsync(rig, 3);
+        Assert.NotEqual(expected, await ContentAsync(rig, wide));
+
+        var repair = rig.OpenContext().NewRepairRemoved();
+        var plan = await repair.PlanAsync(all: false, None);
+        var load = Assert.Single(plan.Loads);
+        Assert.Equal((2, 2), (load.Load, load.Mark));
+        Assert.True(load.Blobs > 0);
+        Assert.Contains("load 3 of Cold is being removed: 'hibp breach remove Cold' completes that", plan.Skipped);
+        var lines = new Lines();
+        var repaired = await repair.RunAsync(plan, lines, None);
+        Assert.Equal((1, (long)load.Blobs), (repaired.Loads, repaired.Blobs));
+        Assert.Equal(2 * 2 * 30, repaired.Marks);
+        Assert.Contains(lines.Seen, line => line.StartsWith("load 2 (1 of 1): ", StringComparison.Ordinal));
+        await RemoveAsync(rig.OpenContext(), "Cold", null, None);
+        Assert.Equal(expected, await ContentAsync(rig, wide));
+
+        var again = await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);
+        Assert.Equal((0, 0L, 0L), (again.Loads, again.Blobs, again.Marks));
+        // Marks that came back without a blob.
+        await rig.Context.Tables.Accounts(new TablePlace(1, "accounts")).UpsertAsync(
+            "example.com"u8.ToArray(), new[] { 0..5 }, "user1"u8.ToArray(), 2, new TransactionsInFlight(1, None), None);
+        again = await repair.RunAsync(await repair.PlanAsync(all: true, None), null, None);
+        Assert.Equal((2, 0L, 1L), (again.Loads, again.Blobs, again.Marks));
+        Assert.Equal(expected, await ContentAsync(rig, wide));
+        Assert.Equal(20, await FindAllAsync(rig, 0, 20, "Bold"));
+    }
+
+    [Fact]
+    public async Task A_repair_that_is_interrupted_at_any_call_is_completed_by_the_next()
+    {
+        await using var rig = await PipelineRig.StartAsync(Logging);
+        await LoadAsync(rig, "Bold", 0, 8);
+        var (table, ranges) = (await rig.TableAsync(), await rig.RangesAsync());
+        // The parts of the walk are alike: the first calls, one in the middle and the last ones.
+        var total = await RepairAsync(crashAt: 0);
+        foreach (var at in (int[])[1, 2, 3, 4, 5, total / 2, total - 2, total - 1, total])
+        {
+            await RepairAsync(at);
+            var repair = rig.OpenContext().NewRepairRemoved();
+            await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);
+            Assert.Equal(table, await rig.TableAsync());
+            Assert.Equal(ranges, await rig.RangesAsync());
+            Assert.DoesNotContain(
+                (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads,
+                load => load.State == LoggedState.Removed && load.Blobs.Count > 1);
+        }
+
+        // Returns how many calls it made on database, tables and log.
+        async Task<int> RepairAsync(int crashAt)
+        {
+            await LoseRemovalAsync(rig, $"Adobe{crashAt}", 4, 8);
+            var calls = 0;
+            var context = new HookedPorts((_, _) => CallAsync()).Wrap(rig.OpenContext());
+            context = context with { Log = PortProxy<IAccountLogBlobs>.Create(context.Log, _ => CallAsync()) };
+            var repair = context.NewRepairRemoved();
+            try
+            {
+                await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);
+                Assert.Equal(0, crashAt);
+            }
+            catch (InvalidOperationException) when (calls >= crashAt)
+            {
+                // As meant.
+            }
+            return calls;
+
+            Task CallAsync() =>
+                Interlocked.Increment(ref calls) == crashAt ? throw new InvalidOperationException("crash") : Task.CompletedTask;
+        }
+    }
+
+    private static void Logging(PipelineOptions options)
+    {
+        Small(options);
+        options.Log = LogMode.On;
+    }
+
+    /// <summary>A load that the database no longer knows, as one from a backup: its marks, hashes and blobs are still there.</summary>
+    private static async Task LoseRemovalAsync(PipelineRig rig, string breach, int first, int count)
+    {
+        var load = await LoadAsync(rig, breach, first, count);
+        await rig.Context.Database.BeginRemovalAsync(breach, None);
+        await WriteRemovedAsync(rig, load.Id);
+        await rig.Context.Database.FinishRemovalAsync(load.Id, None);
+    }
+
+    private static async Task WriteRemovedAsync(PipelineRig rig, long load)
+    {
+        var entry = (await rig.Context.Database.GetLogEntryAsync(load, None))!;
+        var store = (await rig.Context.Database.GetIdentityAsync(None))!.Id;
+        await rig.Context.Log.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, RemovedDocument.Of(entry, store).ToJson(), None);
+    }
+
+    /// <summary>What both layouts have.</summary>
+    private static async Task<List<string>> ContentAsync(PipelineRig rig, StoreLayout wide)
+    {
+        var accounts = (await rig.TableAsync()).Concat(await LayoutContent.ReadAccountsAsync(rig, wide));
+        var ranges = (await rig.RangesAsync()).Concat(await LayoutContent.ReadRangesAsync(rig, wide));
+        return [.. accounts.Select(one => $"{one.Key} {string.Join(' ', one.Value)}").Order(),
+            .. ranges.Select(one => $"{one.Key} {one.Value}").Order()];
+    }
+
+    private sealed class Lines : IProgress<string>
+    {
+        public List<string> Seen { get; } = [];
+
+        public void Report(string value)
+        {
+            lock (Seen)
+                Seen.Add(value);
+        }
+    }
+}

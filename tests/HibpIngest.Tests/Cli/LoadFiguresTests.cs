@@ -1,0 +1,253 @@
+using System.Globalization;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>The time left, the rates and the parts that are shown of a load, against loads that are simulated slice by slice.</summary>
+public sealed class LoadFiguresTests
+{
+    private const double MostOff = 1.5;
+    private static readonly DateTimeOffset Start = new(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
+
+    public static TheoryData<int, int, int, double, double> SteadyLoads()
+    {
+        var loads = new TheoryData<int, int, int, double, double>();
+        foreach (var seed in Enumerable.Range(1, 5))
+        {
+            loads.Add(seed, 500, 1, 0.8, 40); // one at a time
+            loads.Add(seed, 500, 8, 5, 30);
+            loads.Add(seed, 500, 32, 60, 60); // in bursts, on a busy machine
+            loads.Add(seed, 500, 16, 2, 600); // the archive is read more slowly than its slices are written
+            loads.Add(seed, 500, 16, 0.2, 600);
+            loads.Add(seed, 100, 8, 30, 20); // a million accounts
+        }
+        return loads;
+    }
+
+    [Theory]
+    [MemberData(nameof(SteadyLoads))]
+    public void The_time_left_of_a_steady_load_is_within_a_factor_of_the_true_one(
+        int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest)
+    {
+        var run = Simulation.Run(seed, slices, atOnce, secondsOfSlice, secondsOfIngest);
+        var off = new List<string>();
+        for (var percent = 20; percent <= 90; percent += 2)
+        {
+            var now = run.Began + ((run.Ended - run.Began) * (percent / 100.0));
+            var left = run.FiguresAt(now).Left;
+            var factor = left is { } time ? time / (run.Ended - now) : double.NaN;
+            if (!(factor is > 1 / MostOff and < MostOff))
+                off.Add($"{percent}%: {factor:0.00}");
+        }
+        Assert.True(off.Count == 0, string.Join(", ", off));
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public void A_load_that_stood_still_is_estimated_by_the_time_in_which_it_was_worked_on(int seed)
+    {
+        // Nobody works on it for eight hours in its middle, and for ninety seconds later on.
+        var run = Simulation.Run(seed, 500, atOnce: 8, 5, 30, stalls: [(0.4, TimeSpan.FromHours(8)), (0.7, TimeSpan.FromSeconds(90))]);
+        foreach (var percent in (int[])[25, 35, 45, 55, 65, 75, 85])
+        {
+            var now = run.AtWork(percent / 100.0);
+            var factor = run.FiguresAt(now).Left!.Value / run.WorkAfter(now);
+            Assert.InRange(factor, 1 / MostOff, MostOff);
+        }
+        var end = run.FiguresAt(run.Ended);
+        Assert.InRange(end.Elapsed, run.WorkAfter(run.Began) * 0.9, run.WorkAfter(run.Began) * 1.2);
+        Assert.InRange(end.AccountsPerSecond, 0.8 * 8 * 10_000 / 5, 1.2 * 8 * 10_000 / 5);
+    }
+
+    [Fact]
+    public void A_load_that_nobody_works_on_has_no_time_left()
+    {
+        var run = Simulation.Run(1, 500, 8, 5, 30, stalls: [(0.5, TimeSpan.FromHours(8))]);
+        var stalled = run.AtWork(0.5) + TimeSpan.FromHours(1);
+        var before = run.FiguresAt(run.AtWork(0.49));
+        var figures = run.FiguresAt(stalled);
+        Assert.Null(figures.Left);
+        Assert.InRange(figures.Elapsed, before.Elapsed, before.Elapsed + TimeSpan.FromMinutes(1));
+        Assert.Equal(before.AccountsPerSecond, figures.AccountsPerSecond, before.AccountsPerSecond * 0.1);
+    }
+
+    [Fact]
+    public void A_time_left_is_shown_from_20_slices_or_30_seconds_on()
+    {
+        var quick = Simulation.Run(1, 500, 1, 0.5, 5);
+        Assert.Null(quick.FiguresAt(quick.Began.AddSeconds(5)).Left);
+        Assert.NotNull(quick.FiguresAt(quick.Began.AddSeconds(20)).Left);
+        var slow = Simulation.Run(1, 500, 1, 10, 5);
+        Assert.Null(slow.FiguresAt(slow.Began.AddSeconds(20)).Left);
+        Assert.NotNull(slow.FiguresAt(slow.Began.AddSeconds(40)).Left);
+    }
+
+    [Fact]
+    public void Count_and_percentage_agree()
+    {
+        var run = Simulation.Run(1, 500, 16, 5, 100);
+        for (var percent = 1; percent <= 100; percent++)
+        {
+            var now = run.Began + ((run.Ended - run.Began) * (percent / 100.0));
+            var (load, figures) = (run.LoadAt(now), run.FiguresAt(now));
+            var total = int.Parse(LoadFigures.Total(load, "").Replace(",", "", StringComparison.Ordinal), CultureInfo.InvariantCulture);
+            Assert.InRange(figures.Searchable * total, load.Slices.Done - 1, load.Slices.Done + 1);
+            Assert.Contains($" {LoadFigures.Percent(figures.Searchable)} searchable, {load.Slices.Done} of ", LoadFigures.Line(load),
+                StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void A_published_load_stays_searchable_while_slices_of_it_are_written_again()
+    {
+        var run = Simulation.Run(1, 500, 8, 5, 30);
+        var load = run.LoadAt(run.Ended) with { PublishedAt = run.Ended, Slices = new SliceCounts(0, 500, 0, 0) };
+        Assert.Equal(1, LoadFigures.Of(load, null, run.Ended, 10).Searchable);
+        Assert.Contains("rewriting, ", LoadFigures.Line(load), StringComparison.Ordinal);
+        var failed = load with { State = LoadState.Failed, Slices = new SliceCounts(0, 0, 499, 1), Error = "slice 3: no" };
+        Assert.Equal(1, LoadFigures.Of(failed, null, run.Ended, 10).Searchable);
+        Assert.DoesNotContain("failed", LoadFigures.Line(failed), StringComparison.Ordinal);
+        var text = new StringWriter();
+        Screen.Create(text).Write(StatusView.Create(
+            new StatusPicture([failed], [], [], [], []), run.Ended, 10, showsLog: false, _ => true));
+        Assert.DoesNotContain("load 1 of Adobe failed", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains("load 1 of Adobe is published; writing slices of it again failed", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains("100%", text.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_column_of_rates_names_its_unit_in_its_heading()
+    {
+        var run = Simulation.Run(1, 500, 8, 5, 30);
+        var text = new StringWriter();
+        Screen.Create(text).Write(StatusView.Create(
+            new StatusPicture([run.LoadAt(run.Ended)], [], [], [], []), run.Ended, 10, showsLog: false, _ => true));
+        Assert.Contains(" rows/s ", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains(" accounts/s ", text.ToString(), StringComparison.Ordinal);
+    }
+
+    /// <summary>Work that reports how far it is, as a rebuild or a removal does.</summary>
+    [Fact]
+    public void The_time_left_of_reported_work_is_within_a_factor_of_the_true_one()
+    {
+        var random = new Random(1);
+        var (left, at, done, total) = (new TimeLeft(), TimeSpan.Zero, 0.0, 400.0);
+        var seen = new List<(TimeSpan At, double Done, TimeSpan? Left)>();
+        while (done < total)
+        {
+            at += TimeSpan.FromSeconds(random.NextDouble() * 2);
+            done = Math.Min(done + random.NextDouble(), total);
+            seen.Add((at, done, left.Next(at, done, total - done)));
+        }
+        Assert.All(seen.Where(one => one.Done < 20 && one.At < TimeSpan.FromSeconds(30)), one => Assert.Null(one.Left));
+        Assert.All(
+            seen.Where(one => one.Done > total * 0.2 && one.Done < total * 0.9),
+            one => Assert.InRange(one.Left!.Value / (at - one.At), 1 / MostOff, MostOff));
+    }
+
+    /// <summary>A load of equal slices, each of which takes a random time.</summary>
+    private sealed class Simulation
+    {
+        private readonly List<(DateTimeOffset Committed, DateTimeOffset Begun, DateTimeOffset Done)> _slices = [];
+        private DateTimeOffset _ingested;
+        private List<(DateTimeOffset From, TimeSpan For)> _stalls = [];
+
+        public DateTimeOffset Began { get; private set; }
+
+        public DateTimeOffset Ended { get; private set; }
+
+        public static Simulation Run(
+            int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest, (double At, TimeSpan For)[]? stalls = null)
+        {
+            var random = new Random(seed);
+            var run = new Simulation();
+            var workers = Enumerable.Repeat(Start, atOnce).ToArray();
+            for (var i = 0; i < slices; i++)
+            {
+                // In batches of two slices.
+                var committed = Start.AddSeconds(secondsOfIngest * ((i / 2) + 1) / (slices / 2));
+                var worker = Array.IndexOf(workers, workers.Min());
+                var begun = workers[worker] > committed ? workers[worker] : committed;
+                workers[worker] = begun.AddSeconds(secondsOfSlice * (0.7 + (0.6 * random.NextDouble())));
+                run._slices.Add((committed, begun, workers[worker]));
+            }
+            run._ingested = Start.AddSeconds(secondsOfIngest);
+            run.Began = run._slices[0].Begun;
+            var ended = run._slices.Max(slice => slice.Done);
+            foreach (var (part, time) in (stalls ?? []).OrderByDescending(stall => stall.At))
+            {
+                // What was being worked on is begun anew once somebody works again.
+                var at = run.Began + ((ended - run.Began) * part);
+                run._stalls.Insert(0, (at, time));
+                run._stalls = [.. run._stalls.Select((stall, i) => i == 0 ? stall : (stall.From + time, stall.For))];
+                run._slices.Replace(slice => (
+                    slice.Committed > at ? slice.Committed + time : slice.Committed,
+                    slice.Done > at ? (slice.Begun > at ? slice.Begun : at) + time : slice.Begun,
+                    slice.Done > at ? slice.Done + time : slice.Done));
+            }
+            run.Ended = run._slices.Max(slice => slice.Done);
+            return run;
+        }
+
+        /// <summary>When so much of its working time has passed.</summary>
+        public DateTimeOffset AtWork(double part)
+        {
+            var at = Began + (WorkAfter(Began) * part);
+            foreach (var (from, time) in _stalls)
+                at += at > from ? time : TimeSpan.Zero;
+            return at;
+        }
+
+        public TimeSpan WorkAfter(DateTimeOffset now) =>
+            Ended - now - _stalls.Where(stall => stall.From >= now).Aggregate(TimeSpan.Zero, (sum, stall) => sum + stall.For);
+
+        public LoadFigures FiguresAt(DateTimeOffset now)
+        {
+            var stalls = _stalls.Exists(stall => now > stall.From && now < stall.From + stall.For);
+            var times = _slices.Where(slice => slice.Committed <= now).Select(slice => new SliceTimes(
+                slice.Committed, slice.Begun <= now && !(stalls && slice.Done > now) ? slice.Begun : null,
+                slice.Done <= now ? slice.Done : null));
+            var load = LoadAt(now);
+            if (load.State == LoadState.Ingesting && !stalls)
+                load = load with { LeaseExpiresAt = now.AddSeconds(30) };
+            return LoadFigures.Of(load, new LoadWork(1, [.. times], null, null), now, 10);
+        }
+
+        public Load LoadAt(DateTimeOffset now)
+        {
+            var committed = _slices.Count(slice => slice.Committed <= now);
+            var done = _slices.Count(slice => slice.Done <= now);
+            return new Load
+            {
+                Id = 1,
+                Breach = "Adobe",
+                Blob = new BlobVersion("Adobe.zip", "1"),
+                Settings = LoadStart.NewSettings(new PipelineOptions()),
+                State = committed < _slices.Count ? LoadState.Ingesting : LoadState.Upserting,
+                StartedAt = Start,
+                IngestComplete = committed == _slices.Count,
+                IngestedAt = committed == _slices.Count ? _ingested : null,
+                UpsertedAt = done == _slices.Count ? Ended : null,
+                Checkpoint = new LoadCheckpoint { BlobBytesRead = committed, BlobBytes = _slices.Count },
+                Slices = new SliceCounts(0, committed - done, done, 0),
+                Accounts = committed * 10_000L,
+                LastPosition = committed * 10_000L,
+                Entities = done * 10_000L,
+            };
+        }
+    }
+}
+
+file static class Lists
+{
+    public static void Replace<T>(this List<T> list, Func<T, T> change)
+    {
+        for (var i = 0; i < list.Count; i++)
+            list[i] = change(list[i]);
+    }
+}

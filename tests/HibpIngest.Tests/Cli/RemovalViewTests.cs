@@ -1,0 +1,99 @@
+using System.Threading.Channels;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>What is shown of a removal, by itself and by those who look.</summary>
+public sealed class RemovalViewTests
+{
+    private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
+
+    [Fact]
+    public async Task A_removal_says_what_it_waits_for()
+    {
+        const string Waits = "removing Adobe: 1,000 of 20,000 accounts; waiting: the table is down";
+        var time = TestClock.WithTimersByHand();
+        var lines = Channel.CreateUnbounded<string>();
+        await using var removal = new Spinner.Removal("removing Adobe", time, TimeSpan.Zero, (line, _) => lines.Writer.TryWrite(line));
+        // Nothing is reported: the first store it asks doesn't answer.
+        Assert.Equal("removing Adobe; waiting for the stores for 10 s", await NextAsync());
+        removal.Report(new RemovalProgress(1_000, 20_000, Reason: "the table is down"));
+        var line = await NextAsync();
+        while (line != Waits)
+            line = await NextAsync();
+        // Others that report meanwhile don't hide it, until something moves.
+        removal.Report(new RemovalProgress(1_000, 20_000));
+        Assert.Equal(Waits, await NextAsync());
+        removal.Report(new RemovalProgress(2_000, 20_000));
+        line = await NextAsync();
+        while (line == Waits)
+            line = await NextAsync();
+        Assert.Equal("removing Adobe: 2,000 of 20,000 accounts", line);
+
+        async Task<string> NextAsync()
+        {
+            var next = lines.Reader.ReadAsync().AsTask();
+            await time.AdvanceUntilAsync(next, TimeSpan.FromSeconds(5)).WaitAsync(TimeSpan.FromMinutes(1));
+            return await next;
+        }
+    }
+
+    [Fact]
+    public void Status_tells_a_running_removal_from_an_interrupted_one()
+    {
+        var remover = new HostSign("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+        var load = new Load
+        {
+            Id = 7,
+            Breach = "Adobe",
+            Blob = new BlobVersion("Adobe.zip", "1"),
+            State = LoadState.Done,
+            Settings = LoadStart.NewSettings(new PipelineOptions()),
+            Checkpoint = new LoadCheckpoint(),
+            StartedAt = Now.AddDays(-3),
+            FinishedAt = Now.AddDays(-3),
+            Removing = true,
+        };
+        var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [7], 0.386)] };
+        Assert.Contains("Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load are done", Text(picture),
+            StringComparison.Ordinal);
+        Assert.Contains(" removing ", Text(picture), StringComparison.Ordinal);
+        Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Removals).Running);
+        Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Loads).Removing);
+        // However long ago it was loaded.
+        Assert.Single(picture.Recent(Now, newest: 0).Loads);
+
+        HostSign[] others = [remover with { SeenAt = Now.AddMinutes(-1) }, remover with { Roles = "removal of Bold" }];
+        foreach (var hosts in (HostSign[][])[[], others])
+        {
+            var interrupted = picture with { Hosts = hosts };
+            Assert.Contains(
+                "the removal of Adobe was interrupted: 38% of the accounts of 1 load are done; 'hibp breach remove Adobe' resumes it",
+                Text(interrupted), StringComparison.Ordinal);
+            Assert.False(Assert.Single(HibpIngest.Cli.Output.Documents.Of(interrupted, Now, 10).Removals).Running);
+        }
+
+        static string Text(StatusPicture picture)
+        {
+            var text = new StringWriter();
+            Screen.Create(text).Write(StatusView.Create(picture, Now, 10, showsLog: false, _ => true));
+            return text.ToString();
+        }
+    }
+
+    [Fact]
+    public void Breaches_shows_a_removal_with_its_progress()
+    {
+        var text = new StringWriter();
+        var console = Screen.Create(text);
+        BreachesCommand.Show(
+            new Screen(json: false, console, console), [new Breach { Name = "Adobe", Metadata = new BreachMetadata() }],
+            Array.Empty<Load>().ToLookup(load => load.Breach),
+            new Dictionary<string, OpenRemoval> { ["Adobe"] = new OpenRemoval("Adobe", [7], 0.386) });
+        Assert.Contains("nobody (removing: 38%)", text.ToString(), StringComparison.Ordinal);
+    }
+}
