@@ -17,6 +17,9 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
     /// <summary>Since this one the highest ids are in the database.</summary>
     private const int FirstSchemaWithIds = 2;
 
+    /// <summary>What the name of a backup into a folder begins with.</summary>
+    private const string NamePrefix = "hibp-";
+
     /// <summary>The database's file.</summary>
     /// <exception cref="NotPossibleException">It is on a server.</exception>
     public static SqliteBreachDatabase RequireFile(IBreachDatabase database) => database as SqliteBreachDatabase
@@ -36,7 +39,7 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         await RequireStoreAsync(source, cancellationToken);
         var takenAt = time.GetUtcNow();
         var file = Directory.Exists(to)
-            ? Path.Combine(to, "hibp-" + takenAt.ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture) + ".db") : to;
+            ? Path.Combine(to, NamePrefix + takenAt.ToString("yyyyMMdd'T'HHmmss'Z'", CultureInfo.InvariantCulture) + ".db") : to;
         var note = BackupNote.PathOf(file);
         foreach (var path in (string[])[file, note])
         {
@@ -49,7 +52,9 @@ public sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister regi
         if (Path.GetDirectoryName(Path.GetFullPath(file)) is { } folder)
         {
             Directory.CreateDirectory(folder);
-            FileCopy.RemoveLeft(folder, "*", BackupNote.PartSuffix, BackupNote.PathOf);
+            // Under no other names: the folder may be anybody's.
+            foreach (var name in (string[])[NamePrefix + "*.db", Path.GetFileName(file)])
+                FileCopy.RemoveLeft(folder, name, BackupNote.PartSuffix, BackupNote.PathOf);
         }
         FileStream? held = null;
         try

@@ -25,7 +25,7 @@ internal static class FileCopy
     /// is in use (<see cref="Hold"/>) stays.
     /// </summary>
     /// <param name="folder">Where.</param>
-    /// <param name="name">The database's file name; <c>*</c>: any.</param>
+    /// <param name="name">The database's file name; may hold wildcards.</param>
     /// <param name="suffix">What it ends with.</param>
     /// <param name="note">Path of the note of a copy; null: it has none.</param>
     public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)
