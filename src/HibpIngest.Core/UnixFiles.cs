@@ -29,7 +29,7 @@ public static class UnixFiles
 
     /// <summary>Whether users other than the owner have any permission on a file or folder; false where it isn't there.</summary>
     public static bool IsOpenToOthers(string path) =>
-        !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != 0;
+        !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != UnixFileMode.None;
 
     /// <summary>
     /// Gives a file to the owner and group of another file or folder, so that a service still reads what root has replaced. Only root
