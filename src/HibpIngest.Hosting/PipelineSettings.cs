@@ -47,8 +47,8 @@ public sealed record PipelineSettings
     private static readonly string[] OwnVariables =
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME",
-        "EMULATOR_DIR", EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS", "SERVICE_CONTACT",
-        "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
+        "EMULATOR_DIR", EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
+        "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
