@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Xml;
 using Azure;
 using Azure.Identity;
 using HibpIngest.Errors;
@@ -29,6 +30,8 @@ internal static class StorageErrors
                 $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
+            // Of an error without a body, the library reads its body all the same.
+            XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
                 new StoreUnavailableException($"{operation} failed: {Reason(error)}"),

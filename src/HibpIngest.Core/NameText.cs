@@ -36,6 +36,38 @@ public static partial class NameText
     /// <summary>Whether it holds an @, however written: it may be an address then.</summary>
     public static bool HoldsAt(string name) => Clean(name).Contains('@');
 
+    /// <summary>
+    /// Whether it holds a control character or a noncharacter (U+FFFE, U+FFFF), which break lines, terminals and XML.
+    /// </summary>
+    public static bool HoldsControl(string name)
+    {
+        foreach (var unit in name)
+        {
+            if (char.IsControl(unit) || unit is '\uFFFE' or '\uFFFF')
+                return true;
+        }
+        return false;
+    }
+
+    /// <summary>Returns the name with control and format characters as <c>\uXXXX</c>, for a log line or a terminal.</summary>
+    public static string Escape(string name)
+    {
+        var shown = new StringBuilder(name.Length);
+        foreach (var unit in name)
+        {
+            if (char.IsControl(unit) || CharUnicodeInfo.GetUnicodeCategory(unit) is UnicodeCategory.Format
+                or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator or UnicodeCategory.OtherNotAssigned)
+            {
+                shown.Append(CultureInfo.InvariantCulture, $"\\u{(int)unit:X4}");
+            }
+            else
+            {
+                shown.Append(unit);
+            }
+        }
+        return shown.ToString();
+    }
+
     // The full-width @ (U+FF20) and the small one (U+FE6B), and all three as URLs have them, encoded once or
     // more (%40, %2540, %EF%BC%A0).
     [GeneratedRegex(@"[\uFF20\uFE6B]|%(?:25)*(?:40|EF%(?:25)*(?:BC%(?:25)*A0|B9%(?:25)*AB))",

@@ -39,8 +39,11 @@ public static partial class BreachName
     public static IReadOnlyList<string> LogoBlobs(string blob) =>
         [.. MetadataBlobs(blob).Select(name => Path.ChangeExtension(name, ".png"))];
 
-    /// <summary>Refuses a blob whose name, or folder's name, may be an address.</summary>
-    /// <exception cref="BadInputException">It holds an @, or another form of it.</exception>
+    /// <summary>Returns whether <see cref="CheckBlob"/> refuses a blob: its name must not travel in a message.</summary>
+    public static bool IsRefused(string blob) => NameText.HoldsAt(blob) || NameText.HoldsControl(blob);
+
+    /// <summary>Refuses a blob whose name, or folder's name, may be an address or can't be shown.</summary>
+    /// <exception cref="BadInputException">It holds an @ or another form of it, or a control character.</exception>
     public static void CheckBlob(string blob)
     {
         // Blob names are logged, folders included.
@@ -48,6 +51,11 @@ public static partial class BreachName
         {
             throw new BadInputException(
                 "a breach's name and the folders it lies in hold no @, nor %40 or another form of it; rename the file or the folder");
+        }
+        if (NameText.HoldsControl(blob))
+        {
+            throw new BadInputException($"'{NameText.Escape(blob)}': a breach's name and the folders it lies in hold no control character; "
+                + "rename the file or the folder");
         }
     }
 

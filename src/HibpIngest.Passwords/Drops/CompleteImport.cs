@@ -67,7 +67,7 @@ public sealed partial class CompleteImport(
     /// <summary>Notes that a file is not imported, and says so once.</summary>
     internal async Task RefuseAsync(DroppedPasswords file, string reason, CancellationToken cancellationToken)
     {
-        var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : file.Name, reason, time.GetUtcNow());
+        var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : NameText.Escape(file.Name), reason, time.GetUtcNow());
         if (await plans.RefuseAsync(ImportPlan.IdOf(file), refused, cancellationToken))
             LogRefused(reason);
     }

@@ -127,6 +127,11 @@ public sealed partial class PlanImport(
             throw new BadInputException(
                 "a dropped file's name holds an @, and may be somebody's address: rename the file and drop it again, or delete it");
         }
+        if (NameText.HoldsControl(name))
+        {
+            throw new BadInputException(
+                $"'{NameText.Escape(name)}': the name holds a control character: rename the file and drop it again, or delete it");
+        }
         return name.Split('/') switch
         {
             [_] => null,

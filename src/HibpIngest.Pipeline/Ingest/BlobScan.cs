@@ -26,7 +26,7 @@ public sealed class BlobScan(IBreachBlobs blobs, LoadStart starts, TimeProvider 
                 continue;
             if (_known.Contains(blob.Version) || await starts.WasTakenOnAsync(blob.Version, cancellationToken))
                 listed.Add(blob.Version);
-            else if (NameText.HoldsAt(blob.Version.Name))
+            else if (BreachName.IsRefused(blob.Version.Name))
                 await starts.RefuseAsync(blob.Version, cancellationToken);
             else if (await starts.TryAnnounceAsync(blob.Version, cancellationToken))
                 sent++;

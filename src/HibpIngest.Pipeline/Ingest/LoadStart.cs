@@ -46,8 +46,8 @@ public sealed class LoadStart(
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;
 
     /// <summary>
-    /// Records a blob version whose name may be an address as a load that failed by that: here and now, for the
-    /// name must not travel in a message.
+    /// Records a blob version whose name is refused (<see cref="BreachName.IsRefused"/>) as a failed load: here and now, for
+    /// the name must not travel in a message.
     /// </summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 

@@ -44,7 +44,7 @@ public sealed class PipelineDispatcher(
         // Gone, or replaced: whatever is there now has an event of its own.
         if (await blobs.FindAsync(blob, cancellationToken) is not { Version: var version })
             return;
-        if (!NameText.HoldsAt(blob))
+        if (!BreachName.IsRefused(blob))
         {
             await runner.RunAsync(new IngestMessage { Blob = version.Name, ETag = version.ETag }, ingest, cancellationToken);
             return;

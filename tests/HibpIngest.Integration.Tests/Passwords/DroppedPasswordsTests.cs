@@ -15,6 +15,22 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     private static readonly string[] Few = [.. Make(41, ["00000", "0000F", "FFFFF"], 4)];
 
     [Fact]
+    public async Task A_file_with_a_control_character_in_its_name_is_refused_and_the_others_are_imported()
+    {
+        using var rig = await DropRig.StartAsync();
+        await rig.DropAsync("good/hashes.txt", Encoding.UTF8.GetBytes(string.Join('\n', Few)));
+        await rig.DropAsync("good\u0001/hashes.txt", Encoding.UTF8.GetBytes(string.Join('\n', Few)));
+        var worker = rig.Open();
+        await worker.SweepAsync();
+        await worker.PumpAsync();
+        await worker.SweepAsync();
+        Assert.NotNull(await rig.Releases.FindAsync("good", None));
+        var refused = Assert.Single(await rig.Plans.ListRefusedAsync(None));
+        Assert.Equal(@"good\u0001/hashes.txt", refused.File);
+        Assert.Contains("the name holds a control character", refused.Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task What_comes_of_a_file_is_what_the_command_makes_of_it_pack_by_pack()
     {
         const int Seed = 42;
