@@ -86,12 +86,16 @@ public abstract partial class SqlBreachDatabase
         ReadAsync<IReadOnlyList<MissingRows>>(
             async session =>
             {
-                // Of each load: what its slices have not written there, beyond what was written behind them. Of one
-                // that counts every row has to be there, whatever its slices are doing; of another, what it has
-                // written already, as it may count later: not once it was replaced, or its rows were purged.
+                // Of each load: what its slices have not written there, beyond what was replayed. Of one that counts every row has to
+                // be there, whatever its slices are doing; of another, what it has written already, as it may count later: not once
+                // it was replaced, or its rows were purged. What was replayed is the whole load, or slices that were done before the
+                // layout was added; of those, the ones that were requeued since are no longer among them, and stand for no others.
                 var missing = await session.ListAsync(
                     """
-                    SELECT l.id, SUM(CAST(s.row_count AS bigint)) - COALESCE(MAX(r.row_count), 0)
+                    SELECT l.id, SUM(CASE s.state WHEN 'done' THEN CAST(0 AS bigint) ELSE CAST(s.row_count AS bigint) END),
+                        SUM(CASE s.state WHEN 'done' THEN CAST(s.row_count AS bigint) ELSE CAST(0 AS bigint) END),
+                        COALESCE(MAX(r.row_count), 0),
+                        (SELECT SUM(CAST(t.row_count AS bigint)) FROM dbo.slices t WHERE t.load_id = l.id)
                     FROM dbo.layouts y
                         JOIN dbo.slices s ON NOT (s.state = 'done' AND s.layout_version >= y.added_version)
                         JOIN dbo.loads l ON l.id = s.load_id
@@ -100,8 +104,11 @@ public abstract partial class SqlBreachDatabase
                         s.state = 'done' AND l.superseded = 0 AND l.superseded_by IS NULL AND l.replaced_by IS NULL AND l.purging = 0))
                     GROUP BY l.id ORDER BY l.id
                     """,
-                    row => new MissingRows(row.Int64(0), row.Int64(1)), Layout(layout));
+                    row => new MissingRows(row.Int64(0), Missing(row.Int64(1), row.Int64(2), row.Int64(3), row.Int64(4))), Layout(layout));
                 return [.. missing.Where(load => load.Rows > 0)];
+
+                static long Missing(long open, long before, long replayed, long all) =>
+                    replayed >= all ? 0 : open + Math.Max(before - replayed, 0);
             },
             cancellationToken);
 
@@ -130,8 +137,18 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task SetReplayedAsync(int layout, long load, long rows, CancellationToken cancellationToken) =>
-        WriteAsync(session => SetReplayedAsync(session, layout, load, rows), cancellationToken);
+    public Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session =>
+            {
+                // Holds the row that whoever raises the layout's ranges raises: its walk begins after this, or this finds them raised.
+                await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
+                if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
+                    return false;
+                await SetReplayedAsync(session, layout, load, rows);
+                return true;
+            },
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<LayoutSet> RaiseRangesAsync(int layout, RangesState state, CancellationToken cancellationToken) =>

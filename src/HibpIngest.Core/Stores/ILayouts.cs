@@ -38,8 +38,17 @@ public interface ILayouts
     /// </summary>
     Task<long> CountMissingAsync(int layout, CancellationToken cancellationToken);
 
-    /// <summary>Records that so many rows of a load have been written in a layout behind its slices.</summary>
-    Task SetReplayedAsync(int layout, long load, long rows, CancellationToken cancellationToken);
+    /// <summary>
+    /// Records that so many rows of a load have been written in a layout after its slices: all of them, or those of all slices
+    /// that were done before the layout was added.
+    /// </summary>
+    /// <param name="layout">The layout.</param>
+    /// <param name="load">The load.</param>
+    /// <param name="rows">How many.</param>
+    /// <param name="withRanges">Their hashes were written too.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <returns>False: nothing was recorded, as the layout's ranges are on or being filled and the hashes were not written.</returns>
+    Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken);
 
     /// <summary>Raises a layout's state, and with it the set's version; nothing happens where it is as high.</summary>
     Task<LayoutSet> RaiseRangesAsync(int layout, RangesState state, CancellationToken cancellationToken);

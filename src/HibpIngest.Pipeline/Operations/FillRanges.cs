@@ -45,15 +45,20 @@ public sealed partial class FillRanges(
         var layout = await FindAsync(name, cancellationToken);
         if (layout.Ranges == RangesState.On)
             return 0;
-        await using var kept = await KeptLock.TryTakeAsync(locks, LockName, time, cancellationToken)
-            ?? throw new NotPossibleException("another 'hibp ranges fill' or 'hibp rebuild' is at work; one whose process has died is gone "
-                + "on with a minute after that: run it again then");
-        // The database first: no slice that is done behind this is without its hashes.
-        await RaiseAsync(layout, RangesState.Filling, cancellationToken);
-        await FillAsync(layout, cancellationToken);
-        await RaiseAsync(layout, RangesState.On, cancellationToken);
-        LogOn(layout.Id, _accounts);
-        return _accounts;
+        return await KeptLock.RunAsync(
+            locks, LockName, "another 'hibp ranges fill' or 'hibp rebuild' is at work; one whose process has died is gone on with a minute "
+                + "after that: run it again then",
+            time,
+            async token =>
+            {
+                // The database first: no slice that is done behind this is without its hashes, and no rebuild that has none ends.
+                await RaiseAsync(layout, RangesState.Filling, token);
+                await FillAsync(layout, token);
+                await RaiseAsync(layout, RangesState.On, token);
+                LogOn(layout.Id, _accounts);
+                return _accounts;
+            },
+            cancellationToken);
     }
 
     private async Task RaiseAsync(StoreLayout layout, RangesState state, CancellationToken cancellationToken)

@@ -1,54 +1,70 @@
+using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// A lock for whoever would do the same long work twice, which losing it does no harm to: renewed until it is disposed, and free
-/// within a minute of its process having died.
+/// Runs an operator's command under a named lock that is renewed until the command ends. A lock whose process died
+/// expires within a minute. A command that has lost it is aborted; what was under way at that moment must do no harm.
 /// </summary>
-internal sealed class KeptLock : IAsyncDisposable
+internal static class KeptLock
 {
-    private static readonly TimeSpan Lease = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Lease = TimeSpan.FromMinutes(1);
 
-    private readonly INamedLocks _locks;
-    private readonly string _name;
-    private readonly string _owner;
-    private readonly CancellationTokenSource _ended = new();
-    private readonly Task _renewing;
-
-    private KeptLock(INamedLocks locks, string name, string owner, TimeProvider time)
+    /// <param name="locks">Holds it.</param>
+    /// <param name="name">The lock's name.</param>
+    /// <param name="refused">The error if another process holds it.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="work">Runs under the lock; its token is cancelled when the lock is lost.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <exception cref="NotPossibleException">Another process holds the lock, or took it from this one.</exception>
+    public static async Task<T> RunAsync<T>(
+        INamedLocks locks, string name, string refused, TimeProvider time, Func<CancellationToken, Task<T>> work,
+        CancellationToken cancellationToken)
     {
-        (_locks, _name, _owner) = (locks, name, owner);
-        _renewing = RenewAsync(time);
-    }
-
-    /// <summary>Null: somebody else has it.</summary>
-    public static async Task<KeptLock?> TryTakeAsync(
-        INamedLocks locks, string name, TimeProvider time, CancellationToken cancellationToken)
-    {
-        var owner = LoadLeases.NewOwner();
-        return await locks.TryLockAsync(name, owner, Lease, cancellationToken) ? new KeptLock(locks, name, owner, time) : null;
-    }
-
-    public async ValueTask DisposeAsync()
-    {
-        await _ended.CancelAsync();
-        await _renewing;
-        _ended.Dispose();
-        await StageRunner.IgnoreUnavailableAsync(() => _locks.UnlockAsync(_name, _owner, CancellationToken.None));
-    }
-
-    private async Task RenewAsync(TimeProvider time)
-    {
-        using var timer = new PeriodicTimer(Lease / 3, time);
+        var (owner, began) = (LoadLeases.NewOwner(), time.GetTimestamp());
+        if (!await locks.TryLockAsync(name, owner, Lease, cancellationToken))
+            throw new NotPossibleException(refused);
+        using var ends = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        var isLost = false;
+        var renewing = RenewAsync();
         try
         {
-            while (await timer.WaitForNextTickAsync(_ended.Token))
-                await StageRunner.IgnoreUnavailableAsync(() => _locks.TryLockAsync(_name, _owner, Lease, _ended.Token));
+            return await work(ends.Token);
         }
-        catch (OperationCanceledException) when (_ended.IsCancellationRequested)
+        catch (OperationCanceledException) when (isLost && !cancellationToken.IsCancellationRequested)
         {
-            // Its work has ended.
+            throw new NotPossibleException("this command lost its lock to another one, as it or its database stood still: run it again");
+        }
+        finally
+        {
+            await ends.CancelAsync();
+            await renewing;
+            await StageRunner.IgnoreUnavailableAsync(() => locks.UnlockAsync(name, owner, CancellationToken.None));
+        }
+
+        async Task RenewAsync()
+        {
+            try
+            {
+                while (!isLost)
+                {
+                    await Task.Delay(Lease / 3, time, ends.Token);
+                    await StageRunner.IgnoreUnavailableAsync(async () =>
+                    {
+                        var now = time.GetTimestamp();
+                        if (await locks.TryLockAsync(name, owner, Lease, ends.Token) && time.GetElapsedTime(began, now) < Lease)
+                            began = now;
+                        else
+                            isLost = true; // another one has it, or may have had it since
+                    });
+                }
+            }
+            catch (OperationCanceledException) when (ends.IsCancellationRequested)
+            {
+                return; // the work has ended
+            }
+            await ends.CancelAsync();
         }
     }
 }

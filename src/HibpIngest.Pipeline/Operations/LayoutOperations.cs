@@ -16,11 +16,7 @@ public sealed class LayoutOperations(
 
     private const string LockName = "layouts";
 
-    // Of a few calls; nothing is waited for under it.
-    private static readonly TimeSpan LockLease = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
-
-    private readonly string _owner = LoadLeases.NewOwner();
 
     /// <summary>The layouts that are written, by id.</summary>
     public async Task<IReadOnlyList<LayoutStatus>> ListAsync(CancellationToken cancellationToken)
@@ -63,12 +59,12 @@ public sealed class LayoutOperations(
         if (facts.FindFault() is { } fault)
             throw new BadInputException($"layout {name} would be one of {fault}");
         return await LockedAsync(
-            async () =>
+            async token =>
             {
-                await setup.EnsureLayoutsAsync(cancellationToken);
+                await setup.EnsureLayoutsAsync(token);
                 // A database that was put back to a backup may not know what the register does.
-                var known = (await layouts.ListLayoutsAsync(cancellationToken))
-                    .Concat(await register.ListLayoutsAsync(cancellationToken)).ToList();
+                var known = (await layouts.ListLayoutsAsync(token))
+                    .Concat(await register.ListLayoutsAsync(token)).ToList();
                 if (known.Find(layout => layout.Name == name) is { } other)
                 {
                     throw new NotPossibleException(other.IsDropped
@@ -76,9 +72,9 @@ public sealed class LayoutOperations(
                         : $"there is a layout {name} already, number {other.Id}: choose another name");
                 }
                 var added = new StoreLayout { Id = known.Max(layout => layout.Id) + 1, Ranges = ranges, Facts = facts };
-                await setup.CreateTablesAsync(added, cancellationToken);
-                await layouts.AddLayoutAsync(added, cancellationToken);
-                await register.PutLayoutAsync(added, cancellationToken);
+                await setup.CreateTablesAsync(added, token);
+                await layouts.AddLayoutAsync(added, token);
+                await register.PutLayoutAsync(added, token);
                 return added;
             },
             cancellationToken);
@@ -91,19 +87,19 @@ public sealed class LayoutOperations(
     /// <returns>The layout that was read before.</returns>
     /// <exception cref="NotPossibleException">There is none of that name; it lacks rows, or ranges.</exception>
     public Task<StoreLayout> SwitchAsync(string name, bool withoutRanges, CancellationToken cancellationToken) => LockedAsync(
-        async () =>
+        async token =>
         {
-            await setup.EnsureLayoutsAsync(cancellationToken);
-            var to = Find((await layouts.GetLayoutsAsync(cancellationToken)).Layouts, name);
-            var from = await register.GetReadLayoutAsync(cancellationToken)
+            await setup.EnsureLayoutsAsync(token);
+            var to = Find((await layouts.GetLayoutsAsync(token)).Layouts, name);
+            var from = await register.GetReadLayoutAsync(token)
                 ?? throw new NotPossibleException("the store has no layout that is read yet: 'hibp run' sets it up");
-            if (await layouts.CountMissingAsync(to.Id, cancellationToken) is > 0 and var missing)
+            if (await layouts.CountMissingAsync(to.Id, token) is > 0 and var missing)
             {
                 throw new NotPossibleException(
                     $"layout {name} lacks {missing} rows of loads from before it was added: 'hibp rebuild --into {name}' writes them; "
                     + "then switch");
             }
-            if (await rebuilds.GetRebuildAsync(to.Id, cancellationToken) is not null)
+            if (await rebuilds.GetRebuildAsync(to.Id, token) is not null)
             {
                 throw new NotPossibleException($"a rebuild of layout {name} has not come to its end, and what was removed meanwhile may "
                     + $"be in it: wait for it, or run 'hibp rebuild --into {name}' again; then switch");
@@ -114,7 +110,7 @@ public sealed class LayoutOperations(
                     $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, and are answered now: 'hibp ranges fill "
                     + $"--layout {name}' turns them on; or switch with --without-ranges, and they are answered 503");
             }
-            if (!await register.TrySwitchAsync(from.Id, to.Id, cancellationToken))
+            if (!await register.TrySwitchAsync(from.Id, to.Id, token))
             {
                 throw new NotPossibleException(
                     "somebody else has just switched: see 'hibp layouts', and run it again if it is still wanted");
@@ -134,15 +130,15 @@ public sealed class LayoutOperations(
     public async Task DropAsync(string name, Action? onWaiting, CancellationToken cancellationToken)
     {
         var dropped = await LockedAsync(
-            async () =>
+            async token =>
             {
-                await setup.EnsureLayoutsAsync(cancellationToken);
-                var layout = Find(await layouts.ListLayoutsAsync(cancellationToken), name);
-                if ((await register.GetReadLayoutAsync(cancellationToken))?.Id == layout.Id)
+                await setup.EnsureLayoutsAsync(token);
+                var layout = Find(await layouts.ListLayoutsAsync(token), name);
+                if ((await register.GetReadLayoutAsync(token))?.Id == layout.Id)
                     throw new NotPossibleException($"layout {name} is the one that is read: 'hibp switch' to another one first");
-                if ((await layouts.DropLayoutAsync(layout.Id, cancellationToken)).Layouts.Any(one => one.Id == layout.Id))
+                if ((await layouts.DropLayoutAsync(layout.Id, token)).Layouts.Any(one => one.Id == layout.Id))
                     throw new NotPossibleException($"layout {name} is the only one that is written: add another one first");
-                await register.PutLayoutAsync(layout with { IsDropped = true }, cancellationToken);
+                await register.PutLayoutAsync(layout with { IsDropped = true }, token);
                 return layout;
             },
             cancellationToken);
@@ -177,17 +173,6 @@ public sealed class LayoutOperations(
             + string.Join(", ", all.Where(layout => !layout.IsDropped).Select(layout => layout.Name)));
 
     /// <summary>One at a time: what one has seen of the set, another one would change.</summary>
-    private async Task<T> LockedAsync<T>(Func<Task<T>> change, CancellationToken cancellationToken)
-    {
-        if (!await locks.TryLockAsync(LockName, _owner, LockLease, cancellationToken))
-            throw new NotPossibleException("another change of the layouts is under way: run it again in a minute");
-        try
-        {
-            return await change();
-        }
-        finally
-        {
-            await StageRunner.IgnoreUnavailableAsync(() => locks.UnlockAsync(LockName, _owner, CancellationToken.None));
-        }
-    }
+    private Task<T> LockedAsync<T>(Func<CancellationToken, Task<T>> change, CancellationToken cancellationToken) => KeptLock.RunAsync(
+        locks, LockName, "another change of the layouts is under way: run it again in a minute", time, change, cancellationToken);
 }

@@ -45,10 +45,14 @@ public sealed partial class RebuildLayout(
     {
         _progress = progress;
         await setup.EnsureLayoutsAsync(cancellationToken);
-        await using var kept = await KeptLock.TryTakeAsync(locks, FillRanges.LockName, time, cancellationToken)
-            ?? throw new NotPossibleException("another 'hibp rebuild' or 'hibp ranges fill' is at work; one whose process has died is gone "
-                + "on with a minute after that: run it again then");
-        // Under the lock: nobody turns its ranges on meanwhile.
+        return await KeptLock.RunAsync(
+            locks, FillRanges.LockName, "another 'hibp rebuild' or 'hibp ranges fill' is at work; one whose process has died is gone on "
+                + "with a minute after that: run it again then",
+            time, token => RunLockedAsync(order, token), cancellationToken);
+    }
+
+    private async Task<RebuildResult> RunLockedAsync(RebuildOrder order, CancellationToken cancellationToken)
+    {
         var layout = await FindAsync(order, cancellationToken) ?? await AddAsync(order, cancellationToken);
         var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
         while (true)
@@ -60,10 +64,17 @@ public sealed partial class RebuildLayout(
             var sources = await FindSourcesAsync(layout, missing, cancellationToken);
             var replay = Replay.Of(
                 [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsLogged))],
-                order.MemoryBytes, before);
+                order.MemoryBytes, layout.WritesRanges, before);
             if (sources.Count > 0)
                 await ReplayAsync(layout, order, sources, replay, cancellationToken);
-            removed += await EndAsync(layout, sources, replay, cancellationToken);
+            if (await EndAsync(layout, sources, replay, cancellationToken) is not { } marks)
+            {
+                // Its ranges were turned on under this, which had lost its lock: they lack the hashes of what was written since.
+                layout = (await layouts.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
+                    ?? throw new NotPossibleException($"layout {layout.Name} was dropped meanwhile");
+                continue;
+            }
+            removed += marks;
             var isNew = false;
             foreach (var source in sources.Where(source => written.Add(source.Load)))
                 (isNew, rowsWritten) = (true, rowsWritten + source.Rows);
@@ -255,8 +266,8 @@ public sealed partial class RebuildLayout(
     /// All is written: what was removed meanwhile is taken off, then the rest counts. A removal that begins behind this
     /// finds everything by itself.
     /// </summary>
-    /// <returns>Marks that were removed.</returns>
-    private async Task<int> EndAsync(
+    /// <returns>Marks that were removed; null: the layout has ranges by now, and what was written without hashes doesn't count.</returns>
+    private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<Source> sources, Replay replay, CancellationToken cancellationToken)
     {
         var dead = (await _deadMarks.FindAsync(cancellationToken)).Intersect(replay.Marks).ToList();
@@ -270,7 +281,10 @@ public sealed partial class RebuildLayout(
                 mark, part.Part, part.OfRanges, call => Patience.CallAsync(call, LogPaused, time, token), token));
         }
         foreach (var source in sources)
-            await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, cancellationToken);
+        {
+            if (!await layouts.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
+                return null;
+        }
         await rebuilds.SetRebuildAsync(layout.Id, null, cancellationToken);
         return dead.Count;
     }

@@ -11,6 +11,9 @@ internal sealed record Replay
     /// <summary>The limit that the number of partitions comes of.</summary>
     public required long MemoryBytes { get; init; }
 
+    /// <summary>Hashes are written too: partitions without them count for nothing once the layout has ranges.</summary>
+    public bool Ranges { get; init; }
+
     /// <summary>Into how many partitions they go; 0: not known yet.</summary>
     public int Partitions { get; set; }
 
@@ -23,16 +26,17 @@ internal sealed record Replay
     public required SortedSet<int> Marks { get; init; }
 
     /// <summary>
-    /// The one before, where it is of the same loads and partitions; else one that begins anew, with its marks to look for.
+    /// The one before, where it is of the same loads, partitions and ranges; else one that begins anew, with its marks to look for.
     /// </summary>
-    public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, Replay? before)
+    public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, bool ranges, Replay? before)
     {
-        if (before is not null && before.MemoryBytes == memoryBytes && before.Loads.SequenceEqual(loads))
+        if (before is not null && before.MemoryBytes == memoryBytes && before.Ranges == ranges && before.Loads.SequenceEqual(loads))
             return before;
         return new Replay
         {
             Loads = loads,
             MemoryBytes = memoryBytes,
+            Ranges = ranges,
             Done = [],
             Marks = [.. loads.Select(load => load.Mark), .. before?.Marks ?? []],
         };

@@ -180,6 +180,58 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public async Task A_change_of_the_layouts_keeps_its_lock_however_long_it_takes()
+    {
+        var clock = TestClock.WithTimersByHand();
+        await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
+        var (taken, isLong, refused) = (0, true, (Exception?)null);
+        var renewed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(INamedLocks.TryLockAsync) && ++taken == 11)
+                renewed.SetResult(); // some 200 seconds
+            if (what != nameof(ILayouts.AddLayoutAsync) || !isLong)
+                return;
+            isLong = false;
+            await clock.AdvanceUntilAsync(renewed.Task, TimeSpan.FromSeconds(21)).WaitAsync(TimeSpan.FromSeconds(30));
+            refused = await Record.ExceptionAsync(
+                () => rig.OpenContext().NewLayoutOperations().AddAsync("other", [1], Spread, RangesState.On, None));
+        });
+        await hooks.Wrap(rig.OpenContext()).NewLayoutOperations().AddAsync(Wide, [1, 2], Spread, RangesState.On, None);
+        Assert.Contains(
+            "another change of the layouts is under way", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
+        Assert.Equal(["1", Wide], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
+        await rig.OpenContext().NewLayoutOperations().AddAsync("other", [1], Spread, RangesState.On, None); // it was given back
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Work_under_a_lock_that_is_lost_is_aborted(bool isHeldByAnother)
+    {
+        var clock = TestClock.WithTimersByHand();
+        await using var rig = await PipelineRig.StartAsync(Small, clock);
+        var begun = new TaskCompletionSource();
+        var running = KeptLock.RunAsync(
+            rig.Context.Database, "some", "refused", clock,
+            async token =>
+            {
+                begun.SetResult();
+                await Task.Delay(Timeout.InfiniteTimeSpan, token);
+                return true;
+            },
+            None);
+        await begun.Task;
+        if (isHeldByAnother)
+            await rig.ExecuteAsync("UPDATE locks SET owner = 'another', expires_at = 2 * expires_at");
+        else
+            clock.Advance(TimeSpan.FromSeconds(70)); // another one may have had it, and given it back
+        await clock.AdvanceUntilAsync(running, TimeSpan.FromSeconds(21)).WaitAsync(TimeSpan.FromSeconds(30));
+        var lost = await Assert.ThrowsAsync<NotPossibleException>(() => running);
+        Assert.Contains("lost its lock", lost.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task A_layout_is_dropped_once_nobody_writes_or_reads_it_and_its_name_is_not_given_again()
     {
         var clock = TestClock.WithTimersByHand();

@@ -147,6 +147,44 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await LayoutContent.AssertHeldAsync(rig, result.Layout);
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Ranges_that_are_filled_while_a_rebuild_has_lost_its_lock_lack_no_hash(bool brokenOff)
+    {
+        await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
+        await LoadAsync(rig, "Adobe", 0, 150);
+        await LoadAsync(rig, "Bold", 100, 150);
+        var (writes, filled, records) = (0, false, 0);
+        var hooks = new HookedPorts(async (_, what) =>
+        {
+            if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 20)
+            {
+                // As where the process stood still until its lease had ended.
+                await rig.ExecuteAsync("DELETE FROM locks");
+                await rig.OpenContext().NewFillRanges().RunAsync(Wide, null, None);
+                filled = true;
+            }
+            // It has written without hashes behind the walk, and recorded that.
+            if (brokenOff && filled && what == nameof(IRebuilds.SetRebuildAsync) && ++records == 2)
+                throw new CrashException();
+        });
+        var rebuild = hooks.Wrap(rig.OpenContext()).NewRebuildLayout();
+        if (brokenOff)
+        {
+            await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2) with { Ranges = false }, null, None));
+            await rig.ExecuteAsync("DELETE FROM locks");
+            rebuild = rig.OpenContext().NewRebuildLayout();
+        }
+        var result = await rebuild.RunAsync(
+            Order(2) with { Ranges = brokenOff ? null : false }, null, None);
+        Assert.True(filled);
+        Assert.Equal(RangesState.On, (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1].Ranges);
+        Assert.Equal(0, await rig.Context.Database.CountMissingAsync(result.Layout.Id, None));
+        await AssertHeldAsync(rig, result.Layout);
+        await SwitchAsync(rig, Wide);
+    }
+
     [Fact]
     public async Task What_can_t_be_done_is_said_before_anything_is_written()
     {

@@ -204,10 +204,10 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(5 + 2, await Database.CountMissingAsync(2, None));
         Assert.Equal([new(counts.Id, 5), new(next.Id, 2)], await Database.ListMissingAsync(2, None));
         Assert.Empty(await Database.ListMissingAsync(1, None));
-        await Database.SetReplayedAsync(2, next.Id, 2, None);
+        await Database.SetReplayedAsync(2, next.Id, 2, withRanges: true, None);
         await Database.RequeueSlicesAsync(counts.Id, null, failedOnly: false, None);
         Assert.Equal(5, await Database.CountMissingAsync(2, None));
-        await Database.SetReplayedAsync(2, counts.Id, 5, None);
+        await Database.SetReplayedAsync(2, counts.Id, 5, withRanges: true, None);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
     }
 
@@ -233,7 +233,7 @@ public abstract partial class BreachDatabaseContract
 
         foreach (var (rows, missing) in new[] { (2, 1), (2, 1), (3, 0), (9, 0), (1, 2) })
         {
-            await Database.SetReplayedAsync(2, load.Id, rows, None);
+            await Database.SetReplayedAsync(2, load.Id, rows, withRanges: true, None);
             Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
         // Done again it is counted once: what was written behind it says no more than it did.
@@ -242,12 +242,35 @@ public abstract partial class BreachDatabaseContract
         await DoneAsync(1);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
         Assert.Equal(0, await Database.CountMissingAsync(3, None)); // there is none
-        await Database.SetReplayedAsync(3, load.Id, 1, None);
+        await Database.SetReplayedAsync(3, load.Id, 1, withRanges: true, None);
 
         async Task DoneAsync(int slice)
         {
             var work = await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None);
             Assert.True((await Database.CompleteSliceAsync(load.Id, slice, Me, 3, work!.Layouts.Version, None)).IsDone);
+        }
+    }
+
+    [Fact]
+    public async Task A_layout_lacks_requeued_slices_that_a_partial_replay_did_not_write()
+    {
+        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var load = await UpsertAsync(Numbered(9)); // three slices
+        await MatchAsync(load.Id);
+        foreach (var slice in new[] { 2, 3 })
+            await Database.RequeueSlicesAsync(load.Id, slice, failedOnly: false, None);
+        await Database.AddLayoutAsync(Layout(2, "two"), None);
+        Assert.Equal([(1L, 3L)], await Database.ListMissingSlicesAsync(2, load.Id, None));
+        await Database.SetReplayedAsync(2, load.Id, 3, withRanges: true, None);
+        Assert.Equal(6, await Database.CountMissingAsync(2, None));
+
+        // What was replayed is written again by its slice, and stands for no other one's rows.
+        await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
+        foreach (var (slice, missing) in new[] { (1, 6), (2, 3), (3, 0) })
+        {
+            var work = await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None);
+            Assert.True((await Database.CompleteSliceAsync(load.Id, slice, Me, 3, work!.Layouts.Version, None)).IsDone);
+            Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
     }
 
@@ -274,7 +297,7 @@ public abstract partial class BreachDatabaseContract
         var work = await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
         await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work!.Layouts.Version, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
-        await Database.SetReplayedAsync(2, load.Id, 1, None);
+        await Database.SetReplayedAsync(2, load.Id, 1, withRanges: true, None);
         Assert.Equal(2, await Database.CountMissingAsync(2, None));
         await Database.FailLoadAsync(load.Id, owner: null, "bad", superseded: false, None);
         await Database.BeginRemovalAsync(load.Breach, None);
