@@ -86,7 +86,8 @@ public sealed record PipelineContext
 
     private MailSchedule Mails => new(Database, Messages, Reports, Options);
 
-    private CallSchedule Calls => new(Database, Database, Clients, Callbacks, Messages);
+    /// <summary>Sends the messages by which clients are called.</summary>
+    public CallSchedule Calls => new(Database, Database, Clients, Callbacks, Messages);
 
     private LoggedRows LoggedRows => new(Database, Database, Log);
 

@@ -146,7 +146,10 @@ internal static class RowReaders
         LogMessageAt = row.TimeOrNull(32),
         LogError = row.TextOrNull(33),
         Calls = row.IsNull(34) ? null : new CallProgress(
-            row.Text(34) == "made", row.Int64(37), row.Int64(38), row.Int64(39), row.Int64(40), row.TextOrNull(35), row.TimeOrNull(36)),
+            row.Text(34) == "made", row.Int64(37), row.Int64(38), row.Int64(39), row.Int64(40), row.TextOrNull(35), row.TimeOrNull(36))
+        {
+            IsFailed = row.Text(34) == "failed",
+        },
         Slices = new SliceCounts(row.Int32(41), row.Int32(42), row.Int32(43), row.Int32(44)),
         Entities = row.Int64(45),
         Notifications = new NotificationCounts(row.Int32(46), row.Int32(47), row.Int32(48)),

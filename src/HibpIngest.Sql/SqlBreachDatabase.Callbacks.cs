@@ -90,10 +90,21 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task SetCallErrorAsync(long load, string error, CancellationToken cancellationToken) =>
+    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) =>
         WriteAsync(
             session => session.ExecuteAsync(
-                "UPDATE dbo.loads SET call_error = @error WHERE id = @load", OfLoad(load), Line("@error", error)),
+                """
+                UPDATE dbo.loads SET call_error = @error, calls = CASE WHEN @failed = 1 THEN 'failed' ELSE calls END
+                WHERE id = @load AND calls = 'due'
+                """,
+                OfLoad(load), Line("@error", error), Bit("@failed", failed)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            session => session.ExecuteAsync(
+                "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", OfLoad(load)),
             cancellationToken);
 
     /// <inheritdoc/>
@@ -114,8 +125,11 @@ public abstract partial class SqlBreachDatabase
                 // What gets on needs no messages again.
                 await session.ExecuteAsync(
                     """
-                    UPDATE dbo.loads SET call_messages_at = @now, call_error = NULL, calls = CASE
-                        WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
+                    UPDATE dbo.loads SET call_messages_at = @now,
+                        call_error = CASE WHEN calls = 'failed'
+                            AND EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN call_error END,
+                        calls = CASE
+                            WHEN EXISTS (SELECT 1 FROM dbo.slices WHERE load_id = @load AND looked_through = 0) THEN calls ELSE 'made' END
                     WHERE id = @load
                     """,
                     of);
@@ -272,6 +286,17 @@ public abstract partial class SqlBreachDatabase
                     row.Int32(0), row.Time(2) - row.TimeOrNull(1), row.IsNull(3) ? null : TimeSpan.FromMilliseconds(row.Int32(3)),
                     row.Boolean(4)),
                 FromNow("@lost", -lostAfter)),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) =>
+        ReadAsync<IReadOnlyList<(long, int, long)>>(
+            async session => await session.ListAsync(
+                """
+                SELECT load_id, client, SUM(CAST(calls - answered AS bigint)) FROM dbo.callbacks WHERE state = 'open'
+                GROUP BY load_id, client ORDER BY load_id, client
+                """,
+                row => (row.Int64(0), row.Int32(1), row.Int64(2))),
             cancellationToken);
 
     /// <inheritdoc/>

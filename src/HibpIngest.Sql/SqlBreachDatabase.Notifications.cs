@@ -55,7 +55,8 @@ public abstract partial class SqlBreachDatabase
                 await session.ExecuteAsync(
                     """
                     UPDATE dbo.loads SET state = 'held', held_because = COALESCE(held_because, @because), finished_at = NULL
-                    WHERE breach = @breach AND state = 'done' AND removing = 0 AND ((calls = 'due' AND published_at IS NOT NULL)
+                    WHERE breach = @breach AND state = 'done' AND removing = 0
+                        AND ((calls IN ('due', 'failed') AND published_at IS NOT NULL)
                         OR EXISTS (SELECT 1 FROM dbo.callbacks c WHERE c.load_id = loads.id AND c.state = 'open'))
                     """,
                     key, Line("@because", because));

@@ -102,10 +102,15 @@ internal sealed class CallbacksRetryCommand : CallbackCommand
     protected override async Task RunAsync(
         CommandSession session, CallbackOperations operations, string? client, string? breach, CancellationToken cancellationToken)
     {
-        var calls = await operations.RetryAsync(client, breach, cancellationToken);
+        var (calls, loads) = await operations.RetryAsync(client, breach, cancellationToken);
         if (session.Screen.Json)
+        {
             session.Screen.ShowJson(new CallbackChangeDocument(calls), Documents.Default.CallbackChangeDocument);
-        else
+            return;
+        }
+        if (loads > 0)
+            session.Screen.Show($"Slices of {loads} load{(loads == 1 ? "" : "s")} that could not be read are looked through again.");
+        if (calls > 0 || loads == 0)
             session.Screen.Show(calls == 0 ? "No calls were given up." : $"{TableFormat.Number(calls)} calls are made again.");
     }
 }

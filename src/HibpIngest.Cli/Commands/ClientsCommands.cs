@@ -208,8 +208,17 @@ internal sealed class ClientsResumeCommand : ClientCommand
             session.Screen.Show($"{client.Name} is {(client.IsPaused ? "paused" : "called")}.");
     }
 
-    protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken) =>
-        Show(session, await operations.SetPausedAsync(NameOf(session), false, cancellationToken));
+    protected override async Task RunAsync(CommandSession session, ClientOperations operations, CancellationToken cancellationToken)
+    {
+        if (!session.NamesDatabase)
+        {
+            // No call was recorded yet.
+            Show(session, await operations.SetPausedAsync(NameOf(session), false, cancellationToken));
+            return;
+        }
+        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        Show(session, await pipeline.Context.NewCallbackOperations().ResumeAsync(operations, NameOf(session), cancellationToken));
+    }
 }
 
 internal sealed class ClientsRemoveCommand : ClientCommand

@@ -29,7 +29,8 @@ internal sealed record StatusPicture(
         var context = pipeline.Context;
         var queues = ReadQueuesAsync(context.Queues, cancellationToken);
         var hosts = context.Register.ListSignsAsync(cancellationToken);
-        var loads = await context.Database.ListLoadsAsync(breach, cancellationToken);
+        var loads = await context.Calls.WithPausedAsync(
+            await context.Database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
         var held = await context.Database.ListHeldAsync(cancellationToken);
         return new StatusPicture(
             loads, await queues, await hosts, [.. held.Where(work => breach is null || work.Breach == breach)],

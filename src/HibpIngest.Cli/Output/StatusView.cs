@@ -88,13 +88,19 @@ internal static class StatusView
     {
         foreach (var load in loads)
         {
-            if (load is { AwaitsCalls: true, Calls.Error: { } error })
-                yield return new Text($"load {load.Id} of {load.Breach}: clients can't be called: {error}\n", new Style(Color.Red));
-            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0))
+            if (load is { Calls: { Error: { } error, IsLookedThrough: false } without } && (load.AwaitsCalls || without.IsFailed))
+            {
+                yield return new Text(
+                    $"load {load.Id} of {load.Breach}: clients can't be called: {error}"
+                    + $"{(without.IsFailed ? $": hibp callbacks retry --breach {load.Breach}" : "")}\n", new Style(Color.Red));
+            }
+            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0 || calls.Paused > 0))
                 continue;
             var line = calls.IsLookedThrough
                 ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
                 : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
+            if (calls.Paused > 0)
+                line += $", {TableFormat.Number(calls.Paused)} wait for paused clients (hibp clients list)";
             if (calls.Dead > 0)
                 line += $", {TableFormat.Number(calls.Dead)} given up (hibp callbacks list)";
             yield return new Text(

@@ -9,4 +9,11 @@ namespace HibpIngest.Breaches;
 /// <param name="Error">One line: why its slices could not be looked through; null: they could, or are being.</param>
 /// <param name="MessagesAt">When the messages that have its slices looked through were last sent.</param>
 public sealed record CallProgress(
-    bool IsLookedThrough, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt);
+    bool IsLookedThrough, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
+{
+    /// <summary>A slice could not be read: none is looked through again until an operator says so (hibp callbacks retry).</summary>
+    public bool IsFailed { get; init; }
+
+    /// <summary>Those among <see cref="Open"/> whose clients are paused, where that was asked for (CallSchedule).</summary>
+    public long Paused { get; init; }
+}

@@ -115,8 +115,11 @@ public sealed record Load
     /// <summary>How far the calls to clients are; null: nobody is to be called of it.</summary>
     public CallProgress? Calls { get; init; }
 
-    /// <summary>Clients are called of it, or will be: there are slices to be looked through, or calls to be made.</summary>
-    public bool AwaitsCalls => Calls is { } calls && (calls.Open > 0 || (PublishedAt is not null && !calls.IsLookedThrough));
+    /// <summary>
+    /// Clients are called of it, or will be: there are slices to be looked through, or calls to be made to clients that aren't paused.
+    /// </summary>
+    public bool AwaitsCalls => Calls is { } calls
+        && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
 
     /// <summary>The account log tells of it, and nothing has changed since.</summary>
     public bool IsLogged => LoggedVersion >= LogVersion;

@@ -21,8 +21,15 @@ public interface ICallSlices
     /// <summary>The messages of these slices were sent.</summary>
     Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken);
 
-    /// <summary>Why the load's slices can't be looked through.</summary>
-    Task SetCallErrorAsync(long load, string error, CancellationToken cancellationToken);
+    /// <summary>Records why a load's slices can't be looked through.</summary>
+    /// <param name="load">The load.</param>
+    /// <param name="error">One line.</param>
+    /// <param name="failed">Trying again can't help: they are left until <see cref="RetryCallSlicesAsync"/>.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken);
+
+    /// <summary>Has the slices of a load that failed looked through again.</summary>
+    Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
     /// A slice was looked through: its deliveries are recorded, with the load's end of looking through where it was the last one.

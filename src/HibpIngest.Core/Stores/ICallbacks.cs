@@ -40,6 +40,9 @@ public interface ICallbacks
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
+    /// <summary>Returns how many calls are to be made yet, by load and client.</summary>
+    Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken);
+
     /// <summary>Of each client that has open deliveries, how it is doing.</summary>
     /// <param name="lostAfter">A message that could be seen for so long is lost.</param>
     /// <param name="cancellationToken">Of the call.</param>

@@ -11,6 +11,6 @@ public sealed partial class CallClients
     private partial void LogLookedThrough(long load, int slice, int clients, long calls);
 
     [LoggerMessage(EventIds.CallClientsFailed, LogLevel.Error,
-        "load {Load}, slice {Slice} could not be looked through for clients, and will be again: {Reason}")]
-    private partial void LogFailed(long load, int slice, string reason);
+        "load {Load}, slice {Slice} could not be looked through for clients: {Reason}; {Next}")]
+    private partial void LogFailed(long load, int slice, string reason, string next);
 }

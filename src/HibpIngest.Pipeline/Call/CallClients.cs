@@ -1,3 +1,5 @@
+using HibpIngest.AccountLog;
+using HibpIngest.Accounts;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -25,7 +27,7 @@ public sealed partial class CallClients(
         var (slice, breach) = (work.Slice.Slice, work.Slice.Breach);
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Slice, slice.Number).SetTag(TelemetryNames.Tags.Accounts, slice.Count);
         var called = (await clients.ListAsync(cancellationToken)).Where(client => client.IsCalledOf(breach.Metadata.Flags)).ToList();
-        var calls = called.Count > 0 ? await FindAsync(work.Slice, called, cancellationToken) : [];
+        var calls = called.Count > 0 ? await FindAsync(work, called, cancellationToken) : [];
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, calls.Count);
         if (await slices.RecordCallSliceAsync(slice.Load, slice.Number, calls, cancellationToken) is not { } toTell)
         {
@@ -47,12 +49,17 @@ public sealed partial class CallClients(
     public Task ReleaseAsync(CallRun work, Exception cause) => Task.CompletedTask;
 
     /// <inheritdoc/>
-    /// <remarks>Sweep tries again; until then the load says why.</remarks>
+    /// <remarks>Sweep tries again, unless the slice can't be read; the load says why.</remarks>
     public async Task<bool> FailAsync(CallRun work, Exception error)
     {
-        var reason = UnexpectedError.Reason(error);
-        await slices.SetCallErrorAsync(work.LoadId, reason, CancellationToken.None);
-        LogFailed(work.LoadId, work.Slice.Slice.Number, error is HibpException ? reason : UnexpectedError.Describe(error));
+        var (slice, reason) = (work.Slice.Slice.Number, UnexpectedError.Reason(error));
+        // Rows that were purged after this had looked for them are in the account log by now.
+        var fails = work.IsUnreadable
+            && (await slices.FindCallSliceAsync(work.LoadId, slice, CancellationToken.None))?.Purged == work.Slice.Purged;
+        await slices.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
+        LogFailed(
+            work.LoadId, slice, error is HibpException ? reason : UnexpectedError.Describe(error),
+            fails ? "'hibp callbacks retry' tries it again" : "it is tried again");
         return false;
     }
 
@@ -60,14 +67,14 @@ public sealed partial class CallClients(
     public string UsedUp(CallRun work) => throw new NotSupportedException("its tries don't count");
 
     private async Task<Dictionary<int, int>> FindAsync(
-        CallSlice work, IReadOnlyList<CallbackClient> called, CancellationToken cancellationToken)
+        CallRun run, IReadOnlyList<CallbackClient> called, CancellationToken cancellationToken)
     {
-        var slice = work.Slice;
+        var (work, slice) = (run.Slice, run.Slice.Slice);
         var calls = new Dictionary<int, int>();
         var accounts = HashedAccounts.Rent(slice.Count);
         try
         {
-            await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
+            await ReadAsync(run, accounts.Accounts, cancellationToken);
             accounts.Hash();
             var told = work.Told.Count > 0 ? new ToldHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
             // One bitmap at a time: of many clients they would be more than a process has, in each of the slices that it works on.
@@ -88,6 +95,20 @@ public sealed partial class CallClients(
             HashedAccounts.Return(accounts);
         }
         return calls;
+    }
+
+    private async Task ReadAsync(CallRun run, AccountBatch into, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await rows.ReadAsync(run.Slice.Slice, run.Slice.Mark, run.Slice.Purged, into, cancellationToken);
+        }
+        catch (Exception e) when (e is RowsMissingException or DamagedSegmentException or StoreMissingException or LogConflictException
+            or NotPossibleException)
+        {
+            run.IsUnreadable = true;
+            throw;
+        }
     }
 
     private async Task<LayoutFacts> ReadFactsAsync(CancellationToken cancellationToken) =>

@@ -10,6 +10,9 @@ public sealed class CallRun(CallSlice slice) : IStageWork
     /// <summary>As it was when it was taken on.</summary>
     public CallSlice Slice { get; } = slice;
 
+    /// <summary>Its rows can't be read, and trying again can't help.</summary>
+    internal bool IsUnreadable { get; set; }
+
     /// <inheritdoc/>
     public long LoadId => Slice.Slice.Load;
 

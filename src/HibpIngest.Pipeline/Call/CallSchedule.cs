@@ -45,8 +45,7 @@ public sealed class CallSchedule(
         var health = await callbacks.ListCallbackHealthAsync(MessageIsLostAfter, cancellationToken);
         if (health.Count == 0)
             return 0;
-        var paused = (await clients.ListAsync(cancellationToken))
-            .Where(client => client.IsPaused).Select(client => client.Number).ToHashSet();
+        var paused = await ListPausedAsync(cancellationToken);
         var sent = 0;
         foreach (var one in health)
         {
@@ -61,6 +60,33 @@ public sealed class CallSchedule(
         return sent;
     }
 
+    /// <summary>Has the slices of a load looked through again that failed.</summary>
+    public async Task RetryAsync(long load, CancellationToken cancellationToken)
+    {
+        await slices.RetryCallSlicesAsync(load, cancellationToken);
+        await LookThroughAsync(load, cancellationToken);
+    }
+
+    /// <summary>
+    /// Returns the loads with <see cref="CallProgress.Paused"/>. A load whose only open calls are to paused clients is over:
+    /// resuming a client opens it again (<see cref="CallbackOperations.ResumeAsync"/>).
+    /// </summary>
+    public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
+    {
+        if (!loads.Any(load => load.Calls is { Open: > 0 }))
+            return loads;
+        var paused = await ListPausedAsync(cancellationToken);
+        if (paused.Count == 0)
+            return loads;
+        var waiting = (await callbacks.ListOpenCallsAsync(cancellationToken)).Where(open => paused.Contains(open.Client))
+            .ToLookup(open => open.Load, open => open.Calls);
+        return [.. loads.Select(load => load.Calls is { } calls && waiting.Contains(load.Id)
+            ? load with { Calls = calls with { Paused = waiting[load.Id].Sum() } } : load)];
+    }
+
+    private async Task<HashSet<int>> ListPausedAsync(CancellationToken cancellationToken) =>
+        (await clients.ListAsync(cancellationToken)).Where(client => client.IsPaused).Select(client => client.Number).ToHashSet();
+
     /// <summary>
     /// Deletes what a crash has left of a load whose calls have ended: each delivery's blob is deleted behind the record that it is done.
     /// </summary>
@@ -70,5 +96,6 @@ public sealed class CallSchedule(
 
     /// <summary>Whether a load's slices are to be looked through, and no message for that was sent for so long.</summary>
     public static bool IsForsaken(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
-        load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, MessagesAt: var sentAt } } && !(now - sentAt < lostAfter);
+        load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
+        && !(now - sentAt < lostAfter);
 }

@@ -17,18 +17,40 @@ public sealed class CallbackOperations(
             summary => (names.GetValueOrDefault(summary.Client), summary))];
     }
 
-    /// <summary>Has calls made that were given up. Returns how many.</summary>
+    /// <summary>
+    /// Calls a paused client again. Loads that nothing but its calls keeps waiting are over for Sweep while it is paused, and are
+    /// opened again.
+    /// </summary>
+    /// <exception cref="NotPossibleException">There is no such client.</exception>
+    public async Task<CallbackClient> ResumeAsync(ClientOperations operations, string client, CancellationToken cancellationToken)
+    {
+        // Before, so that a crash loses no call; and after, as Sweep may have closed them in between.
+        await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
+        var resumed = await operations.SetPausedAsync(client, false, cancellationToken);
+        await MarkOpenAsync(null, load => load.Calls is { Open: > 0 }, cancellationToken);
+        await schedule.SweepAsync(cancellationToken);
+        return resumed;
+    }
+
+    /// <summary>
+    /// Has calls made that were given up, and, of all clients, slices looked through again that could not be read. Returns how many calls,
+    /// and of how many loads.
+    /// </summary>
     /// <param name="client">To whom; null: to all.</param>
     /// <param name="breach">Because of which breach; null: of all.</param>
     /// <param name="cancellationToken">Stops it.</param>
     /// <exception cref="NotPossibleException">There is no such client.</exception>
-    public async Task<long> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
+    public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
-        await MarkOpenAsync(breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 }, cancellationToken);
+        var marked = await MarkOpenAsync(
+            breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 } or { IsFailed: true }, cancellationToken);
         var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
         await schedule.SweepAsync(cancellationToken);
-        return calls;
+        var failed = number is null ? marked.Where(load => load.Calls is { IsFailed: true }).ToList() : [];
+        foreach (var load in failed)
+            await schedule.RetryAsync(load.Id, cancellationToken);
+        return (calls, failed.Count);
     }
 
     /// <summary>Calls that were given up are forgotten, and with <paramref name="withOpen"/> those that are to be made too. Returns how
@@ -50,10 +72,12 @@ public sealed class CallbackOperations(
     }
 
     /// <summary>So that Sweep sees to them, should this process die, or a message be lost.</summary>
-    private async Task MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<Load>> MarkOpenAsync(string? breach, Func<Load, bool> which, CancellationToken cancellationToken)
     {
-        foreach (var load in (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which))
+        var found = (await loads.ListLoadsAsync(breach, cancellationToken)).Where(which).ToList();
+        foreach (var load in found)
             await register.MarkOpenAsync(load.Id, cancellationToken);
+        return found;
     }
 
     /// <summary>By its name; by its number too, as one that was removed has no name.</summary>

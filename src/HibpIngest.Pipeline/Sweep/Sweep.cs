@@ -67,7 +67,10 @@ public sealed partial class Sweep(
             cancellationToken.ThrowIfCancellationRequested();
             var load = await loads.GetLoadAsync(id, cancellationToken);
             if (load is not null)
+            {
+                load = (await calls.WithPausedAsync([load], cancellationToken))[0];
                 reports.Report(load);
+            }
             if (load is not null && !IsSettled(load))
             {
                 await SweepLoadAsync(load, cancellationToken);

@@ -117,7 +117,7 @@ public sealed class CallbackTests
         var listed = Assert.Single(await operations.ListAsync(None), one => one.Client == "down").Summary;
         Assert.Equal(("X", 60L, 0L, "it answered 500"), (listed.Breach, listed.Dead, listed.Answered, listed.Error));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
-        Assert.Equal(60, await operations.RetryAsync("down", "X", None));
+        Assert.Equal((60, 0), await operations.RetryAsync("down", "X", None));
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(down));
         Assert.Equal(0, await operations.DropAsync(null, null, withOpen: true, None));
@@ -156,6 +156,9 @@ public sealed class CallbackTests
         Assert.True(Assert.Single(await rig.Context.Clients.ListAsync(None)).IsPaused);
         var asked = rig.Caller.Calls.Count;
         Assert.InRange(asked, 1, CallbackClient.DefaultCap);
+        // Its load is done but for that, and no sweep asks the database because of it.
+        await rig.SweepAsync();
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
         // Time in which nobody asks it is none in which it failed: what fails when it is back is not given up.
         for (var days = 0; days < 5; days++)
         {
@@ -164,7 +167,7 @@ public sealed class CallbackTests
         }
         Assert.Equal(asked, rig.Caller.Calls.Count);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
-        await rig.NewClientOperations().SetPausedAsync("gone", false, None);
+        await rig.Context.NewCallbackOperations().ResumeAsync(rig.NewClientOperations(), "gone", None);
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();
         Assert.True(rig.Caller.Calls.Count > asked);
@@ -312,6 +315,39 @@ public sealed class CallbackTests
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
         Assert.Null((await rig.CallsAsync(1)).Error);
+    }
+
+    [Fact]
+    public async Task A_slice_that_cannot_be_read_fails_visibly_and_is_not_sent_again_until_an_operator_retries_it()
+    {
+        var clock = new TestClock();
+        await using var rig = await CallRig.StartAsync(clock);
+        var client = await rig.AddAsync("all", CallRig.AllPrefixes);
+        await rig.DropAsync("X", 0, 120, """{"notify":"hold"}""");
+        await rig.RunToEndAsync();
+        const string OfSlice2 = "id BETWEEN (1 << 40) + 41 AND (1 << 40) + 80";
+        await rig.Stores.ExecuteAsync($"CREATE TABLE kept AS SELECT * FROM rows WHERE {OfSlice2}");
+        await rig.Stores.ExecuteAsync($"DELETE FROM rows WHERE {OfSlice2}");
+        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.RunToEndAsync();
+        await rig.SweepAsync();
+        Assert.Equal(80, rig.Caller.Calls.Count);
+        Assert.Contains("slice 2", (await rig.CallsAsync(1)).Error, StringComparison.Ordinal);
+
+        for (var hours = 0; hours < 3; hours++)
+        {
+            clock.Advance(TimeSpan.FromHours(1));
+            await rig.Context.NewSweep().RunAsync(None);
+            Assert.Equal(0, (await rig.Stores.DepthsAsync())[QueueNames.Calls]);
+        }
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+        Assert.Contains("slice 2", (await rig.CallsAsync(1)).Error, StringComparison.Ordinal);
+
+        await rig.Stores.ExecuteAsync("INSERT INTO rows SELECT * FROM kept");
+        Assert.Equal((0, 1), await rig.Context.NewCallbackOperations().RetryAsync(null, "X", None));
+        await rig.RunToEndAsync();
+        Assert.Equal(CallRig.Expect("X", 0, 120), rig.Told(client));
+        Assert.Equal((true, null), ((await rig.CallsAsync(1)).IsLookedThrough, (await rig.CallsAsync(1)).Error));
     }
 
     [Fact]

@@ -37,7 +37,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int>(), None));
         await Database.SetHiddenAsync("Adobe", false, None);
 
-        await Database.SetCallErrorAsync(load.Id, "no\nkey", None);
+        await Database.SetCallErrorAsync(load.Id, "no\nkey", failed: false, None);
         await Database.MarkCallMessagesSentAsync(load.Id, None);
         var calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
         Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsLookedThrough));
