@@ -1,5 +1,4 @@
 using HibpIngest.AccountLog;
-using HibpIngest.Accounts;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -54,7 +53,9 @@ public sealed partial class CallClients(
     {
         var (slice, reason) = (work.Slice.Slice.Number, UnexpectedError.Reason(error));
         // Rows that were purged after this had looked for them are in the account log by now.
-        var fails = work.IsUnreadable
+        var fails = work.IsReading
+            && error is RowsMissingException or DamagedSegmentException or StoreMissingException or LogConflictException
+                or NotPossibleException
             && (await slices.FindCallSliceAsync(work.LoadId, slice, CancellationToken.None))?.Purged == work.Slice.Purged;
         await slices.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
         LogFailed(
@@ -74,7 +75,9 @@ public sealed partial class CallClients(
         var accounts = HashedAccounts.Rent(slice.Count);
         try
         {
-            await ReadAsync(run, accounts.Accounts, cancellationToken);
+            run.IsReading = true;
+            await rows.ReadAsync(slice, work.Mark, work.Purged, accounts.Accounts, cancellationToken);
+            run.IsReading = false;
             accounts.Hash();
             var told = work.Told.Count > 0 ? new ToldHashes(work.Told, await ReadFactsAsync(cancellationToken), tables) : null;
             // One bitmap at a time: of many clients they would be more than a process has, in each of the slices that it works on.
@@ -95,20 +98,6 @@ public sealed partial class CallClients(
             HashedAccounts.Return(accounts);
         }
         return calls;
-    }
-
-    private async Task ReadAsync(CallRun run, AccountBatch into, CancellationToken cancellationToken)
-    {
-        try
-        {
-            await rows.ReadAsync(run.Slice.Slice, run.Slice.Mark, run.Slice.Purged, into, cancellationToken);
-        }
-        catch (Exception e) when (e is RowsMissingException or DamagedSegmentException or StoreMissingException or LogConflictException
-            or NotPossibleException)
-        {
-            run.IsUnreadable = true;
-            throw;
-        }
     }
 
     private async Task<LayoutFacts> ReadFactsAsync(CancellationToken cancellationToken) =>

@@ -10,8 +10,8 @@ public sealed class CallRun(CallSlice slice) : IStageWork
     /// <summary>As it was when it was taken on.</summary>
     public CallSlice Slice { get; } = slice;
 
-    /// <summary>Its rows can't be read, and trying again can't help.</summary>
-    internal bool IsUnreadable { get; set; }
+    /// <summary>Its rows are being read: what fails now is their fault.</summary>
+    internal bool IsReading { get; set; }
 
     /// <inheritdoc/>
     public long LoadId => Slice.Slice.Load;
