@@ -1,13 +1,22 @@
 namespace HibpIngest.Web;
 
-/// <summary>Which requests are from a client on this machine that asks it directly.</summary>
+/// <summary>Tells requests that a client on this machine sent directly from those that a proxy passed on.</summary>
 public static class LocalRequests
 {
+    // A header of any other name that begins so (X-Forwarded-Host, -Proto, -Server) is a proxy's as well.
+    private const string ForwardedPrefix = "X-Forwarded-";
+
+    private static readonly string[] ProxyHeaders = ["Forwarded", "Via", "X-Real-IP"];
+
     /// <summary>
-    /// Behind a proxy everybody is local, and a page of another site may name this machine by a name of its own: whatever is
-    /// open without a key, or for operators, is for those alone that name it as itself and came through nothing.
+    /// Returns whether the request names this machine as itself and carries no trace of a proxy. Routes that are open without a key,
+    /// and the operator's, answer only those: behind a proxy every caller is local, and a page of another site may name this machine
+    /// by a name of its own. HTTP/1.0 is refused because nginx's default <c>proxy_pass</c> speaks it, sets Host to the address of its
+    /// upstream and adds no header. A proxy that speaks HTTP/1.1 and adds no header can't be told from a local caller.
     /// </summary>
     public static bool IsDirect(HttpRequest request) =>
         request.Host.Host.ToLowerInvariant() is "localhost" or "127.0.0.1" or "[::1]"
-        && !request.Headers.ContainsKey("X-Forwarded-For") && !request.Headers.ContainsKey("Forwarded");
+        && !HttpProtocol.IsHttp10(request.Protocol)
+        && !ProxyHeaders.Any(request.Headers.ContainsKey)
+        && !request.Headers.Keys.Any(name => name.StartsWith(ForwardedPrefix, StringComparison.OrdinalIgnoreCase));
 }

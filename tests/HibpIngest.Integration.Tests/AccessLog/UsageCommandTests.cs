@@ -141,11 +141,6 @@ public sealed class UsageCommandTests : IAsyncLifetime
             using var answer = await http.GetAsync(new Uri($"/usage?{query}", UriKind.Relative));
             Assert.Equal((query, HttpStatusCode.BadRequest, words), (query, answer.StatusCode, await answer.Content.ReadAsStringAsync()));
         }
-        // As everything here: nobody through a proxy.
-        using var forwarded = new HttpRequestMessage(HttpMethod.Get, "/usage");
-        forwarded.Headers.Add("X-Forwarded-For", "192.0.2.1");
-        using var refused = await http.SendAsync(forwarded);
-        Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
 
         Task<string> GetAsync(string path) => http.GetStringAsync(new Uri(path, UriKind.Relative));
     }

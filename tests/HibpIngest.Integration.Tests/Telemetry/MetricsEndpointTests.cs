@@ -37,12 +37,32 @@ public sealed partial class MetricsEndpointTests
         Assert.EndsWith("_total", ours.Groups["name"].Value, StringComparison.Ordinal);
         Assert.Contains("breach=\"A \\\"quoted\\\" \\\\ one\"", ours.Groups["labels"].Value, StringComparison.Ordinal);
         Assert.Equal("42", ours.Groups["value"].Value);
+    }
 
-        // As everything here: nobody through a proxy.
-        using var forwarded = new HttpRequestMessage(HttpMethod.Get, "/metrics");
-        forwarded.Headers.Add("X-Forwarded-For", "192.0.2.1");
-        using var refused = await http.SendAsync(forwarded);
-        Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
+    [Theory]
+    [InlineData("/metrics")]
+    [InlineData("/usage")]
+    [InlineData("/healthz")]
+    [InlineData("/readyz")]
+    public async Task A_request_with_the_traces_of_a_proxy_is_refused(string path)
+    {
+        using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
+        await using var listener = await OperatorListener.StartAsync(
+            "http://127.0.0.1:0", account, TimeProvider.System, CancellationToken.None);
+        using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
+        Assert.NotEqual(HttpStatusCode.Forbidden, await StatusAsync(_ => { }));
+        foreach (var (name, value) in WebRig.ProxyHeaders)
+            Assert.Equal((name, HttpStatusCode.Forbidden), (name, await StatusAsync(request => request.Headers.Add(name, value))));
+        // nginx's default proxy_pass: HTTP/1.0 with the listener's own address as Host.
+        Assert.Equal(HttpStatusCode.Forbidden, await StatusAsync(request => request.Version = HttpVersion.Version10));
+
+        async Task<HttpStatusCode> StatusAsync(Action<HttpRequestMessage> change)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, path);
+            change(request);
+            using var answer = await http.SendAsync(request);
+            return answer.StatusCode;
+        }
     }
 
     private static OwnCounter Own(string name)

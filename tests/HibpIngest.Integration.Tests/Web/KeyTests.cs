@@ -143,13 +143,34 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         Assert.Equal(200, (await web.GetAsync(Path, new string('0', 32))).Status);
         Assert.Equal(401, (await web.GetAsync(Path, "0")).Status);
         foreach (var (name, value) in ((string, string)[])[("Host", "evil.example"), ("Host", "127.0.0.1.evil.example"),
-            ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1")])
+            .. WebRig.ProxyHeaders])
         {
             foreach (var path in (string[])[Path, "/api/v3/breaches", "/healthz"])
-                Assert.Equal(403, (await web.GetAsync(path, headers: [(name, value)])).Status);
+                Assert.Equal((name, path, 403), (name, path, (await web.GetAsync(path, headers: [(name, value)])).Status));
         }
         foreach (var url in (string[])["http://0.0.0.0:0", "http://192.0.2.1:0", "http://*:0", "https://127.0.0.1:0", "ftp://x", "x"])
             await Assert.ThrowsAsync<BadInputException>(() => StartAsync(url));
+    }
+
+    [Theory]
+    [InlineData(Path)]
+    [InlineData("/api/v3/breaches")]
+    [InlineData("/range/00000")]
+    [InlineData("/healthz")]
+    public async Task Open_refuses_what_nginx_passes_on_by_default(string path)
+    {
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, isOpen: true);
+        // Its proxy_pass speaks HTTP/1.0, names the upstream as Host, and adds no header.
+        Assert.Equal(403, await StatusAsync("1.0"));
+        Assert.NotEqual(403, await StatusAsync("1.1"));
+
+        async Task<int> StatusAsync(string version)
+        {
+            using var connection = new RawConnection(web.Address.Port);
+            var request = $"GET {path} HTTP/{version}\r\nHost: 127.0.0.1:{web.Address.Port}\r\nUser-Agent: nginx\r\n"
+                + "Connection: close\r\n\r\n";
+            return (await connection.AskAsync(Encoding.ASCII.GetBytes(request))).Status;
+        }
     }
 
     [Fact]

@@ -24,6 +24,13 @@ internal sealed class WebRig : IAsyncDisposable
         Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
     }
 
+    /// <summary>Headers by which a proxy shows itself, one of each kind.</summary>
+    public static readonly (string Name, string Value)[] ProxyHeaders =
+    [
+        ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1"), ("X-Real-IP", "127.0.0.1"), ("Via", "1.1 proxy"),
+        ("X-Forwarded-Host", "localhost"), ("x-forwarded-proto", "https"),
+    ];
+
     /// <summary>Says nothing of itself: each request says what it wants to.</summary>
     public HttpClient Client { get; }
 
