@@ -16,7 +16,7 @@ internal static class Program
         // Nearly everything that is written holds addresses: database, emulator's data, mails, exports, backups.
         UnixFiles.CreatePrivately();
         var root = CommandTree.Create();
-        var parsed = root.Parse(args);
+        var parsed = root.Parse(args.Length == 0 ? ["--help"] : args);
         // Asking for help always gets it; a group without a command gets it too, as an error.
         if (parsed.Action is not TeachingHelp && UsageErrors.Of(parsed) is { Count: > 0 } errors)
             return ExplainUsage(parsed, errors);
@@ -33,7 +33,7 @@ internal static class Program
         }
         catch (WrongUsageException e)
         {
-            Console.Error.WriteLine($"error: {e.Message}");
+            Console.Error.WriteLine(TerminalText.Clean($"error: {e.Message}"));
             Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
             return Failure.WrongUsage;
         }
@@ -46,9 +46,9 @@ internal static class Program
 
     private static void Explain(Exception e, bool verbose)
     {
-        Console.Error.WriteLine($"error: {Failure.Message(e)}");
+        Console.Error.WriteLine(TerminalText.Clean($"error: {Failure.Message(e)}"));
         if (verbose)
-            Console.Error.WriteLine(UnexpectedError.Describe(e));
+            Console.Error.WriteLine(TerminalText.Clean(UnexpectedError.Describe(e)));
     }
 
     private static int ExplainUsage(ParseResult parsed, IReadOnlyList<string> errors)
@@ -57,7 +57,7 @@ internal static class Program
         if (parsed.GetResult(CommonOptions.Json) is { Implicit: false })
             new Screen(json: true).ShowError(string.Join("; ", errors), Failure.WrongUsage);
         foreach (var error in errors)
-            Console.Error.WriteLine($"error: {error}");
+            Console.Error.WriteLine(TerminalText.Clean($"error: {error}"));
         if (command.Subcommands.Count > 0)
             Console.Error.WriteLine($"commands: {string.Join(", ", command.Subcommands.Select(below => below.Name))}");
         Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");

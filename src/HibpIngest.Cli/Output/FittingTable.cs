@@ -30,8 +30,9 @@ internal sealed class FittingTable : Renderable
 
     public void AddRow(params IReadOnlyList<IRenderable> cells)
     {
-        _rows.Add(cells);
-        _table.AddRow(cells);
+        List<IRenderable> lines = [.. cells.Select(CleanedOutput.Cell)];
+        _rows.Add(lines);
+        _table.AddRow(lines);
     }
 
     protected override Measurement Measure(RenderOptions options, int maxWidth) => new(1, maxWidth);

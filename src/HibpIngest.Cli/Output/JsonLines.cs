@@ -54,7 +54,7 @@ internal sealed class JsonLines(TimeProvider time)
                 json.WriteString("exception", exception.GetType().Name);
             json.WriteEndObject();
         }
-        return Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length);
+        return TerminalText.EscapeJson(Encoding.UTF8.GetString(bytes.GetBuffer(), 0, (int)bytes.Length));
     }
 
     private static void Write(Utf8JsonWriter json, string name, object? value)

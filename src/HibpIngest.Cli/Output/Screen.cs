@@ -8,7 +8,7 @@ namespace HibpIngest.Cli.Output;
 
 /// <summary>
 /// Where output goes: results to standard output, everything else to standard error. With <c>--json</c> the
-/// result is exactly one JSON document.
+/// result is exactly one JSON document. Everything else is cleaned of what a terminal would obey (<see cref="TerminalText"/>).
 /// </summary>
 internal sealed class Screen
 {
@@ -27,8 +27,8 @@ internal sealed class Screen
     internal Screen(bool json, IAnsiConsole results, IAnsiConsole messages)
     {
         Json = json;
-        Results = results;
-        Messages = messages;
+        Results = CleanedOutput.Attach(results);
+        Messages = ReferenceEquals(results, messages) ? Results : CleanedOutput.Attach(messages);
     }
 
     /// <summary>The result is to be one JSON document.</summary>
@@ -61,7 +61,7 @@ internal sealed class Screen
             if (Messages.Profile.Out.IsTerminal)
                 Messages.Write(new Text(line + Environment.NewLine));
             else
-                Messages.Profile.Out.Writer.WriteLine(line);
+                Messages.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
         }
     }
 
@@ -69,13 +69,13 @@ internal sealed class Screen
     public void Ask(string question)
     {
         lock (_saying)
-            Messages.Profile.Out.Writer.Write(question);
+            Messages.Profile.Out.Writer.Write(TerminalText.Clean(question));
     }
 
     /// <summary>The result as a table, or another thing to look at.</summary>
     public void Show(IRenderable result) => Results.Write(result);
 
-    public void Show(string line) => Results.Profile.Out.Writer.WriteLine(line);
+    public void Show(string line) => Results.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
 
     public void ShowJson<T>(T document, JsonTypeInfo<T> type)
     {

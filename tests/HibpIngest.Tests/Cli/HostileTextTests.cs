@@ -1,0 +1,121 @@
+using System.Text.RegularExpressions;
+using HibpIngest.Breaches;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Cli.Output;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging;
+using Spectre.Console;
+
+namespace HibpIngest.Tests.Cli;
+
+/// <summary>Text from strangers, as it reaches a terminal.</summary>
+public sealed class HostileTextTests
+{
+    private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
+
+    // By number: a report of the tests couldn't hold them.
+    public static TheoryData<int> Each() => [.. Enumerable.Range(0, HostileText.All.Count)];
+
+    [Theory]
+    [MemberData(nameof(Each))]
+    public void Nothing_that_a_terminal_obeys_is_printed(int each)
+    {
+        var hostile = HostileText.All[each];
+        foreach (var isTerminal in (bool[])[true, false])
+        {
+            var text = new StringWriter();
+            var console = isTerminal ? TerminalOn(text) : Screen.Create(text);
+            Show(new Screen(json: false, console, console), $"before{hostile}after");
+            HostileText.AssertClean(text.ToString());
+            Assert.Contains("before", text.ToString(), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void A_cell_stays_one_line_and_as_wide_as_it_is_shown()
+    {
+        var text = new StringWriter();
+        var table = TableFormat.Create("breach", "title");
+        table.AddRow(new Text("Adobe"), new Text("one\r\ntwo\nthree\tfour\u001b[31m"));
+        new Screen(json: false, TerminalOn(text), TerminalOn(text)).Show(table);
+        Assert.Contains(" Adobe    one two three four\uFFFD[31m ", text.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void What_is_drawn_over_and_over_is_cleaned_too()
+    {
+        var text = new StringWriter();
+        var console = AnsiConsole.Create(new AnsiConsoleSettings
+        {
+            Out = new AnsiConsoleOutput(text),
+            Ansi = AnsiSupport.Yes,
+            Interactive = InteractionSupport.Yes,
+        });
+        var screen = new Screen(json: false, console, console);
+        screen.Results.Live(new Text("")).Start(context => context.UpdateTarget(new Text($"live{HostileText.Everything}")));
+        screen.Messages.Status().Start(Markup.Escape($"status{HostileText.Everything}"), context => context.Refresh());
+        screen.Messages.Progress().Start(context => context.AddTask(Markup.Escape($"task{HostileText.Everything}")).Value = 100);
+        var shown = text.ToString();
+        foreach (var word in (string[])["live\uFFFD", "status\uFFFD", "task\uFFFD"])
+            Assert.Contains(word, shown, StringComparison.Ordinal);
+        foreach (var word in (string[])["\u001b[2J", "\u001b[31m", "\u001b]", "\rover"])
+            Assert.DoesNotContain(word, shown, StringComparison.Ordinal);
+        // What is left is the console's own.
+        HostileText.AssertClean(Regex.Replace(shown, "\u001b\\[[0-9;?]*[A-Za-z]|\r", ""));
+    }
+
+    [Fact]
+    public void What_joins_letters_is_shown_and_lines_stay_lines()
+    {
+        var text = new StringWriter();
+        var screen = new Screen(json: false, Screen.Create(text), Screen.Create(text));
+        const string Words = "می\u200Cخواهم \U0001F468\u200D\U0001F469\u200D\U0001F467 Zoë\n\tsecond";
+        screen.Show(Words);
+        Assert.Equal(Words + Environment.NewLine, text.ToString());
+    }
+
+    [Theory]
+    [MemberData(nameof(Each))]
+    public void A_line_of_the_log_as_JSON_is_exact_and_escaped(int each)
+    {
+        var hostile = HostileText.All[each];
+        var lines = new JsonLines(new TestClock());
+        var line = lines.Line(LogLevel.Warning, "Stage", default, hostile, [new("Breach", hostile)], null);
+        HostileText.AssertClean(line);
+        var json = System.Text.Json.JsonDocument.Parse(line).RootElement;
+        Assert.Equal(
+            (hostile, hostile), (json.GetProperty("message").GetString(), json.GetProperty("fields").GetProperty("Breach").GetString()));
+    }
+
+    private static void Show(Screen screen, string hostile)
+    {
+        screen.Show(hostile);
+        screen.Say(hostile);
+        screen.Ask(hostile);
+        var breach = new Breach
+        {
+            Name = "Adobe",
+            Metadata = new BreachMetadata { Title = hostile, Domain = hostile, DataClasses = [hostile] },
+            PublishedAt = Now,
+        };
+        BreachesCommand.Show(screen, [breach], Array.Empty<Load>().ToLookup(load => load.Breach));
+        LookupCommand.Show(screen, hostile, [new PublicBreach { Name = "Adobe", Title = hostile, DataClasses = [hostile, hostile] }]);
+        LookupCommand.Show(screen, hostile, []);
+        SubscribersListCommand.Show(screen, [new Subscription(hostile, hostile)]);
+        DoctorCommand.Show(screen, [new DoctorLine("blobs", "broken", hostile, hostile)]);
+        var host = new HostSign("aa", hostile, 1, hostile, hostile, Now, Now, []);
+        screen.Show(StatusView.Create(
+            new StatusPicture(
+                [], [new QueueDocument(hostile, 7, 1)], [host, host with { Host = "bb", Version = "2" }],
+                [new HeldWork(3, hostile, 49, "cc-1", Now)], [new BreachBlob(new BlobVersion(hostile, "1"), 5, Now)]),
+            Now, mailsPerSecond: 10, showsLog: true, _ => true));
+    }
+
+    private static IAnsiConsole TerminalOn(TextWriter writer)
+    {
+        var console = AnsiConsole.Create(new AnsiConsoleSettings { Out = new AnsiConsoleOutput(writer), Ansi = AnsiSupport.No });
+        console.Profile.Width = 500;
+        console.Profile.Capabilities.Unicode = true;
+        return console;
+    }
+}
