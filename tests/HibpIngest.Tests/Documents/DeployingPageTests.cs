@@ -1,0 +1,47 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
+using HibpIngest.Functions;
+
+namespace HibpIngest.Tests.Documents;
+
+/// <summary>Numbers in docs/deploying.md and docs/api.md that the code or the templates decide.</summary>
+public sealed partial class DeployingPageTests
+{
+    private static readonly string Page = DocumentFiles.Read("docs/deploying.md");
+
+    [Fact]
+    public void Functions_instances_and_alerts_are_those_of_the_templates()
+    {
+        // A function is a folder with its trigger in it.
+        var functions = Directory.GetDirectories(Path.Combine(DocumentFiles.Root, "src", "HibpIngest.Functions"))
+            .Count(folder => Path.GetFileName(folder) != WebFunction.Name && File.Exists(Path.Combine(folder, "function.json")));
+        var (smallest, full) = (Instances("smallest"), Instances("full-power"));
+        Assert.Contains(
+            $"| instances at most | {smallest} | {full} | each of the {functions} functions scales by itself;", Page,
+            StringComparison.Ordinal);
+        Assert.Contains($"| instances | {smallest} x 0.5 GB: ", Page, StringComparison.Ordinal);
+        Assert.Contains($"| {full} x 4 GB: ", Page, StringComparison.Ordinal);
+
+        var alerts = Alert().Count(DocumentFiles.Read("infra/modules/monitoring.bicep"));
+        var cost = (alerts * 1.5).ToString("0.00", CultureInfo.InvariantCulture);
+        Assert.Contains($"| alerts | {alerts} x 1.50 = {cost} | {cost} |", Page, StringComparison.Ordinal);
+        Assert.Equal(alerts, Directory.GetFiles(Path.Combine(DocumentFiles.Root, "infra", "alerts"), "*.kql").Length);
+
+        static string Instances(string size) =>
+            MaximumInstanceCount().Match(DocumentFiles.Read($"infra/{size}.bicepparam")).Groups["count"].Value;
+    }
+
+    [Fact]
+    public void The_web_function_s_methods_are_those_that_it_takes() => Assert.Contains(
+        $"One function, `Web`: {string.Join(", ", WebFunction.Methods.SkipLast(1).Select(method => $"`{method}`"))} and "
+        + $"`{WebFunction.Methods[^1]}`", WhiteSpace().Replace(Page, " "), StringComparison.Ordinal);
+
+    [GeneratedRegex(@"^param maximumInstanceCount = (?<count>\d+)", RegexOptions.Multiline | RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex MaximumInstanceCount();
+
+    [GeneratedRegex(@"^    ofWeb: ", RegexOptions.Multiline, 1000)]
+    private static partial Regex Alert();
+
+    [GeneratedRegex(@"\s+", RegexOptions.None, 1000)]
+    private static partial Regex WhiteSpace();
+}
