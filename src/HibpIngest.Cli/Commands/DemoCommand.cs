@@ -77,6 +77,8 @@ internal sealed class DemoCommand : HibpCommand
         var given = session.Parsed.GetValue(_file);
         // What is wrong with it is better told now.
         var drop = given is null ? null : DropCommand.Prepare(given);
+        if (drop is not null)
+            DropCommand.WarnOfUnknown(screen, drop);
         var subscribed = (session.Parsed.GetValue(_subscribe) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().ToList();
         if (subscribed.Exists(address => !AccountRules.TryParse(address, out _, out _, out _)))
             throw new BadInputException("--subscribe is expected to be an address, as in me@example.com");
@@ -121,8 +123,9 @@ internal sealed class DemoCommand : HibpCommand
         var context = pipeline.Context;
         await context.NewStoreSetup().EnsureAsync(cancellationToken);
 
-        var (_, imported) = await SubscribersImportCommand.ImportAsync(
-            context.Database, context.SuppressionKey, Path.Combine(samples, ShippedSample.Subscribers), cancellationToken);
+        var imported = await SubscribersImportCommand.ImportAsync(
+            context.Database, context.SuppressionKey,
+            SubscribersImportCommand.Read(Path.Combine(samples, ShippedSample.Subscribers)), cancellationToken);
         screen.Say($"imported {TableFormat.Number(imported.Added)} subscriptions of the sample");
         await context.Database.ImportSubscribersAsync(
             [.. subscribed.Select(address => new Subscription(address, null))], context.SuppressionKey, cancellationToken);
@@ -135,7 +138,16 @@ internal sealed class DemoCommand : HibpCommand
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         var host = LocalHost.RunAsync(
             context,
-            new LocalHostOptions { Queues = Impatient, OnFailure = (_, e) => GiveUpOn(e) },
+            new LocalHostOptions
+            {
+                Queues = Impatient,
+                OnFailure = (_, e) => GiveUpOn(e),
+                OnStopping = messages =>
+                {
+                    if (cancellationToken.IsCancellationRequested)
+                        screen.Say(RunCommand.Stopping(messages));
+                },
+            },
             stop.Token);
         Load load;
         try
@@ -171,7 +183,7 @@ internal sealed class DemoCommand : HibpCommand
                 Documents.Default.DemoDocument);
             return 0;
         }
-        screen.Show(Summary(load, total));
+        screen.Show(Summary(load, total, session.Parsed.GetValue(CommonOptions.Verbose)));
         if (account is not null)
         {
             screen.Show("Its own API, asked for the first account (GET /api/v3/breachedaccount/...):");
@@ -246,17 +258,26 @@ internal sealed class DemoCommand : HibpCommand
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
-    internal static FittingTable Summary(Load load, TimeSpan total)
+    /// <param name="load">It is done.</param>
+    /// <param name="total">How long all of it took.</param>
+    /// <param name="showsRules">A line for each rule that candidates were rejected by, instead of their number.</param>
+    internal static FittingTable Summary(Load load, TimeSpan total, bool showsRules)
     {
+        var rejected = load.Checkpoint.Rejected;
         var seconds = Seconds(load, total);
         var table = TableFormat.Create("", load.Breach, "in", "rate");
         foreach (var column in (int[])[1, 2, 3])
             table.Columns[column].RightAligned();
         Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
-        foreach (var rule in Enum.GetValues<AccountRule>().Where(rule => load.Checkpoint.Rejected.ByRule[(int)rule] > 0))
-            Add($"  rejected: {RuleWords.Of(rule)}", load.Checkpoint.Rejected.ByRule[(int)rule]);
-        if (load.Checkpoint.Rejected.Duplicates > 0)
-            Add("  seen before", load.Checkpoint.Rejected.Duplicates);
+        if (showsRules)
+        {
+            foreach (var rule in Enum.GetValues<AccountRule>().Where(rule => rejected.ByRule[(int)rule] > 0))
+                Add($"  rejected: {RuleWords.Of(rule)}", rejected.ByRule[(int)rule]);
+        }
+        else if (rejected.Total is > 0 and var count)
+            Add("  rejected (--verbose: why)", count);
+        if (rejected.Duplicates > 0)
+            Add("  seen before", rejected.Duplicates);
         Add("batches", load.Batches);
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");

@@ -270,48 +270,76 @@ internal sealed class SubscribersImportCommand : HibpCommand
         + "the address to itself, a domain subscribes it to that domain."
     };
 
+    private readonly Option<bool> _skipInvalid = new("--skip-invalid")
+    {
+        Description = "Import the good lines of a file that has bad ones. Without it such a file is refused whole. Bad lines are listed by "
+            + "number either way.",
+    };
+
     public SubscribersImportCommand()
         : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are "
             + "suppressed are passed over.")
     {
         Add(_file.AcceptExistingOnly());
+        Add(_skipInvalid);
         Examples =
-            [("hibp subscribers import samples/subscribers.csv", "lines such as alice@example.com, or admin@example.com,example.com")];
+        [
+            ("hibp subscribers import samples/subscribers.csv", "lines such as alice@example.com, or admin@example.com,example.com"),
+            ("hibp subscribers import subscribers.csv --skip-invalid", "without the lines that hold no address or no domain"),
+        ];
     }
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var key = session.Settings.OpenSuppressionKey();
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
-        var (read, imported) = await ImportAsync(database, key, session.Parsed.GetRequiredValue(_file).FullName, cancellationToken);
+        var file = session.Parsed.GetRequiredValue(_file);
+        var invalid = new List<InvalidLine>();
+        var subscriptions = Read(file.FullName, (line, reason) => invalid.Add(new InvalidLine(line, reason)));
+        foreach (var one in invalid)
+            session.Screen.Say($"line {one.Line}: {one.Reason}");
+        if (invalid.Count > 0 && !session.Parsed.GetValue(_skipInvalid))
+        {
+            throw new BadInputException($"{(invalid.Count == 1 ? "1 line" : $"{TableFormat.Number(invalid.Count)} lines")} of {file.Name} "
+                + $"{(invalid.Count == 1 ? "is" : "are")} invalid, and nothing was imported; correct the file, or import the other lines "
+                + "by --skip-invalid");
+        }
+        var imported = await ImportAsync(database, key, subscriptions, cancellationToken);
+        var read = subscriptions.Count;
         if (session.Screen.Json)
-            session.Screen.ShowJson(new ImportDocument(read, imported.Added, imported.Suppressed), Documents.Default.ImportDocument);
+        {
+            session.Screen.ShowJson(
+                new ImportDocument(read, imported.Added, imported.Suppressed, invalid), Documents.Default.ImportDocument);
+        }
         else
         {
             session.Screen.Show($"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
                 + (imported.Suppressed > 0
-                    ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)."
-                    : "."));
+                    ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)"
+                    : "")
+                + (invalid.Count > 0 ? $"; {TableFormat.Number(invalid.Count)} invalid and not imported." : "."));
         }
         return 0;
     }
 
-    /// <summary>
-    /// Imports a file; the demo does the same. A file with a bad line is refused whole: nothing is imported
-    /// before every line has been read.
-    /// </summary>
-    public static async Task<(int Read, SubscribersImported Imported)> ImportAsync(
-        IBreachDatabase database, SuppressionKey? key, string path, CancellationToken cancellationToken)
+    /// <summary>Reads all of a file (<see cref="SubscriberFile.Read"/>): nothing is imported before every line has been read.</summary>
+    public static IReadOnlyList<Subscription> Read(string path, Action<long, string>? onBadLine = null)
     {
-        await using var file = File.OpenRead(path);
-        var subscriptions = SubscriberFile.Read(file);
+        using var file = File.OpenRead(path);
+        return SubscriberFile.Read(file, onBadLine);
+    }
+
+    /// <summary>Imports subscriptions in transactions of bounded size; the demo does the same.</summary>
+    public static async Task<SubscribersImported> ImportAsync(
+        IBreachDatabase database, SuppressionKey? key, IReadOnlyList<Subscription> subscriptions, CancellationToken cancellationToken)
+    {
         var (added, suppressed) = (0, 0);
         foreach (var chunk in subscriptions.Chunk(ChunkLines))
         {
             var imported = await database.ImportSubscribersAsync(chunk, key, cancellationToken);
             (added, suppressed) = (added + imported.Added, suppressed + imported.Suppressed);
         }
-        return (subscriptions.Count, new SubscribersImported(added, suppressed));
+        return new SubscribersImported(added, suppressed);
     }
 }
 

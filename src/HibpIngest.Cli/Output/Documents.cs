@@ -29,7 +29,7 @@ internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads,
         new(removal.Breach, removal.Loads, Math.Round(removal.Part, 4), running);
 }
 
-/// <summary>A host. Missed: it gives no sign of life any more.</summary>
+/// <summary>A host. Missed: it sends no heartbeat any more.</summary>
 internal sealed record HostDocument(
     string Host, string Machine, int ProcessId, IReadOnlyList<string> Roles, string Version, DateTimeOffset StartedAt,
     DateTimeOffset SeenAt, bool Missed, IReadOnlyList<TroubleDocument> Troubles);
@@ -242,7 +242,10 @@ internal sealed record PurgeDocument(IReadOnlyList<PurgedLoad> Loads);
 internal sealed record PurgedLoad(long Load, string Breach, long Rows);
 
 /// <summary>hibp subscribers import.</summary>
-internal sealed record ImportDocument(int Read, int Added, int Suppressed);
+internal sealed record ImportDocument(int Read, int Added, int Suppressed, IReadOnlyList<InvalidLine> Invalid);
+
+/// <summary>A line of a file that was not imported, by its number.</summary>
+internal sealed record InvalidLine(long Line, string Reason);
 
 /// <summary>hibp subscribers add.</summary>
 internal sealed record SubscribersAddedDocument(int Added, int There);

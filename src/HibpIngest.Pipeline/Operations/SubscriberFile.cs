@@ -18,31 +18,20 @@ public static class SubscriberFile
     // An address has at most 255 characters; other columns may be longer.
     private const int MaxLineBytes = 64 * 1024;
 
-    private static readonly CsvReaderOptions Options = new()
-    {
-        Separator = ',',
-        HasHeader = false,
-        TrackLineNumbers = true,
-        TrimWhitespace = true,
-        // No address holds a line break, and so one lost quote can't swallow the lines after it.
-        AllowLineBreaksInQuotes = false,
-        MalformedData = CsvMalformedDataHandling.Throw,
-        MaxRecordSize = MaxLineBytes,
-        IncludeValuesInExceptions = false,
-    };
-
     /// <summary>
-    /// The subscriptions in the order of the file, trimmed, lower-case, each once. Nothing is given back unless
-    /// all of the file is good. The stream stays open.
+    /// The subscriptions in the order of the file, trimmed, lower-case, each once. The stream stays open.
     /// </summary>
-    /// <exception cref="BadInputException">A line is bad; the message has its number and what is wrong, and
-    /// nothing that stands in it.</exception>
-    public static IReadOnlyList<Subscription> Read(Stream csv)
+    /// <param name="csv">The file.</param>
+    /// <param name="onBadLine">Called with the number of each bad line and what is wrong with it, and nothing that stands in it; the
+    /// line is passed over. Null: the first bad line is an error, and nothing is returned.</param>
+    /// <exception cref="BadInputException">The header is wrong, the file is too large, or a line is bad; the message has its number and
+    /// what is wrong, and nothing that stands in it.</exception>
+    public static IReadOnlyList<Subscription> Read(Stream csv, Action<long, string>? onBadLine = null)
     {
-        using var reader = CsvReader.Create(csv, Options, leaveOpen: true);
+        using var reader = CsvReader.Create(csv, Options(onBadLine), leaveOpen: true);
         try
         {
-            return Read(reader);
+            return Read(reader, onBadLine);
         }
         catch (CsvFormatException e)
         {
@@ -52,7 +41,21 @@ public static class SubscriberFile
         }
     }
 
-    private static List<Subscription> Read(CsvReader reader)
+    private static CsvReaderOptions Options(Action<long, string>? onBadLine) => new()
+    {
+        Separator = ',',
+        HasHeader = false,
+        TrackLineNumbers = true,
+        TrimWhitespace = true,
+        // No address holds a line break, and so one lost quote can't swallow the lines after it.
+        AllowLineBreaksInQuotes = false,
+        MalformedData = onBadLine is null ? CsvMalformedDataHandling.Throw : CsvMalformedDataHandling.Skip,
+        OnMalformedRecord = onBadLine is null ? null : record => onBadLine(record.LineNumber, "the quotes are wrong"),
+        MaxRecordSize = MaxLineBytes,
+        IncludeValuesInExceptions = false,
+    };
+
+    private static List<Subscription> Read(CsvReader reader, Action<long, string>? onBadLine)
     {
         var subscriptions = new List<Subscription>();
         var known = new HashSet<Subscription>();
@@ -69,19 +72,16 @@ public static class SubscriberFile
                 columns = reader.FieldCount;
                 continue;
             }
-            if (reader.FieldCount > columns)
-                throw Bad(line, $"it has {reader.FieldCount} fields, and the header {columns}");
-            if (IsBlank(reader))
+            if (IsBlank(reader) && reader.FieldCount <= columns)
                 continue;
-            var address = Field(reader, email.Value);
-            if (address.Length == 0)
-                throw Bad(line, "the email is missing");
-            if (!AccountRules.TryParse(address, out _, out _, out var broken))
-                throw Bad(line, $"the email is not an address{Reason(broken)}");
-            var subscribed = Field(reader, domain) is { Length: > 0 } text ? text : null;
-            if (subscribed is not null && !AccountRules.TryParseDomain(subscribed, out _, out broken))
-                throw Bad(line, $"the domain is not a domain{Reason(broken)}");
-            var subscription = new Subscription(address, subscribed);
+            var (subscription, fault) = Parse(reader, email.Value, domain, columns);
+            if (subscription is null)
+            {
+                if (onBadLine is null)
+                    throw Bad(line, fault);
+                onBadLine(line, fault);
+                continue;
+            }
             if (!known.Add(subscription))
                 continue;
             if (subscriptions.Count == MaxSubscribers)
@@ -90,6 +90,21 @@ public static class SubscriberFile
         }
         return email is not null ? subscriptions
             : throw new BadInputException("the subscriber file is empty; its first line is expected to be the header email,domain");
+    }
+
+    private static (Subscription? Subscription, string Fault) Parse(CsvReader row, int email, int domain, int columns)
+    {
+        if (row.FieldCount > columns)
+            return (null, $"it has {row.FieldCount} fields, and the header {columns}");
+        var address = Field(row, email);
+        if (address.Length == 0)
+            return (null, "the email is missing");
+        if (!AccountRules.TryParse(address, out _, out _, out var broken))
+            return (null, $"the email is not an address{Reason(broken)}");
+        var subscribed = Field(row, domain) is { Length: > 0 } text ? text : null;
+        if (subscribed is not null && !AccountRules.TryParseDomain(subscribed, out _, out broken))
+            return (null, $"the domain is not a domain{Reason(broken)}");
+        return (new Subscription(address, subscribed), "");
     }
 
     private static int? Column(CsvReader header, string name)

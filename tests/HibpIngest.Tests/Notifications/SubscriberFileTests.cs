@@ -70,6 +70,27 @@ public sealed class SubscriberFileTests
         Assert.DoesNotContain("secret", refusal.ToString());
     }
 
+    [Fact]
+    public void Every_bad_line_is_reported_and_the_others_are_read()
+    {
+        var bad = new List<(long Line, string Reason)>();
+        using var csv = new MemoryStream(Encoding.UTF8.GetBytes(
+            "email,domain\nann@example.com,\nsecret.one\n\"secret\"two@example.com,\nbob@example.com,example.org\n,secret.example\n"
+            + "ann@example.com,secret\nann@example.com,,secret\n\"secret@example.com,\n\nann@example.com,\nsecret@example\n"));
+
+        Assert.Equal(Two, SubscriberFile.Read(csv, (line, reason) => bad.Add((line, reason))));
+
+        Assert.Equal(
+            [
+                (3, "the email is not an address"), (4, "the quotes are wrong"), (6, "the email is missing"),
+                (7, "the domain is not a domain (it breaks the rule DomainShape)"),
+                (8, "it has 3 fields, and the header 2"), (9, "the quotes are wrong"),
+                (12, "the email is not an address (it breaks the rule DomainShape)"),
+            ],
+            bad);
+        Assert.DoesNotContain("secret", string.Concat(bad), StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("")]
     [InlineData("\uFEFF")]
