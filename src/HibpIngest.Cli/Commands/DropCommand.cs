@@ -74,6 +74,7 @@ internal sealed class DropCommand : HibpCommand
     {
         var file = session.Parsed.GetRequiredValue(_file);
         var drop = Prepare(session.Parsed, file);
+        WarnOfUnknown(session.Screen, drop);
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         if (password is not null)
             ArchivePasswords.CheckTakesOne(drop.Blob);
@@ -176,6 +177,20 @@ internal sealed class DropCommand : HibpCommand
             return new Drop(blob, breach, (name, content)) { Compresses = compresses };
         }
         return new Drop(blob, breach, null) { Compresses = compresses };
+    }
+
+    /// <summary>Says which properties of the metadata mean nothing: most likely misspelt.</summary>
+    public static void WarnOfUnknown(Screen screen, Drop drop)
+    {
+        if (drop.Metadata is not { } metadata)
+            return;
+        foreach (var (property, nearest) in BreachMetadata.FindUnknown(metadata.Content))
+        {
+            // A name with an @ may be somebody's address.
+            var shown = NameText.HoldsAt(property) ? "a property with an @ in its name" : $"'{TerminalText.OneLine(property)}'";
+            screen.Say($"warning: {metadata.Blob}: {shown} means nothing here"
+                + (nearest is null ? "; docs/catalogue.md has what does" : $": did you mean '{nearest}'?"));
+        }
     }
 
     /// <summary>The same under another title.</summary>

@@ -12,6 +12,21 @@ public sealed record BreachMetadata
     /// <summary>Largest metadata blob, in bytes.</summary>
     public const int MaxBytes = 1 << 20;
 
+    private static readonly JsonDocumentOptions Options =
+        new() { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip };
+
+    private static readonly string[] ShortFlags =
+        [.. Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None).Select(flag => flag.ToString())];
+
+    private static readonly string[] Known =
+    [
+        nameof(Name), nameof(Title), nameof(Domain), nameof(BreachDate), nameof(Description), nameof(Attribution), nameof(DisclosureUrl),
+        nameof(DataClasses), nameof(Notify), .. ShortFlags.Select(flag => "Is" + flag),
+    ];
+
+    // Of Have I Been Pwned's model, and known here from the load itself.
+    private static readonly string[] Kept = ["AddedDate", "ModifiedDate", "PwnCount", "LogoPath"];
+
     /// <summary>Name of the breach, where it is not the file's.</summary>
     public string? Name { get; init; }
 
@@ -55,8 +70,7 @@ public sealed record BreachMetadata
             json = json[3..];
         try
         {
-            using var document = JsonDocument.Parse(
-                json, new JsonDocumentOptions { AllowTrailingCommas = true, CommentHandling = JsonCommentHandling.Skip });
+            using var document = JsonDocument.Parse(json, Options);
             return Read(document.RootElement, (before ?? new BreachMetadata()) with { Name = null, Notify = NotifyMode.Send });
         }
         catch (JsonException e)
@@ -64,6 +78,21 @@ public sealed record BreachMetadata
             throw new BadInputException($"the breach's metadata is not JSON (line {(e.LineNumber ?? 0) + 1}, byte "
                 + $"{(e.BytePositionInLine ?? 0) + 1} of it); mend the file and resume the load", e);
         }
+    }
+
+    /// <summary>
+    /// Returns the properties of a metadata document that mean nothing here, each with the known one that is nearest, if any is near.
+    /// Those of the breach model that are kept by this program itself (AddedDate, PwnCount and others) are not among them.
+    /// </summary>
+    /// <param name="json">A document that <see cref="Parse"/> takes.</param>
+    public static IReadOnlyList<(string Property, string? Nearest)> FindUnknown(ReadOnlyMemory<byte> json)
+    {
+        if (json.Span.StartsWith("\uFEFF"u8))
+            json = json[3..];
+        using var document = JsonDocument.Parse(json, Options);
+        return [.. document.RootElement.EnumerateObject().Select(property => property.Name)
+            .Where(name => !Known.Concat(Kept).Concat(ShortFlags).Contains(name, StringComparer.OrdinalIgnoreCase))
+            .Distinct().Select(name => (name, Spelling.Nearest(name, Known)))];
     }
 
     /// <summary>

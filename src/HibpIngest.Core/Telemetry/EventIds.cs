@@ -15,6 +15,7 @@ public static class EventIds
     public const int IngestBreachFailed = 1004;
     public const int IngestBreachUnexpected = 1005;
     public const int IngestBreachBegun = 1006;
+    public const int IngestBreachUnknownMetadata = 1008;
 
     // UpsertSlice
     public const int UpsertSliceUpserted = 1100;

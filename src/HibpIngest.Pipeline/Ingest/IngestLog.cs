@@ -29,6 +29,10 @@ internal static partial class IngestLog
     [LoggerMessage(EventIds.IngestBreachBegun, LogLevel.Information, "load {Load} of {Breach}: ingest begins at position {Position}")]
     public static partial void Begun(ILogger log, long load, string breach, long position);
 
+    [LoggerMessage(EventIds.IngestBreachUnknownMetadata, LogLevel.Warning,
+        "load {Load} of {Breach}: {Count} properties of its metadata mean nothing here (nearest that do: {Nearest})")]
+    public static partial void UnknownMetadata(ILogger log, long load, string breach, int count, string nearest);
+
     [LoggerMessage(EventIds.IngestBreachNotItsTurn, LogLevel.Information,
         "another ingest is running in this process: an ingest message is put off for {Delay}")]
     public static partial void NotItsTurn(ILogger log, TimeSpan delay);

@@ -86,6 +86,12 @@ public sealed class LoadStart(
         await TakenOnAsync(head, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
             IngestLog.Failed(log, load.Id, load.Breach, failure);
+        // Not as they are written: a property's name may be anything, an address among it.
+        if (named.Document is { } document && BreachMetadata.FindUnknown(document) is { Count: > 0 } unknown)
+        {
+            var nearest = string.Join(", ", unknown.Select(one => one.Nearest).OfType<string>().Distinct());
+            IngestLog.UnknownMetadata(log, load.Id, load.Breach, unknown.Count, nearest.Length > 0 ? nearest : "none");
+        }
         return head;
     }
 

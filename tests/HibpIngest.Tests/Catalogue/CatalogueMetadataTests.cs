@@ -22,6 +22,19 @@ public sealed class CatalogueMetadataTests
         Assert.Equal((metadata.Attribution, metadata.DisclosureUrl), (told.Attribution, told.DisclosureUrl));
     }
 
+    [Fact]
+    public void What_means_nothing_is_found_with_what_is_near()
+    {
+        var all = BreachMetadata.FindUnknown(Encoding.UTF8.GetBytes(
+            """
+            {"Titel":1,"DATACLASS":[],"Zebra":1,"PwnCount":1,"LogoPath":"x","addedDate":"x","ModifiedDate":"x","name":"A","title":"x",
+            "Domain":"x","BreachDate":null,"Description":"x","Attribution":"x","DisclosureUrl":null,"DataClasses":[],"Notify":"hold",
+            "IsVerified":true,"fabricated":true,"IsSensitive":true,"IsRetired":true,"IsSpamList":true,"IsMalware":true,
+            "IsSubscriptionFree":true,"IsStealerLog":true,"IsSensitve":true}
+            """));
+        Assert.Equal([("Titel", "Title"), ("DATACLASS", "DataClasses"), ("Zebra", null), ("IsSensitve", "IsSensitive")], all);
+    }
+
     [Theory]
     [InlineData("\"javascript:alert(1)\"")]
     [InlineData("\"example.com\"")]
