@@ -110,6 +110,9 @@ public sealed record PipelineSettings
 
     public required PipelineOptions Options { get; init; }
 
+    /// <summary>Whether HIBP_WEB_URL is set; <see cref="PipelineOptions.WebUrl"/> is a default otherwise.</summary>
+    public bool NamesWebUrl { get; init; }
+
     /// <summary>How the API answers.</summary>
     public required WebOptions Web { get; init; }
 
@@ -180,6 +183,7 @@ public sealed record PipelineSettings
         var settings = new PipelineSettings
         {
             Home = home,
+            NamesWebUrl = values.ContainsKey(WebUrlVariable),
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
             FurtherStorage = FurtherOf(values),

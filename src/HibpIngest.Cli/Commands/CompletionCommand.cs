@@ -27,11 +27,13 @@ internal sealed class CompletionCommand : HibpCommand
         }
         """;
 
-    private readonly Argument<Shell> _shell = new("SHELL") { Description = "bash or pwsh." };
+    private readonly Argument<Shell> _shell = new("SHELL") { Description = "bash or pwsh.", HelpName = "bash|pwsh" };
 
     public CompletionCommand()
         : base("completion", "Write the script by which a shell completes commands, options and their values.")
     {
+        _shell.CompletionSources.Clear();
+        _shell.CompletionSources.Add("bash", "pwsh");
         Add(_shell);
         Examples =
         [

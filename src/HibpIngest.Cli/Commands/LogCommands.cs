@@ -366,6 +366,7 @@ internal sealed class LogRewriteCommand : HibpCommand
     private readonly Option<BlockCodec> _codec = new("--codec")
     {
         Description = "brotli: a third smaller, a fifth as fast to read; lz4: as hosts write it; none.",
+        HelpName = "brotli|lz4|none",
         DefaultValueFactory = _ => BlockCodec.Brotli,
     };
 

@@ -351,6 +351,7 @@ internal sealed class PasswordsSwitchCommand : HibpCommand
 {
     private readonly Argument<PasswordBackend?> _backend = new("BACKEND")
     {
+        HelpName = "blob|pack|table",
         Description = "pack, blob or table.",
         Arity = ArgumentArity.ZeroOrOne,
         CustomParser = result => PasswordsCommands.Parse<PasswordBackend>(result.Tokens[0].Value, result.AddError),

@@ -32,13 +32,17 @@ internal sealed class ResumeCommand : HibpCommand
     {
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
         await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        var failed = session.Parsed.GetRequiredValue(_load);
         var load = await pipeline.Context.NewLoadOperations().ResumeAsync(
-            session.Parsed.GetRequiredValue(_load), session.Parsed.GetValue(_restart), password, cancellationToken);
+            failed, session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         if (session.Screen.Json)
             session.Screen.ShowJson(new ResumeDocument(load.Id, load.Breach, state), Documents.Default.ResumeDocument);
         else
-            session.Screen.Show($"Load {load.Id} of {load.Breach} goes on: {state}.");
+        {
+            session.Screen.Show(load.Id == failed ? $"Load {load.Id} of {load.Breach} goes on: {state}."
+                : $"Load {failed} of {load.Breach} is restarted as load {load.Id}: {state}; hibp status {load.Breach} shows how it goes.");
+        }
         return 0;
     }
 }

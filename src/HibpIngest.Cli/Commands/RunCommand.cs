@@ -15,6 +15,8 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class RunCommand : HibpCommand
 {
+    private const string StopAgain = "Ctrl+C again ends it at once";
+
     private static readonly TimeSpan WarningTimeout = TimeSpan.FromSeconds(10);
 
     private readonly Option<HostRoles> _roles = new("--roles")
@@ -98,6 +100,8 @@ internal sealed class RunCommand : HibpCommand
     {
         session.PipelineLevel = LogLevel.Information;
         session.WarnOfUnknownVariables();
+        if (roles.HasFlag(HostRoles.Web))
+            serve.SettleWebUrl(session);
         // Where installations were kept once.
         if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
         {
@@ -122,7 +126,10 @@ internal sealed class RunCommand : HibpCommand
         await using var operators = listen is not null
             ? await OperatorListener.StartAsync(listen, pipeline?.Account ?? account!, session.Time, cancellationToken) : null;
         if (operators is not null)
+        {
             session.Screen.Say($"watch at: {operators.Address}");
+            session.Screen.Say("          without a key: no proxy may stand in front of it");
+        }
         if (pipeline is not null)
         {
             session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
@@ -133,6 +140,8 @@ internal sealed class RunCommand : HibpCommand
         }
         session.Screen.Say(pipeline is null
             ? "ready; stop with Ctrl+C" : "ready; drop a breach with 'hibp drop FILE' in another terminal, stop with Ctrl+C");
+        using var stopping = pipeline is not null ? default
+            : cancellationToken.Register(() => session.Screen.Say($"stopping: waiting for requests in progress; {StopAgain}"));
         try
         {
             if (pipeline is null)
@@ -143,7 +152,14 @@ internal sealed class RunCommand : HibpCommand
                     pipeline.Context.Register, pipeline.Context.Database, session.Screen, session.Time,
                     pipeline.Context.Options.MailsPerSecond);
                 await LocalHost.RunAsync(
-                    pipeline.Context, new LocalHostOptions { Roles = roles & HostRoles.All, Passwords = passwords, Access = access },
+                    pipeline.Context,
+                    new LocalHostOptions
+                    {
+                        Roles = roles & HostRoles.All,
+                        Passwords = passwords,
+                        Access = access,
+                        OnStopping = messages => session.Screen.Say(Stopping(messages)),
+                    },
                     cancellationToken);
             }
         }
@@ -155,6 +171,18 @@ internal sealed class RunCommand : HibpCommand
         }
         cancellationToken.ThrowIfCancellationRequested();
         return 0;
+    }
+
+    /// <summary>Says what a host that is asked to stop waits for.</summary>
+    /// <param name="messages">How many messages of each queue it works on.</param>
+    public static string Stopping(IReadOnlyDictionary<string, int> messages)
+    {
+        var count = messages.Values.Sum();
+        if (count == 0)
+            return $"stopping; {StopAgain}";
+        var queues = messages.OrderBy(one => one.Key, StringComparer.Ordinal).Select(one => $"{one.Key}: {one.Value}");
+        return $"stopping: waiting until {(count == 1 ? "1 message reaches" : $"{count} messages reach")} a point to resume from "
+            + $"({string.Join(", ", queues)}); {StopAgain}";
     }
 
     /// <summary>

@@ -16,7 +16,8 @@ internal sealed class ServeOptions
     };
     private readonly Option<bool> _open = new("--open")
     {
-        Description = "Ask nobody for a key. Listens on loopback only, and answers no request that came through a proxy.",
+        Description = "Ask nobody for a key. Listens on loopback only; no proxy may stand in front of it. To serve other machines, leave "
+            + "it out and make keys: hibp keys create.",
     };
     private readonly Option<FileInfo?> _certificate = new("--certificate")
     {
@@ -25,6 +26,45 @@ internal sealed class ServeOptions
     };
 
     public IReadOnlyList<Option> All => [_urls, _open, _certificate];
+
+    /// <summary>
+    /// Makes the first of the addresses that are listened on the one that links are made from, where HIBP_WEB_URL is not set, and warns
+    /// where links lead to another address. To be called before anything is made from the settings.
+    /// </summary>
+    public void SettleWebUrl(CommandSession session)
+    {
+        var settings = session.Settings;
+        var listened = session.Parsed.GetRequiredValue(_urls).Select(ReachedAt).OfType<Uri>().ToList();
+        if (listened.Count == 0)
+            return;
+        var told = new Uri(settings.Options.WebUrl);
+        if (settings.NamesWebUrl)
+        {
+            // Another machine's name is a proxy's, or this machine's to others: it can't be compared.
+            if (told.IsLoopback && !listened.Exists(one => one.Scheme == told.Scheme && one.Port == told.Port))
+            {
+                session.Screen.Say($"warning: HIBP_WEB_URL is {settings.Options.WebUrl}, and the API listens on "
+                    + $"{Text(listened[0])}: links to logos and the OpenAPI document lead elsewhere");
+            }
+            return;
+        }
+        if (listened.Exists(one => one.Port == told.Port && one.Scheme == told.Scheme))
+            return;
+        settings.Options.WebUrl = Text(listened[0]);
+        session.Screen.Say($"warning: HIBP_WEB_URL is not set: this process makes links from {settings.Options.WebUrl}, other hosts and "
+            + $"commands from {Text(told)}; set it to where people reach the API, everywhere, then run 'hibp catalogue publish'");
+
+        static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
+    }
+
+    /// <summary>Returns where a program on this machine reaches what listens there.</summary>
+    /// <returns>Null where it listens on any free port, or the text is no address, which the start says.</returns>
+    private static Uri? ReachedAt(string url)
+    {
+        var host = url.Replace("://*", "://localhost", StringComparison.Ordinal).Replace("://+", "://localhost", StringComparison.Ordinal)
+            .Replace("://0.0.0.0", "://localhost", StringComparison.Ordinal).Replace("://[::]", "://localhost", StringComparison.Ordinal);
+        return WebAddress.TryParseLink(host) is { Port: > 0 } address ? address : null;
+    }
 
     /// <summary>Starts the API, and says where it is.</summary>
     public async Task<WebServer> StartAsync(CommandSession session, StorageAccount account, CancellationToken cancellationToken)
@@ -43,7 +83,11 @@ internal sealed class ServeOptions
         session.Screen.Say($"storage:  {account.DisplayName}");
         session.Screen.Say($"API:      {string.Join(", ", server.Addresses)}");
         if (options.IsOpen)
+        {
             session.Screen.Say("OPEN:     whoever can run a program on this machine may look anybody up; no key is asked for");
+            session.Screen.Say("          no proxy may stand in front of it: it would open this to every caller of the proxy; to serve "
+                + "other machines, leave --open out and make keys ('hibp keys create NAME')");
+        }
         return server;
     }
 }

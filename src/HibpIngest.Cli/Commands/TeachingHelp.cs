@@ -4,7 +4,9 @@ using System.CommandLine.Invocation;
 
 namespace HibpIngest.Cli.Commands;
 
-/// <summary>The usual help, then examples; at the root also the environment variables and exit codes.</summary>
+/// <summary>
+/// The usual help, then examples; at the root the commands by what they are for, the environment variables and exit codes.
+/// </summary>
 internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAction
 {
     private static readonly (string Name, string Meaning)[] Variables =
@@ -25,11 +27,27 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
         ("HIBP_EMULATOR_DIR", "folder that the emulator is installed in (hibp in the user's folder for caches)"),
     ];
 
+    /// <summary>The commands by what they are for; every one is in one group.</summary>
+    internal static readonly (string Title, string[] Commands)[] Groups =
+    [
+        ("Start here", ["demo", "doctor", "sample", "completion"]),
+        ("Run the service", ["run", "serve"]),
+        ("Load breaches and look accounts up", ["drop", "status", "lookup", "breaches", "breach", "catalogue"]),
+        ("Notify subscribers", ["subscribers", "notify", "hold", "mail"]),
+        ("Serve the API's callers", ["keys", "clients", "callbacks", "usage"]),
+        ("Repair a load", ["slices", "requeue", "poison", "resume", "purge"]),
+        ("Look after the tables", ["ranges", "layouts", "layout", "rebuild", "switch", "log"]),
+        ("Look after the database", ["database", "backup", "restore"]),
+        ("Pwned Passwords", ["passwords"]),
+    ];
+
+    private const string CommandsHeading = "Commands:";
+
     public override int Invoke(ParseResult parseResult)
     {
-        var result = usual.Invoke(parseResult);
         var output = parseResult.InvocationConfiguration.Output;
         var command = parseResult.CommandResult.Command;
+        var result = command is RootCommand ? InvokeGrouped(parseResult, output) : usual.Invoke(parseResult);
         var examples = Examples(command);
         if (examples.Count > 0)
         {
@@ -50,6 +68,46 @@ internal sealed class TeachingHelp(HelpAction usual) : SynchronousCommandLineAct
             output.WriteLine("Exit codes: 0 what was asked for is complete, 1 it failed, 2 the command line is wrong, 130 or 143 it was "
                 + "stopped, 141 nobody reads it any more.");
         }
+        return result;
+    }
+
+    /// <summary>Writes the usual help, its list of commands divided into groups.</summary>
+    private int InvokeGrouped(ParseResult parsed, TextWriter output)
+    {
+        using var written = new StringWriter();
+        parsed.InvocationConfiguration.Output = written;
+        int result;
+        try
+        {
+            result = usual.Invoke(parsed);
+        }
+        finally
+        {
+            parsed.InvocationConfiguration.Output = output;
+        }
+        var lines = written.ToString().ReplaceLineEndings("\n").Split('\n');
+        var heading = Array.IndexOf(lines, CommandsHeading);
+        var end = Array.FindIndex(lines, heading, line => line.Length == 0);
+        // A command's description goes on in lines that are indented further.
+        var entries = new Dictionary<string, List<string>>();
+        List<string> entry = [];
+        foreach (var line in lines[(heading + 1)..end])
+        {
+            if (line.Length > 2 && line[2] != ' ')
+                entries[line.Trim().Split(' ')[0]] = entry = [];
+            entry.Add(line);
+        }
+        foreach (var line in lines[..heading])
+            output.WriteLine(line);
+        foreach (var (title, names) in Groups)
+        {
+            output.WriteLine($"{title}:");
+            foreach (var line in names.SelectMany(name => entries[name]))
+                output.WriteLine(line);
+            output.WriteLine();
+        }
+        foreach (var line in lines[(end + 1)..].SkipLast(1))
+            output.WriteLine(line);
         return result;
     }
 

@@ -7,7 +7,7 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Hosts, what they wait for, and what those hold that give no sign any more.</summary>
+/// <summary>Hosts, what they wait for, and what those hold whose heartbeat is missed.</summary>
 internal static class HostsView
 {
     /// <summary>A role as <see cref="HostSign.Roles"/> names it.</summary>
@@ -30,14 +30,14 @@ internal static class HostsView
         // Which version it is says something where another is at work, too.
         var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
         var table = showsVersions
-            ? TableFormat.Create("host", "works as", "since", "sign of life", "version")
-            : TableFormat.Create("host", "works as", "since", "sign of life");
+            ? TableFormat.Create("host", "works as", "since", "heartbeat", "version")
+            : TableFormat.Create("host", "works as", "since", "heartbeat");
         foreach (var host in hosts)
         {
             var cells = new List<IRenderable>
             {
                 new Text(Name(host)), new Text(host.Roles), new Text(Recently(host.StartedAt, now)),
-                host.IsMissed(now) ? new Text($"none since {Recently(host.SeenAt, now)}", new Style(Color.Red))
+                host.IsMissed(now) ? new Text($"missed since {Recently(host.SeenAt, now)}", new Style(Color.Red))
                     : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, now))} ago"),
             };
             if (showsVersions)
@@ -47,7 +47,7 @@ internal static class HostsView
         return table;
     }
 
-    /// <summary>What is held by hosts that give no sign: a line for each load, host and time.</summary>
+    /// <summary>What is held by hosts whose heartbeat is missed: a line for each load, host and time.</summary>
     public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<HostSign> hosts, DateTimeOffset now)
     {
         foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)
@@ -55,7 +55,7 @@ internal static class HostsView
         {
             var slices = group.Count(work => work.Slice is not null);
             var what = slices == 0 ? "it" : slices == 1 ? "1 slice" : $"{TableFormat.Number(slices)} slices";
-            var who = group.Key.Host is { } host ? $"a host that gives no sign ({Name(host)})" : "a host that gives no sign";
+            var who = group.Key.Host is { } host ? $"a host whose heartbeat is missed ({Name(host)})" : "a host whose heartbeat is missed";
             yield return $"load {group.Key.Load} of {group.Key.Breach}: {what} {(slices > 1 ? "are" : "is")} held by {who}; free again at "
                 + Clock(group.Max(work => work.Until));
         }

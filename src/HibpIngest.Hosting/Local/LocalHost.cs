@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
@@ -28,6 +29,10 @@ public static partial class LocalHost
         var log = context.Logs.CreateLogger("HibpIngest.LocalHost");
         // One loop that ends with an error ends the others: a host that does half of its work would look alive.
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        // Messages that are being worked on, by queue.
+        var working = new ConcurrentDictionary<string, int>();
+        using var stopping = cancellationToken.Register(
+            () => options.OnStopping?.Invoke(working.Where(one => one.Value > 0).ToDictionary()));
         StoreMismatchException? mismatch = null;
         var loops = new List<Task>();
         var troubles = new HostTroubles(context.Time);
@@ -109,6 +114,7 @@ public static partial class LocalHost
 
         async Task DispatchAsync(string queue, string body, CancellationToken token)
         {
+            working.AddOrUpdate(queue, 1, (_, count) => count + 1);
             try
             {
                 await (QueueNames.Passwords.Contains(queue) ? options.Passwords!.DispatchAsync(queue, body, token)
@@ -122,6 +128,10 @@ public static partial class LocalHost
                 mismatch = e;
                 await stop.CancelAsync();
                 throw;
+            }
+            finally
+            {
+                working.AddOrUpdate(queue, 0, (_, count) => count - 1);
             }
         }
 

@@ -29,4 +29,7 @@ public sealed record LocalHostOptions
 
     /// <summary>Told of every try of a message that failed, with the queue's name.</summary>
     public Action<string, Exception>? OnFailure { get; init; }
+
+    /// <summary>Called when the host is asked to stop, with how many messages of each queue are being worked on.</summary>
+    public Action<IReadOnlyDictionary<string, int>>? OnStopping { get; init; }
 }

@@ -72,6 +72,33 @@ public sealed class LocalHostTests
     }
 
     [Fact]
+    public async Task A_host_that_is_asked_to_stop_says_at_once_what_it_works_on()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await rig.DropAsync("Held.zip", Zip(0, 200));
+        // A blob that is read for as long as the test wants.
+        var (begun, go) = (new TaskCompletionSource(), new TaskCompletionSource());
+        using var stop = new CancellationTokenSource();
+        var said = new List<IReadOnlyDictionary<string, int>>();
+        var host = LocalHost.RunAsync(
+            rig.Context with
+            {
+                Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
+                {
+                    begun.TrySetResult();
+                    await go.Task;
+                }),
+            },
+            Quick with { Roles = HostRoles.Ingest, OnStopping = said.Add }, stop.Token);
+        await begun.Task.WaitAsync(TestTimeout);
+        await stop.CancelAsync();
+        Assert.Equal([new(QueueNames.Ingest, 1)], Assert.Single(said));
+        Assert.False(host.IsCompleted);
+        go.SetResult();
+        await host.WaitAsync(TestTimeout);
+    }
+
+    [Fact]
     public async Task A_full_disk_is_told_and_nothing_is_lost_by_it()
     {
         await using var rig = await PipelineRig.StartAsync(Small);

@@ -156,7 +156,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     }
 
     [GeneratedRegex(
-        @"load 1 of Big: [0-9]+ slices? (is|are) held by a host that gives no sign \(.*\); free again at [0-9:]{8}",
+        @"load 1 of Big: [0-9]+ slices? (is|are) held by a host whose heartbeat is missed \(.*\); free again at [0-9:]{8}",
         RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex HeldLine();
 

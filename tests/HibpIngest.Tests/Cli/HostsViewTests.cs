@@ -26,9 +26,9 @@ public sealed partial class HostsViewTests
         ];
         Assert.Equal(
             [
-                $"load 7 of Adobe: 2 slices are held by a host that gives no sign (web-2, process 22); free again at {Clock(40)}",
-                $"load 7 of Adobe: 1 slice is held by a host that gives no sign; free again at {Clock(10)}",
-                $"load 8 of Adobe: it is held by a host that gives no sign (web-2, process 22); free again at {Clock(25)}",
+                $"load 7 of Adobe: 2 slices are held by a host whose heartbeat is missed (web-2, process 22); free again at {Clock(40)}",
+                $"load 7 of Adobe: 1 slice is held by a host whose heartbeat is missed; free again at {Clock(10)}",
+                $"load 8 of Adobe: it is held by a host whose heartbeat is missed (web-2, process 22); free again at {Clock(25)}",
             ],
             HostsView.HeldByDead(held, [Alive, Dead], Now));
         Assert.True(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Alive, Dead], Now));

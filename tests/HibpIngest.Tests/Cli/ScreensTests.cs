@@ -54,9 +54,10 @@ public sealed class ScreensTests
         },
         ["demo"] = screen =>
         {
-            screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4)));
+            screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4), showsRules: false));
             LookupCommand.Show(screen, "somebody@contoso.example", [Adobe]);
         },
+        ["demo-rules"] = screen => screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4), showsRules: true)),
         ["doctor"] = screen => DoctorCommand.Show(screen,
         [
             new DoctorLine("settings", "ok", "read from the command line and HIBP_ variables", null),

@@ -27,6 +27,44 @@ public sealed class UsageTests
             command.Subcommands.SelectMany(below => Below(below).Prepend(below));
     }
 
+    [Fact]
+    public void The_help_has_each_command_in_one_group()
+    {
+        var root = HibpIngest.Cli.Commands.CommandTree.Create();
+        Assert.Equal(
+            root.Subcommands.Select(command => command.Name).Order(),
+            HibpIngest.Cli.Commands.TeachingHelp.Groups.SelectMany(group => group.Commands).Order());
+        var text = Help("--help");
+        Assert.All(
+            HibpIngest.Cli.Commands.TeachingHelp.Groups,
+            group => Assert.Contains($"\n{group.Title}:\n", text, StringComparison.Ordinal));
+        foreach (var command in root.Subcommands)
+            Assert.Single(text.Split('\n'), line => line.StartsWith($"  {command.Name} ", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void Values_are_written_in_help_as_they_are_typed()
+    {
+        var root = HibpIngest.Cli.Commands.CommandTree.Create();
+        foreach (var path in Paths(root, ""))
+        {
+            Assert.All(
+                Help($"{path} --help".Trim()).Split('\n').Where(line => line.Contains('<', StringComparison.Ordinal)),
+                line => Assert.DoesNotMatch("<[A-Za-z0-9]*[A-Z][a-z][A-Za-z0-9]*(\\|[A-Za-z0-9]+)+>", line));
+        }
+
+        static IEnumerable<string> Paths(System.CommandLine.Command command, string path) => command.Subcommands
+            .SelectMany(below => Paths(below, $"{path} {below.Name}".Trim())).Prepend(path);
+    }
+
+    private static string Help(string line)
+    {
+        var text = new StringWriter();
+        HibpIngest.Cli.Commands.CommandTree.Create().Parse(line)
+            .Invoke(new System.CommandLine.InvocationConfiguration { Output = text });
+        return text.ToString().ReplaceLineEndings("\n");
+    }
+
     [Theory]
     [InlineData("")]
     [InlineData("bogus")]

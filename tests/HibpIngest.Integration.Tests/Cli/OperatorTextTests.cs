@@ -1,0 +1,152 @@
+using System.Net;
+using System.Net.Http.Json;
+using System.Net.Sockets;
+using System.Text.Json;
+
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>What commands and hosts say to their operator about links, bad input and stopping.</summary>
+public sealed class OperatorTextTests : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _variables = [];
+
+    public async Task InitializeAsync()
+    {
+        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
+        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
+        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
+    }
+
+    public Task DisposeAsync()
+    {
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task Without_a_command_the_help_is_printed()
+    {
+        var plain = (await RunAsync()).Succeeded();
+        Assert.Equal("", plain.Error);
+        Assert.Equal((await RunAsync("--help")).Output, plain.Output);
+        Assert.Contains("\nNotify subscribers:\n", plain.Output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Links_are_made_from_where_the_API_listens_unless_HIBP_WEB_URL_says_where()
+    {
+        var url = $"http://127.0.0.1:{FreePort()}";
+        // A host that does everything: its links lead to its own API.
+        await using (var host = await HibpProcess.StartAsync(
+            _folder.Path, _variables, "ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
+        {
+            Assert.Contains($"warning: HIBP_WEB_URL is not set: this process makes links from {url}", host.Error, StringComparison.Ordinal);
+            Assert.Contains("no proxy may stand in front of it", host.Error, StringComparison.Ordinal);
+            (await RunAsync("drop", Zip("Alpha.zip", "user1@example1.com"), "--wait")).Succeeded();
+            Assert.Equal(url, await ServerAsync(url));
+            using var http = Client();
+            var breach = await http.GetFromJsonAsync<JsonElement>($"{url}/api/v3/breach/Alpha");
+            Assert.Equal($"{url}/logos/default.png", breach.GetProperty("LogoPath").GetString());
+        }
+        foreach (var (named, warning) in ((string, string?)[])[
+            ("https://breaches.example.com", null), (url, null),
+            ("http://127.0.0.1:1", "warning: HIBP_WEB_URL is http://127.0.0.1:1, and")])
+        {
+            _variables["HIBP_WEB_URL"] = named;
+            await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "serve", "--open", "--urls", url);
+            Assert.Equal(named, await ServerAsync(url));
+            if (warning is null)
+                Assert.DoesNotContain("HIBP_WEB_URL", host.Error, StringComparison.Ordinal);
+            else
+                Assert.Contains(warning, host.Error, StringComparison.Ordinal);
+            var stopped = await host.TerminateAsync();
+            Assert.Contains("stopping: waiting for requests in progress; Ctrl+C again", stopped.Error, StringComparison.Ordinal);
+        }
+
+        static async Task<string?> ServerAsync(string url)
+        {
+            using var http = Client();
+            var document = await http.GetFromJsonAsync<JsonElement>($"{url}/openapi/v3.json");
+            return document.GetProperty("servers")[0].GetProperty("url").GetString();
+        }
+    }
+
+    [Fact]
+    public async Task Unknown_metadata_a_restart_and_a_stop_are_said_in_words()
+    {
+        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        _folder.Write(
+            "Alpha.json", """{"Titel":"Alpha","IsVerifed":true,"PwnCount":7,"alice@example.com":1,"Zebra":1,"Sensitive":false}""");
+        var drop = (await RunAsync("drop", Zip("Alpha.zip", "nothing in here"))).Succeeded();
+        Assert.Equal(
+            [
+                "warning: Alpha.json: 'Titel' means nothing here: did you mean 'Title'?",
+                "warning: Alpha.json: 'IsVerifed' means nothing here: did you mean 'IsVerified'?",
+                "warning: Alpha.json: a property with an @ in its name means nothing here; docs/catalogue.md has what does",
+                "warning: Alpha.json: 'Zebra' means nothing here; docs/catalogue.md has what does",
+            ],
+            drop.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+        Assert.True(await Probe.AskUntilAsync(
+            true, async () => (await RunAsync("status", "Alpha", "--json")) is { ExitCode: 0 } status
+                && status.Json.GetProperty("loads")[0].GetProperty("state").GetString() == "failed"));
+        var resumed = (await RunAsync("resume", "1", "--restart")).Succeeded();
+        Assert.StartsWith("Load 1 of Alpha is restarted as load 2: ", resumed.Output, StringComparison.Ordinal);
+
+        var stopped = await host.TerminateAsync();
+        Assert.Contains(
+            "load 1 of Alpha: 4 properties of its metadata mean nothing here (nearest that do: Title, IsVerified)", stopped.Error,
+            StringComparison.Ordinal);
+        Assert.DoesNotContain("alice", stopped.Error, StringComparison.Ordinal);
+        Assert.Matches("stopping.*Ctrl\\+C again ends it at once", stopped.Error);
+    }
+
+    [Fact]
+    public async Task An_import_lists_every_bad_line_and_imports_the_others_when_asked_to()
+    {
+        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        var file = _folder.Write(
+            "people.csv", "email,domain\nann@example.com,\nsecret\nbob@example.com,example.org\n\"secret\"x@example.com,\n");
+        var refused = await RunAsync("subscribers", "import", file);
+        Assert.Equal(1, refused.ExitCode);
+        Assert.Equal(
+            [
+                "line 3: the email is not an address", "line 5: the quotes are wrong",
+                "error: 2 lines of people.csv are invalid, and nothing was imported; correct the file, or import the other lines by "
+                    + "--skip-invalid",
+            ],
+            refused.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+        Assert.Empty((await RunAsync("subscribers", "list", "--json")).Json.GetProperty("subscribers").EnumerateArray());
+
+        var imported = (await RunAsync("subscribers", "import", file, "--skip-invalid", "--json")).Succeeded();
+        Assert.Equal((2, 2), (imported.Json.GetProperty("read").GetInt32(), imported.Json.GetProperty("added").GetInt32()));
+        Assert.Equal([3, 5], imported.Json.GetProperty("invalid").EnumerateArray().Select(one => one.GetProperty("line").GetInt32()));
+        Assert.Equal(
+            "2 subscriptions read, 0 of them new; 2 invalid and not imported.",
+            (await RunAsync("subscribers", "import", file, "--skip-invalid")).Succeeded().Output.TrimEnd());
+        Assert.DoesNotContain("secret", refused.Error + imported.Output + imported.Error, StringComparison.Ordinal);
+    }
+
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+
+    private static HttpClient Client()
+    {
+        var http = new HttpClient();
+        http.DefaultRequestHeaders.UserAgent.ParseAdd("test");
+        return http;
+    }
+
+    private string Zip(string name, string text)
+    {
+        var path = Path.Combine(_folder.Path, name);
+        File.WriteAllBytes(path, PipelineRig.Zip(("dump.csv", text)));
+        return path;
+    }
+
+    private static int FreePort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+}
