@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Runs hibp on a terminal and draws the screens that it leaves as docs/demo.svg, status.svg and mail.svg: node docs/pictures.mjs
-// Needs Linux (script, of util-linux, gives hibp its terminal), the .NET SDK 10 and Node 20 or newer. Nothing but a folder of its
-// own is touched; PORT is the first of three for the emulator (10300 unless set).
+// Needs Linux (script, of util-linux, gives hibp its terminal), the .NET SDK 10, Node 20 or newer, and Chromium (CHROMIUM names its
+// program), in which each picture is opened and measured. Nothing but a folder of its own is touched; PORT is the first of three for
+// the emulator (10300 unless set).
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,8 @@ import { fileURLToPath } from "node:url";
 const docs = dirname(fileURLToPath(import.meta.url));
 const root = dirname(docs);
 const columns = 100;
+// Of a character, of a line, and around all of them.
+const width = 8.4, height = 18, margin = 16;
 const home = mkdtempSync(join(tmpdir(), "hibp-pictures-"));
 const environment = {
   ...process.env, TERM: "xterm-256color", DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_NOLOGO: "1",
@@ -59,8 +62,39 @@ function picture(name, args) {
   while (screen.length > 0 && isBlank(screen.at(-1))) screen.pop();
   const typed = [...`$ hibp ${args}`].map(character => ({ character, style: { bold: true } }));
   const file = join(docs, `${name}.svg`);
-  writeFileSync(file, svg([typed, ...screen], `hibp ${args} on a terminal`));
-  console.log(`${file}: ${screen.length + 1} lines`);
+  const lines = [typed, ...screen];
+  const drawn = svg(lines, `hibp ${args} on a terminal`);
+  measure(name, drawn, lines);
+  writeFileSync(file, drawn);
+  console.log(`${file}: ${lines.length} lines`);
+}
+
+/**
+ * Has Chromium lay a picture out, reads each line back by where its characters are, and throws unless that is the line. (The last
+ * character alone says little: textLength puts it in its place whatever becomes of the spaces before it.)
+ */
+function measure(name, drawn, lines) {
+  const page = join(home, `${name}.html`);
+  writeFileSync(page, `<!DOCTYPE html><meta charset="utf-8">${drawn}<pre id="measured"></pre><script>
+    const shown = [];
+    for (const text of document.querySelectorAll("text")) {
+      for (let at = 0; at < text.getNumberOfChars(); at++)
+        shown.push([Number(text.getAttribute("y")), text.getStartPositionOfChar(at).x, text.textContent.charCodeAt(at)]);
+    }
+    document.getElementById("measured").textContent = JSON.stringify(shown);
+  </script>`);
+  const dom = execFileSync(
+    process.env.CHROMIUM ?? "chromium", ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${join(home, "chromium")}`, "--dump-dom", `file://${page}`],
+    { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const shown = lines.map(() => []);
+  for (const [y, x, code] of JSON.parse(/<pre id="measured">(.*?)<\/pre>/s.exec(dom)[1]))
+    shown[(y - baseline(0)) / height][Math.round((x - margin) / width)] = String.fromCharCode(code);
+  for (const [index, cells] of lines.entries()) {
+    const expected = cells.map(cell => cell.character).join("").trimEnd();
+    const found = Array.from(shown[index], character => character ?? " ").join("");
+    if (found !== expected)
+      throw new Error(`${name}, line ${index + 1}: Chromium shows\n${found}\ninstead of\n${expected}`);
+  }
 }
 
 /** The lines that a terminal shows when all was written: of its control sequences, those that hibp uses. */
@@ -121,12 +155,16 @@ function restyle(style, codes) {
   return next;
 }
 
+/** Where a line's characters stand. */
+function baseline(index) {
+  return margin + 13 + index * height;
+}
+
 function isBlank(cells) {
   return cells.every(cell => cell.character === " ");
 }
 
 function svg(lines, label) {
-  const width = 8.4, height = 18, margin = 16;
   const palette = {
     0: "#484f58", 1: "#ff7b72", 2: "#3fb950", 3: "#d29922", 4: "#58a6ff", 5: "#bc8cff", 6: "#39c5cf", 7: "#b1bac4",
     8: "#6e7681", 9: "#ffa198", 10: "#56d364", 11: "#e3b341", 12: "#79c0ff", 13: "#d2a8ff", 14: "#56d4dd", 15: "#ffffff",
@@ -139,11 +177,13 @@ function svg(lines, label) {
       if (runs.at(-1)?.key === key) runs.at(-1).text += cell.character;
       else runs.push({ key, column, style: cell.style, text: cell.character });
     }
-    // Each run at its column, as wide as its characters: whatever font there is, columns stay columns.
-    return runs.filter(run => run.text.trim() !== "").map(run => {
-      const text = run.text.trimEnd();
+    // Words at their columns, as wide as their characters: whatever font there is, columns stay columns. No text holds two spaces, which
+    // a browser makes one of, nor begins or ends with one.
+    return runs.flatMap(run => [...run.text.matchAll(/[^ ]+(?: [^ ]+)*/g)].map(words => (
+      { ...run, text: words[0], column: run.column + words.index }))).map(run => {
+      const text = run.text;
       const attributes = [
-        `x="${(margin + run.column * width).toFixed(1)}"`, `y="${margin + 13 + index * height}"`, `textLength="${(text.length * width).toFixed(1)}"`,
+        `x="${(margin + run.column * width).toFixed(1)}"`, `y="${baseline(index)}"`, `textLength="${(text.length * width).toFixed(1)}"`,
         run.style.bold ? `font-weight="bold"` : "", run.style.dim ? `opacity="0.6"` : "",
         run.style.color === undefined ? "" : `fill="${palette[run.style.color] ?? "#e6edf3"}"`,
       ].filter(Boolean).join(" ");
@@ -153,7 +193,7 @@ function svg(lines, label) {
   const size = [Math.ceil(2 * margin + columns * width), 2 * margin + lines.length * height];
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" viewBox="0 0 ${size[0]} ${size[1]}" role="img" aria-label="${label}">
  <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
- <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3" xml:space="preserve" style="white-space: pre">
+ <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3">
 ${rows} </g>
 </svg>
 `;
