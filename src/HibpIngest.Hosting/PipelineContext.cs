@@ -82,6 +82,8 @@ public sealed record PipelineContext
 
     private LogSchedule LogSchedule => new(Database, Database, Register, Messages, Options);
 
+    private TellLog TellLog => new(NewLogLoad(), LogSchedule);
+
     private UpsertCompletion UpsertEnd => new(Database, Messages, LogSchedule, Reports);
 
     private MailSchedule Mails => new(Database, Messages, Reports, Options);
@@ -150,7 +152,7 @@ public sealed record PipelineContext
 
     public LoadOperations NewLoadOperations() => new(
         Database, Database, Database, BreachLoads, Register, Blobs, Passwords, NewPublishCatalogue(), UpsertEnd, Mails,
-        LogSchedule, NewVerifyLog(), Messages, Options);
+        LogSchedule, TellLog, NewVerifyLog(), Messages, Options);
 
     public VerifyLog NewVerifyLog() => new(Database, Database, Log);
 
@@ -158,7 +160,8 @@ public sealed record PipelineContext
 
     public RepairRemoved NewRepairRemoved() => new(Log, Database, Database, Database, Tables, Options, Time);
 
-    public MailOperations NewMailOperations() => new(Database, Register, BreachLoads, Mails, Calls, Reports);
+    public MailOperations NewMailOperations() => new(
+        Database, Database, Register, BreachLoads, Mails, Calls, Reports, Messages);
 
     public MoveOn NewMoveOn() => new(
         Database, Database, Database, Register, Blobs, Log, NewStoreSetup(), NewLoadStart(), NewRecoverLoads(), NewPublishCatalogue(),
@@ -179,7 +182,7 @@ public sealed record PipelineContext
     public PublishCatalogue NewPublishCatalogue() => new(
         Database, Register, Catalogue, Blobs, Options, Time, Logs.CreateLogger<PublishCatalogue>());
 
-    public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue(), LogSchedule);
+    public BreachOperations NewBreachOperations() => new(Database, NewPublishCatalogue(), LogSchedule, TellLog);
 
     public LayoutOperations NewLayoutOperations() => new(
         NewStoreSetup(), Database, Database, Register, Database, Database, Tables, Time);

@@ -38,6 +38,7 @@ internal static class RowReaders
             AddBreach(found, row);
             breaches.Add(new CatalogueBreach(found[0] with { Marks = [] }, 0, row.TimeOrNull(5), []));
         }
+        breaches[^1] = breaches[^1] with { LogVersion = Math.Max(breaches[^1].LogVersion, row.Int64(8)) };
         if (row.IsNull(4))
             return;
         var (breach, mark) = (breaches[^1], row.Int32(4));

@@ -45,7 +45,9 @@ public abstract partial class SqlBreachDatabase
                     var breaches = new List<CatalogueBreach>();
                     await session.ListAsync(
                         """
-                        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark, b.modified_at, l.accounts, l.blob FROM dbo.breaches b
+                        SELECT b.name, b.metadata, b.hidden, b.published_at, l.mark, b.modified_at, l.accounts, l.blob,
+                            CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END
+                        FROM dbo.breaches b
                         LEFT JOIN dbo.loads l ON l.breach = b.breach_key AND l.published_at IS NOT NULL
                         ORDER BY b.folded_name, l.id DESC
                         """,
@@ -61,10 +63,35 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task RaiseCatalogueVersionAsync(long atLeast, CancellationToken cancellationToken) =>
+    public Task<bool> MergeBreachesAsync(
+        long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken) =>
         WriteAsync(
-            session => session.ExecuteAsync(
-                "UPDATE dbo.store_counters SET catalogue_version = @least WHERE catalogue_version < @least", BigInt("@least", atLeast)),
+            async session =>
+            {
+                foreach (var breach in breaches)
+                    await LockBreachAsync(session, breach.Name);
+                // Whoever changes a breach raises the version in its transaction, and so before this or after it.
+                if (await ReadCatalogueVersionAsync(session) != version)
+                    return false;
+                foreach (var breach in breaches)
+                {
+                    await session.ExecuteAsync(
+                        """
+                        UPDATE dbo.breaches SET metadata = @metadata, hidden = @hidden, modified_at = @modified WHERE folded_name = @folded
+                        """,
+                        Folded(breach.Name), LongText("@metadata", ToText(breach.Metadata)), Bit("@hidden", breach.Hidden),
+                        At("@modified", breach.ModifiedAt));
+                }
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.store_counters
+                    SET catalogue_version = CASE WHEN catalogue_version < @least THEN @least ELSE catalogue_version + 1 END
+                    """,
+                    BigInt("@least", atLeast));
+                foreach (var breach in breaches)
+                    await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(breach.Name));
+                return true;
+            },
             cancellationToken);
 
     /// <inheritdoc/>

@@ -55,6 +55,17 @@ public abstract partial class SqlBreachDatabase
             cancellationToken);
 
     /// <inheritdoc/>
+    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) =>
+        WriteAsync(
+            async session => await session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET state = 'matching', held_because = NULL, message_sent_at = NULL
+                WHERE id = @load AND state = 'held' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
+                """,
+                OfLoad(load)) == 1,
+            cancellationToken);
+
+    /// <inheritdoc/>
     public abstract Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <inheritdoc/>
@@ -109,6 +120,16 @@ public abstract partial class SqlBreachDatabase
         await LockLoadAsync(session, load);
         if (!await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE {IsMatched}", OfLoad(load)))
             return null;
+        if (await ReadLoadAsync(session, load) is { PublishedAt: null } held && HoldReason.IsNotPublished(held.HeldBecause))
+        {
+            await session.ExecuteAsync(
+                """
+                UPDATE dbo.loads SET state = 'held', owner = NULL, lease_expires_at = NULL, attempts = 0, message_sent_at = NULL
+                WHERE id = @load
+                """,
+                OfLoad(load));
+            return LoadState.Held;
+        }
         var (breach, before) = (await session.FirstAsync(
             "SELECT b.name, b.metadata FROM dbo.breaches b JOIN dbo.loads l ON l.breach = b.breach_key WHERE l.id = @load",
             row => Tuple.Create(row.Text(0), ToMetadata(row.Text(1))), OfLoad(load)))!;

@@ -84,6 +84,13 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         WriteAsync(
             async session =>
             {
+                // Whatever else they were held for: the reason decides whether they are published.
+                await session.ExecuteAsync(
+                    """
+                    UPDATE dbo.loads SET held_because = @because
+                    WHERE state <> 'done' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
+                    """,
+                    Line("@because", HoldReason.NotPublished + heldBecause));
                 await session.ExecuteAsync($"{HoldLoads} WHERE state <> 'done'", Line("@because", heldBecause));
                 await RaiseHighestAsync(session, ids);
             },

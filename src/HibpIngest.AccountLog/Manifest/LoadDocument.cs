@@ -176,9 +176,15 @@ public sealed record RemovedDocument
     /// <summary>Loads in whose place it was published: they don't count for its removal.</summary>
     public required IReadOnlyList<long> Replaces { get; init; }
 
+    /// <summary>
+    /// All loads that were removed with it, itself included: the first document of a removal stands for the others, which may not have
+    /// been written. Null: a program before this one wrote the document.
+    /// </summary>
+    public IReadOnlyList<RemovedLoad>? Loads { get; init; }
+
     /// <summary>Of a load that is being removed.</summary>
-    public static RemovedDocument Of(LoadLogEntry load, Guid store) =>
-        new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces };
+    public static RemovedDocument Of(LoadLogEntry load, Guid store, IReadOnlyList<RemovedLoad>? loads = null) =>
+        new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces, Loads = loads };
 
     /// <summary>Its JSON, the same for the same facts.</summary>
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, LogJson.Default.RemovedDocument);
@@ -188,8 +194,16 @@ public sealed record RemovedDocument
         Load is < 1 or > DocumentLimits.Ids || Mark is < 0 or > DocumentLimits.Ids
             ? $"of load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
         : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "of loads that it replaced which are not older"
+        : Loads?.Any(one => one is not { Load: >= 1 and <= DocumentLimits.Ids, Blob.Length: > 0, ETag.Length: > 0 }) == true
+            ? "of a load that was removed with it which can't be one"
         : null;
 }
+
+/// <summary>A load that a removal takes.</summary>
+/// <param name="Load">Its number.</param>
+/// <param name="Blob">Name of the archive that it has read.</param>
+/// <param name="ETag">Of the archive's version.</param>
+public sealed record RemovedLoad(long Load, string Blob, [property: JsonPropertyName("etag")] string ETag);
 
 /// <summary>The JSON of the log's documents.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, WriteIndented = true)]

@@ -45,7 +45,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     public DatabaseRestoredCommand()
         : base("restored", "Move a database on that was restored from a backup: ids given since are never given again; what the account "
             + "log tells (loads that were published, described, hidden, replaced or removed since) is known again, and told to nobody; "
-            + "files dropped since that were never published are loaded again, their mails held. With every host stopped.")
+            + "files dropped since that were never published are loaded again, neither published nor mailed until 'hibp notify'. What "
+            + "readers were shown decides what is hidden, sensitive or retired. With every host stopped.")
     {
         Add(_empty);
         Examples =
@@ -92,7 +93,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         return (
             new RestoredDocument(
                 context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
-                moved.Suppressed),
+                moved.Suppressed, moved.Hidden),
             moved, files);
     }
 
@@ -107,11 +108,13 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     public static void Show(Screen screen, RestoredDocument document, MovedOn moved, IReadOnlyList<string> files)
     {
         screen.Show($"{document.Database} goes on behind load {moved.Ids.Load} and mark {moved.Ids.Mark}; {moved.Loads} files that have no "
-            + "load in it are loaded again. Mails that were not out at the backup are held: some may have gone out since.");
+            + "load in it are loaded again. Loads that were not published at the backup stay unpublished until 'hibp notify'; mails that "
+            + "were not out are held: some may have gone out since.");
         if (files.Count > 0)
             screen.Show($"Loaded again: {string.Join(", ", files)}.");
         if (moved.Log is not { } log)
-            screen.Show("Without the account log, breaches that were hidden, described or removed since are as at the backup.");
+            screen.Show("Without the account log, breaches are as at the backup and as readers had them: loads that were replaced or given "
+                + "to another breach since count as at the backup.");
         else
         {
             screen.Show($"From the account log: {log.Loads.Count} loads came back, without a word to anybody; of {log.Told.Count} other "
@@ -130,6 +133,11 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             }
             if (log.Begun.Count > 0)
                 screen.Show($"Not published, and so not back: {log.Begun.Count} folders ({string.Join(", ", log.Begun)}).");
+        }
+        if (moved.Hidden.Count > 0)
+        {
+            screen.Show($"Hidden, as readers were not shown them before the restore: {string.Join(", ", moved.Hidden)}. Look at each, "
+                + "then: hibp breach show");
         }
         if (moved.Missing > 0)
         {

@@ -321,11 +321,12 @@ internal sealed record UpgradeDocument(string Database, int From, int To);
 
 /// <summary>
 /// hibp database restored: the ids it goes on behind, how many files were started again, subscriptions in the database, rows that
-/// the layout lacks that is read, what came back from the account log (null: it is off), and suppressions that the backup lacked.
+/// the layout lacks that is read, what came back from the account log (null: it is off), suppressions that the backup lacked, and
+/// breaches that are hidden as readers were not shown them before.
 /// </summary>
 internal sealed record RestoredDocument(
     string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, LogRecovered? Log,
-    int Suppressed);
+    int Suppressed, IReadOnlyList<string> Hidden);
 
 /// <summary>hibp backup: where it is, and what its note says.</summary>
 internal sealed record BackupDocument(

@@ -18,6 +18,12 @@ public static class CatalogueDocuments
     /// <summary>Which marks count, and for which breach: <see cref="CatalogueIds"/>. Written last: what it says counts.</summary>
     public const string Ids = "ids.json";
 
+    /// <summary>
+    /// A copy of <see cref="Breaches"/> from before a restore, for as long as the restore runs: what readers were shown is merged
+    /// into the restored database, also where the restore was interrupted after the catalogue had been written again.
+    /// </summary>
+    public const string BeforeRestore = "before-restore.json";
+
     /// <summary>Its logo is <c>logo/{Name}.png</c>.</summary>
     public const string Logos = "logo/";
 

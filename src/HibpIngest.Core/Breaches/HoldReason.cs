@@ -10,6 +10,15 @@ public static class HoldReason
     public const string OtherBreach = "its metadata says that it is of breach ";
 
     /// <summary>
+    /// How the reason begins of a load that was not published when its database was restored: it stays unpublished
+    /// until <c>hibp notify</c> releases it, since the database can't know what became of it afterwards.
+    /// </summary>
+    public const string NotPublished = "not published, ";
+
+    /// <summary>Whether a load that is held for this reason must not be published.</summary>
+    public static bool IsNotPublished(string? because) => because?.StartsWith(NotPublished, StringComparison.Ordinal) == true;
+
+    /// <summary>
     /// Why a load stays held that has been assigned to a breach; null: for no reason of its own. What it
     /// was held for otherwise waits for <c>hibp notify</c>.
     /// </summary>

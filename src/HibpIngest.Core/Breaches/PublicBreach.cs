@@ -70,6 +70,16 @@ public sealed record PublicBreach
     /// <inheritdoc cref="BreachFlags.StealerLog"/>
     public bool IsStealerLog { get; init; }
 
+    /// <summary>Returns the flags as one value.</summary>
+    public BreachFlags GetFlags()
+    {
+        return Of(IsVerified, BreachFlags.Verified) | Of(IsFabricated, BreachFlags.Fabricated) | Of(IsSensitive, BreachFlags.Sensitive)
+            | Of(IsRetired, BreachFlags.Retired) | Of(IsSpamList, BreachFlags.SpamList) | Of(IsMalware, BreachFlags.Malware)
+            | Of(IsSubscriptionFree, BreachFlags.SubscriptionFree) | Of(IsStealerLog, BreachFlags.StealerLog);
+
+        static BreachFlags Of(bool isSet, BreachFlags flag) => isSet ? flag : BreachFlags.None;
+    }
+
     /// <summary>What is told of a breach; whether it may be told is <see cref="Breach.IsPublic"/>.</summary>
     public static PublicBreach Of(Breach breach)
     {

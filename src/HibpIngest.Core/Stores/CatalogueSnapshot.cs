@@ -14,6 +14,16 @@ public sealed record CatalogueSnapshot(long Version, IReadOnlyList<CatalogueBrea
 /// <param name="Zips">Names of the blobs of its published loads, the newest load's first.</param>
 public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffset? ModifiedAt, IReadOnlyList<string> Zips)
 {
+    /// <summary>The catalogue's version when what the account log tells of the breach, or of its published loads, last changed.</summary>
+    public long LogVersion { get; init; }
+
     /// <summary>Whether readers may know of it: published, with a mark that counts, and not hidden.</summary>
     public bool IsListed => Breach is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
 }
+
+/// <summary>What is taken over for a breach from a catalogue that is newer than the database.</summary>
+/// <param name="Name">The breach's name.</param>
+/// <param name="Metadata">All of its metadata.</param>
+/// <param name="Hidden">Whether it is hidden.</param>
+/// <param name="ModifiedAt">When its metadata last changed.</param>
+public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidden, DateTimeOffset? ModifiedAt);

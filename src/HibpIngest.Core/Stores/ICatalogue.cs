@@ -16,10 +16,16 @@ public interface ICatalogue
     Task<CatalogueSnapshot> ReadCatalogueAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// Raises the catalogue's version where it is below this one: behind a database that was put back to a backup, what
-    /// was written since would else stand as the newer for good.
+    /// Changes breaches as a catalogue tells that is newer than the database, which was restored, and raises the catalogue's
+    /// version: what was written before the restore would otherwise stay the newer one for good.
     /// </summary>
-    Task RaiseCatalogueVersionAsync(long atLeast, CancellationToken cancellationToken);
+    /// <param name="version">The catalogue's version that <paramref name="breaches"/> were derived from.</param>
+    /// <param name="breaches">Those that change.</param>
+    /// <param name="atLeast">The version afterwards, at least.</param>
+    /// <param name="cancellationToken">Rolls back.</param>
+    /// <returns>False, and nothing is changed: the database has another version by now.</returns>
+    Task<bool> MergeBreachesAsync(
+        long version, IReadOnlyList<BreachMerge> breaches, long atLeast, CancellationToken cancellationToken);
 
     /// <summary>
     /// Lays a metadata document over what is known of a breach, under its row's lock: of two that merge at once

@@ -13,6 +13,12 @@ public interface IMatching
     Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
+    /// Returns a held load that was not published (<see cref="HoldReason.NotPublished"/>) to matching, nothing holding it any more:
+    /// its match ends again, and publishes it. False in any other case.
+    /// </summary>
+    Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken);
+
+    /// <summary>
     /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: notifications for
     /// individual subscribers (one per kind, subscriber, domain and breach, ever), and per subscribed domain
     /// the number of rows, added to the load's. Subscriptions made since matching started are passed over: they

@@ -39,6 +39,9 @@ public sealed partial class PublishCatalogue(
     // Marks that sweeps have published behind already, and when.
     private readonly Dictionary<string, DateTimeOffset> _swept = [];
 
+    /// <summary>Merges the catalogue into a restored database.</summary>
+    public MergeCatalogue Merge { get; } = new(catalogue, blobs);
+
     /// <summary>To be called before a change in SQL that readers see; publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
         new(this, marks, await marks.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
@@ -47,12 +50,18 @@ public sealed partial class PublishCatalogue(
     public async Task<PublishedCatalogue> RunAsync(CancellationToken cancellationToken) =>
         await (await BeginChangeAsync(cancellationToken)).PublishAsync(cancellationToken);
 
-    /// <summary>Publishes where there is no catalogue yet: a fresh store, or one of a program that knew none.</summary>
+    /// <summary>
+    /// Publishes where there is no catalogue yet (a fresh store, or one of a program that knew none), and where it is newer than the
+    /// database, which was restored then: merged before any work on the database raises its version.
+    /// </summary>
     public async Task EnsureAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);
-        await foreach (var _ in blobs.ListAsync(CatalogueDocuments.Ids, cancellationToken))
-            return;
+        await foreach (var ids in blobs.ListAsync(CatalogueDocuments.Ids, cancellationToken))
+        {
+            if (ids.Version <= (await catalogue.ReadCatalogueAsync(cancellationToken)).Version)
+                return;
+        }
         await RunAsync(cancellationToken);
     }
 
@@ -126,7 +135,7 @@ public sealed partial class PublishCatalogue(
         {
             // Unless it has been put back to a backup, in which case nothing would ever be newer.
             LogRestored(newest, snapshot.Version);
-            await catalogue.RaiseCatalogueVersionAsync(newest + 1, cancellationToken);
+            await Merge.RunAsync(newest, cancellationToken);
             return null;
         }
 
@@ -238,16 +247,25 @@ public sealed partial class PublishCatalogue(
         return null;
     }
 
+    /// <summary>Returns a breach's metadata in the form in which readers get it.</summary>
+    internal static PublicBreach Reduce(Breach breach)
+    {
+        var told = PublicBreach.Of(breach);
+        return told with
+        {
+            Description = DescriptionHtml.Reduce(told.Description),
+            DataClasses = [.. told.DataClasses.Distinct().Order(StringComparer.Ordinal)],
+        };
+    }
+
     private PublicBreach Describe(CatalogueBreach breach, bool hasLogo)
     {
-        var told = PublicBreach.Of(breach.Breach);
+        var told = Reduce(breach.Breach);
         return told with
         {
             ModifiedDate = breach.ModifiedAt ?? told.AddedDate,
             PwnCount = breach.Accounts,
-            Description = DescriptionHtml.Reduce(told.Description),
             LogoPath = $"{options.WebUrl}/logos/{(hasLogo ? Uri.EscapeDataString(told.Name) : "default")}.png",
-            DataClasses = [.. told.DataClasses.Distinct().Order(StringComparer.Ordinal)],
         };
     }
 

@@ -34,7 +34,29 @@ public sealed partial class LogLoad(
     /// <param name="progress">Told of the rows that are in segments.</param>
     /// <param name="cancellationToken">Ends it at a segment, which is then not there.</param>
     /// <exception cref="LogConflictException">The log holds something else than what belongs there.</exception>
-    public async Task RunAsync(LoadLogEntry entry, IProgress<long>? progress, CancellationToken cancellationToken)
+    public Task RunAsync(LoadLogEntry entry, IProgress<long>? progress, CancellationToken cancellationToken) =>
+        RunAsync(entry, progress, tellsOthers: true, cancellationToken);
+
+    /// <summary>
+    /// Writes what has changed of a breach into the documents of its loads: within an operator's command, so that a database that is
+    /// restored from the log knows the change once the command has ended.
+    /// </summary>
+    /// <param name="breach">Name of the breach.</param>
+    /// <param name="withSegments">False: loads whose segments are not all written yet are left out.</param>
+    /// <param name="cancellationToken">Ends it between two blobs.</param>
+    /// <exception cref="LogConflictException">As in <see cref="RunAsync(LoadLogEntry, IProgress{long}, CancellationToken)"/>.</exception>
+    public async Task TellAsync(string breach, bool withSegments, CancellationToken cancellationToken)
+    {
+        foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
+        {
+            if (await log.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
+                continue;
+            if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
+                await RunAsync(entry, null, tellsOthers: false, cancellationToken);
+        }
+    }
+
+    private async Task RunAsync(LoadLogEntry entry, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
     {
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, entry.Accounts);
         var folder = LogNames.Folder(entry);
@@ -45,7 +67,7 @@ public sealed partial class LogLoad(
         }
         try
         {
-            await WriteAsync(entry, folder, progress, cancellationToken);
+            await WriteAsync(entry, folder, progress, tellsOthers, cancellationToken);
         }
         finally
         {
@@ -81,7 +103,8 @@ public sealed partial class LogLoad(
         }
     }
 
-    private async Task WriteAsync(LoadLogEntry entry, string folder, IProgress<long>? progress, CancellationToken cancellationToken)
+    private async Task WriteAsync(
+        LoadLogEntry entry, string folder, IProgress<long>? progress, bool tellsOthers, CancellationToken cancellationToken)
     {
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
@@ -92,7 +115,8 @@ public sealed partial class LogLoad(
         {
             await WriteDocumentAsync(folder, LoadDocument.Of(published, store), cancellationToken);
             // What its zip's metadata has changed is told of the breach's other loads too: before this one is closed.
-            await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
+            if (tellsOthers)
+                await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
             await log.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
             LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
         }

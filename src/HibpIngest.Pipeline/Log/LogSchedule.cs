@@ -1,3 +1,4 @@
+using HibpIngest.Breaches;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
@@ -38,14 +39,16 @@ public sealed class LogSchedule(ILoads loads, ILoadLog log, IOpenLoads open, Pip
     /// <param name="except">A load that needs no message.</param>
     public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
     {
-        if (!IsOn)
-            return;
-        foreach (var load in await loads.ListLoadsAsync(breach, cancellationToken))
+        foreach (var load in await ListWaitingAsync(breach, cancellationToken))
         {
-            if (load.Id == except || !load.WaitsForLog)
+            if (load.Id == except)
                 continue;
             await open.MarkOpenAsync(load.Id, cancellationToken);
             await SendAsync(load.Id, cancellationToken);
         }
     }
+
+    /// <summary>Returns the loads of a breach that the log is to tell something newer of.</summary>
+    public async Task<IReadOnlyList<Load>> ListWaitingAsync(string breach, CancellationToken cancellationToken) =>
+        IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.WaitsForLog)] : [];
 }

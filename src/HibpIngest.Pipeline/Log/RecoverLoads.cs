@@ -44,10 +44,16 @@ public sealed partial class RecoverLoads(
     /// <param name="plan">What the log tells.</param>
     /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
     /// <param name="progress">Told of the loads that were looked at, and of all.</param>
+    /// <param name="beforePublishing">Is run before anything of the database is published, which a removal does.</param>
     /// <param name="cancellationToken">Ends it behind a load.</param>
     public async Task<LogRecovered> RunAsync(
-        RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress, CancellationToken cancellationToken)
+        RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
+        Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
+        // First of all: of loads that the database doesn't know, nothing else keeps the file from being loaded again.
+        foreach (var blob in plan.RemovedBlobs())
+            await receipts.AddRemovedAsync(blob, cancellationToken);
+
         var run = new Run(plan, fullLayouts, progress);
         // What is known first: a load that was given to another breach doesn't go with the one that was removed.
         var unknown = new List<PlannedLoad>();
@@ -65,6 +71,8 @@ public sealed partial class RecoverLoads(
         var gone = await FindRemovedAsync(plan, cancellationToken);
         foreach (var load in unknown.Where(load => !gone.ContainsKey(load.Document.Breach)))
             await RecoverAsync(run, load, null, cancellationToken);
+        await HideRemovedAsync(run, plan, gone, cancellationToken);
+        await beforePublishing(cancellationToken);
         foreach (var (breach, removed) in gone)
             await RemoveAsync(run, breach, removed, cancellationToken);
         foreach (var load in unknown.Where(load => gone.ContainsKey(load.Document.Breach)))
@@ -165,27 +173,67 @@ public sealed partial class RecoverLoads(
         var found = new Dictionary<string, List<long>>(StringComparer.OrdinalIgnoreCase);
         foreach (var load in plan.Removed)
         {
-            if (await FindAsync(load.Folder, cancellationToken) is not { } known)
-                continue;
-            if (!found.TryGetValue(known.Breach.Name, out var of))
-                found.Add(known.Breach.Name, of = []);
-            of.Add(known.Load);
+            if (await FindAsync(load.Folder, cancellationToken) is { } known)
+                Add(known.Breach.Name, known.Load);
+            // Those that its removal took together with it, and of which the log has nothing.
+            foreach (var one in load.Removal?.Loads ?? [])
+            {
+                if (await loads.GetLoadHeadAsync(one.Load, cancellationToken) is { } head
+                    && head.Blob == new BlobVersion(one.Blob, one.ETag))
+                {
+                    Add(head.Breach, head.Id);
+                }
+            }
         }
         return found;
+
+        void Add(string breach, long load)
+        {
+            if (!found.TryGetValue(breach, out var of))
+                found.Add(breach, of = []);
+            if (!of.Contains(load))
+                of.Add(load);
+        }
+    }
+
+    /// <summary>
+    /// Hides breaches with loads whose files are recorded as removed, and of which the log tells nothing: there is none, or it was off
+    /// at the time. Nothing else says which loads of the breach were meant, so that is left to the operator.
+    /// </summary>
+    private async Task HideRemovedAsync(
+        Run run, RecoveryPlan plan, Dictionary<string, List<long>> gone, CancellationToken cancellationToken)
+    {
+        var logged = plan.Loads.Select(load => load.Document.Load).ToHashSet();
+        foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
+        {
+            if (load.Removing || logged.Contains(load.Id) || gone.ContainsKey(load.Breach)
+                || !await receipts.WasRemovedAsync(load.Blob, cancellationToken))
+            {
+                continue;
+            }
+            await catalogue.SetHiddenAsync(load.Breach, true, cancellationToken);
+            run.Fail($"load {load.Id} of {load.Breach} was removed after the backup, so the breach is hidden: hibp breach remove "
+                + $"\"{load.Breach}\" removes it again");
+        }
     }
 
     private async Task RemoveAsync(Run run, string breach, List<long> removed, CancellationToken cancellationToken)
     {
         try
         {
-            var counting = (await loads.ListLoadsAsync(breach, cancellationToken))
-                .Where(load => !removed.Contains(load.Id) && !load.Removing && run.Counts(load.Id)).Select(load => load.Id).ToList();
+            var all = (await loads.ListLoadsAsync(breach, cancellationToken)).ToList();
+            // One that began before the backup goes on with its own loads.
+            var counting = all.Exists(load => load.Removing) ? []
+                : all.Where(load => !removed.Contains(load.Id) && run.Counts(load.Id)).Select(load => load.Id).ToList();
             if (counting.Count > 0)
             {
                 throw new NotPossibleException(
                     $"load {removed[0]} of it was removed, and load {counting[0]} was not: give that one to another breach (hibp breach "
                     + $"assign {counting[0]} NAME)");
             }
+            // One that was open at the backup is removed all the same: nobody works on it any more.
+            foreach (var load in all.Where(load => removed.Contains(load.Id)))
+                await loads.FailLoadAsync(load.Id, owner: null, "it was removed after the backup", superseded: false, cancellationToken);
             await removal.RunAsync(breach, null, cancellationToken);
             run.Removed(breach);
         }

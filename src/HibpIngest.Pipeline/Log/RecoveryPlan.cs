@@ -51,12 +51,35 @@ public sealed class RecoveryPlan
         var plan = new RecoveryPlan();
         foreach (var load in manifest.Loads.Where(load => LogNames.IsFolder(load.Folder)))
             plan.Add(load, store);
+        plan.CompleteRemovals();
         plan.DropConflicts();
         plan.Replaced = plan._loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
-            .Concat(plan._removed.SelectMany(load => (load.Removal?.Replaces ?? []).Select(old => (old, by: load.Removal!.Load))))
+            .Concat(plan._removed.SelectMany(load =>
+                (load.Removal?.Replaces ?? load.Document?.Replaces ?? []).Select(old => (old, by: LogNames.LoadOf(load.Folder)))))
             .GroupBy(pair => pair.old, pair => pair.by).ToDictionary(group => group.Key, group => group.Max());
         plan.TellBreaches();
         return plan;
+    }
+
+    /// <summary>What the log tells where there is none: nothing.</summary>
+    public static RecoveryPlan Empty { get; } = new();
+
+    /// <summary>Returns the versions of archives whose loads were removed, as far as the log tells.</summary>
+    public IEnumerable<BlobVersion> RemovedBlobs() =>
+        _removed.SelectMany(load => load.Removal?.Loads is { } together
+            ? together.Select(one => new BlobVersion(one.Blob, one.ETag))
+            : load.Document is { } document ? [new BlobVersion(document.Blob, document.ETag)] : []).Distinct();
+
+    /// <summary>The first document of a removal was written, and not the others: those loads are removed too.</summary>
+    private void CompleteRemovals()
+    {
+        var together = _removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => one.Load).ToHashSet();
+        foreach (var load in _loads.Where(load => together.Contains(load.Document.Load)).ToList())
+        {
+            _loads.Remove(load);
+            _removed.Add(load.Logged);
+        }
+        _begun.RemoveAll(folder => together.Contains(LogNames.LoadOf(folder)));
     }
 
     private void Add(LoggedLoad load, Guid? store)

@@ -5,11 +5,12 @@ using HibpIngest.Stores;
 namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can have done to what readers are told of a breach.</summary>
-public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, LogSchedule log)
+public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, LogSchedule log, TellLog tell)
 {
     /// <summary>Hides a breach, or shows it again; returns it once readers are told so.</summary>
     /// <exception cref="NotPossibleException">No such breach.</exception>
     /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
     public Task<Breach> SetHiddenAsync(string breach, bool hidden, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach,
@@ -24,6 +25,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
     /// <summary>Lays a document over what is known of a breach, flags taken back included; returns it once readers are told so.</summary>
     /// <exception cref="NotPossibleException">No such breach.</exception>
     /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
     public Task<Breach> DescribeAsync(string breach, ReadOnlyMemory<byte> document, CancellationToken cancellationToken) =>
         ChangeAsync(
             breach, name => catalogue.MergeMetadataAsync(name, document, byOperator: true, cancellationToken), "is described anew",
@@ -44,8 +46,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
             await marked.AbandonAsync(cancellationToken);
             throw;
         }
-        await log.SendAsync(found.Name, cancellationToken);
-        await marked.PublishAsync($"{found.Name} {done}", shown, cancellationToken);
+        await tell.PublishAsync(marked, found.Name, $"{found.Name} {done}", shown, cancellationToken);
         return await catalogue.GetBreachAsync(found.Name, cancellationToken) ?? throw NoBreach(breach);
     }
 

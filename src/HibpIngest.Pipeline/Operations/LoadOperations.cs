@@ -8,8 +8,8 @@ namespace HibpIngest.Pipeline;
 public sealed class LoadOperations(
     ILoads loads, ISlices slices, IRows rows, BreachLoads breachLoads, IStoreRegister register, IBreachBlobs blobs,
     ArchivePasswords passwords,
-    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, VerifyLog verify, PipelineMessages messages,
-    PipelineOptions options)
+    PublishCatalogue catalogue, UpsertCompletion upsert, MailSchedule mails, LogSchedule log, TellLog tell, VerifyLog verify,
+    PipelineMessages messages, PipelineOptions options)
 {
     // Small enough that a purge never holds a transaction for long.
     private const int PurgeChunkRows = 50_000;
@@ -102,6 +102,7 @@ public sealed class LoadOperations(
     /// <exception cref="BadInputException">The breach's name holds what it may not.</exception>
     /// <exception cref="NotPossibleException">No such load, or it is still open.</exception>
     /// <exception cref="CatalogueBehindException">It is done, but readers don't see it yet.</exception>
+    /// <exception cref="LogBehindException">It is done, but the account log doesn't tell it yet.</exception>
     public async Task<Load> AssignAsync(long load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);
@@ -120,8 +121,7 @@ public sealed class LoadOperations(
             await change.AbandonAsync(cancellationToken);
             throw;
         }
-        await log.SendAsync(breach, cancellationToken);
-        await change.PublishAsync($"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
+        await tell.PublishAsync(change, breach, $"load {load} is of {breach}", $"readers see it as of {found.Breach}", cancellationToken);
         return await loads.GetLoadAsync(load, cancellationToken) ?? found;
     }
 

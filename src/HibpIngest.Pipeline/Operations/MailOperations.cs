@@ -7,11 +7,12 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>What an operator can have done to the mails of a breach.</summary>
 public sealed class MailOperations(
-    INotifications notifications, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls, LoadReports reports)
+    INotifications notifications, IMatching matching, IOpenLoads register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls,
+    LoadReports reports, PipelineMessages messages)
 {
     /// <summary>
-    /// Releases the held loads of a breach, and sends the messages of those that are notifying again. Returns their
-    /// open notifications' number.
+    /// Releases the held loads of a breach, publishes those that were not published when the database was restored, and
+    /// sends the messages of those that are notifying again. Returns their open notifications' number.
     /// </summary>
     /// <exception cref="NotPossibleException">No such breach, none of its loads is held, or it is retired or hidden.</exception>
     public async Task<int> NotifyAsync(string breach, CancellationToken cancellationToken)
@@ -24,11 +25,17 @@ public sealed class MailOperations(
         foreach (var load in await WaitingAsync(found, load => load.State is LoadState.Held or LoadState.Notifying, cancellationToken))
         {
             await register.MarkOpenAsync(load.Id, cancellationToken);
+            sent += load.Notifications.Open;
+            if (await matching.ReleaseUnpublishedAsync(load.Id, cancellationToken))
+            {
+                await register.MarkOpenAsync(load.Id, cancellationToken);
+                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                continue;
+            }
             await notifications.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);
             await register.MarkOpenAsync(load.Id, cancellationToken);
             await mails.ContinueAsync(load.Id, TimeSpan.Zero, cancellationToken);
             await calls.LookThroughAsync(load.Id, cancellationToken);
-            sent += load.Notifications.Open;
         }
         return sent;
     }

@@ -12,12 +12,13 @@ public sealed class MoveOn(
     ApplySuppressions suppressions, PipelineOptions options)
 {
     private const string Because =
-        "the database was restored from a backup, and its mails may have gone out since: hibp notify releases them";
+        "the database was restored from a backup, and its mails may have gone out since: hibp notify releases it";
 
     /// <summary>
     /// Moves a database on that was restored from a backup, no host running: what was not mailed at the backup is held,
-    /// what the account log tells is known again, and zips that have no load then are loaded again, held. May be run
-    /// again where it was broken off, or where something in the log was mended.
+    /// what the account log tells is known again, what readers were shown since is merged in, and zips that have no load
+    /// then are loaded again, neither published nor mailed until an operator releases them. May be run again where it was
+    /// interrupted, or where something in the log was repaired.
     /// </summary>
     /// <param name="cancellationToken">Breaks it off.</param>
     /// <param name="empty">The database is empty, and is to be that of the store that the account log is of.</param>
@@ -48,18 +49,24 @@ public sealed class MoveOn(
         // To a moment since which no load came: whose mails were not out then can't be told from whose went out since.
         var mayMail = (await loads.ListLoadsAsync(null, cancellationToken))
             .Any(load => load.State != LoadState.Done && load.HeldBecause is null);
-        if (!isBehind && suppressed == 0 && !mayMail && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
+        var isShownOlder = await catalogue.Merge.IsNewerAsync(cancellationToken);
+        if (!isBehind && !isShownOlder && suppressed == 0 && !mayMail
+            && (plan is null || !await recover.IsNeededAsync(plan, cancellationToken)))
         {
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to move on"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
         }
         // First of all: a host that is started in between must not mail, nor take what is done by halves for the whole.
         await register.SetMovingOnAsync(true, cancellationToken);
+        // Before anything raises the database's version, which says whether the catalogue is the newer of the two.
+        var readers = await catalogue.Merge.KeepAsync(cancellationToken);
+        var hidden = new SortedSet<string>(StringComparer.OrdinalIgnoreCase);
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
         // What readers have is newer than the backup.
         var change = await catalogue.BeginChangeAsync(cancellationToken);
-        var recovered = plan is null ? null : await RecoverAsync(plan, isBehind, progress, cancellationToken);
+        var recovered = await RecoverAsync(plan, isBehind, progress, MergeAsync, cancellationToken);
         var started = await StartZipsAsync(cancellationToken);
+        await MergeAsync(cancellationToken);
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
             if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
@@ -67,15 +74,23 @@ public sealed class MoveOn(
         }
         // Last: until here a start is refused, so that nothing is forgotten where this was broken off.
         await database.MoveOnAsync(confirmed, Because, cancellationToken);
+        await catalogue.Merge.ForgetAsync(cancellationToken);
         await register.SetMovingOnAsync(false, cancellationToken);
         await change.TryPublishAsync(cancellationToken);
         return new MovedOn(confirmed, started)
         {
-            Log = recovered,
+            Log = plan is null && recovered is { Removed.Count: 0, Problems.Count: 0 } ? null : recovered,
+            Hidden = [.. hidden.Except(recovered.Removed, StringComparer.OrdinalIgnoreCase)],
             Suppressed = suppressed,
             Missing = await register.GetReadLayoutAsync(cancellationToken) is { } read
                 ? await layouts.CountMissingAsync(read.Id, cancellationToken) : 0,
         };
+
+        async Task MergeAsync(CancellationToken token)
+        {
+            if (readers is not null)
+                hidden.UnionWith(await catalogue.Merge.RunAsync(readers, token));
+        }
     }
 
     /// <summary>An empty database becomes the store's; where tables and register are lost too, these do as well.</summary>
@@ -125,21 +140,24 @@ public sealed class MoveOn(
     }
 
     private async Task<LogRecovered> RecoverAsync(
-        RecoveryPlan plan, bool isBehind, IProgress<(int Done, int All)>? progress, CancellationToken cancellationToken)
+        RecoveryPlan? plan, bool isBehind, IProgress<(int Done, int All)>? progress, Func<CancellationToken, Task> beforePublishing,
+        CancellationToken cancellationToken)
     {
+        if (plan is null)
+            return await recover.RunAsync(RecoveryPlan.Empty, [], progress, beforePublishing, cancellationToken);
         var registered = await register.ListLayoutsAsync(cancellationToken);
         if (registered.Count == 0)
         {
             // The tables were lost, and are made behind this: until then, broken off, it is known that nothing is in them.
             // Ranges begin as off, for marks have been given.
-            var recovered = await recover.RunAsync(plan, [], progress, cancellationToken);
+            var recovered = await recover.RunAsync(plan, [], progress, beforePublishing, cancellationToken);
             await setup.EnsureLayoutsAsync(cancellationToken);
             return recovered;
         }
         await setup.EnsureLayoutsAsync(cancellationToken);
         // What was mended in the log later comes back without a word on where it was written.
         var full = isBehind ? await FindFullAsync(registered, cancellationToken) : [];
-        return await recover.RunAsync(plan, full, progress, cancellationToken);
+        return await recover.RunAsync(plan, full, progress, beforePublishing, cancellationToken);
     }
 
     /// <summary>
@@ -171,7 +189,7 @@ public sealed class MoveOn(
             {
                 continue;
             }
-            var load = await starts.RunAsync(blob.Version, Because, cancellationToken);
+            var load = await starts.RunAsync(blob.Version, HoldReason.NotPublished + Because, cancellationToken);
             await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
             started++;
         }

@@ -1,6 +1,7 @@
 using System.Text;
 using HibpIngest.AccountLog;
 using HibpIngest.Accounts;
+using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
@@ -8,7 +9,8 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Removes a breach with the loads that it has when this begins. Readers are done with the first transaction,
+/// Removes a breach with the loads that it has when this begins. Before the database knows, the account log and the register
+/// do, so that a database that is restored to before it ends the removal too. Readers are done with the first transaction,
 /// which unlists them, and the catalogue that is published of it; what follows is housekeeping. Its key is the
 /// listed loads: run again, beside itself too, it goes on with those. A load that comes later has a mark of its own,
 /// and nothing of it is touched.
@@ -49,10 +51,12 @@ public sealed partial class RemoveBreach(
     {
         _progress = progress;
         var name = (await catalogue.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
+        var recorded = await RecordAsync(name, cancellationToken);
         var removed = await UnlistAsync(name, cancellationToken);
         LogBegun(name, removed.Count);
-        foreach (var load in removed)
-            await UnlogAsync(load.Load, cancellationToken);
+        // One that came in between is among them.
+        if (removed.Any(load => !recorded.Contains(load.Load)))
+            await RecordAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, cancellationToken);
         // A fill that begins behind this finds the marks dead, and adds none of them; of a layout that is added
         // behind it, nothing is written under them.
@@ -73,10 +77,6 @@ public sealed partial class RemoveBreach(
             foreach (var load in sharing)
             {
                 await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
-                // Before its row goes: a database that is restored from a backup later would take the zip for
-                // one that was never loaded.
-                if (await loads.GetLoadHeadAsync(load.Load, cancellationToken) is { } head)
-                    await receipts.AddRemovedAsync(head.Blob, cancellationToken);
                 if (await FindLoggedAsync(load.Load, cancellationToken) is { } entry)
                     await LogLoad.DeleteAsync(logBlobs, LogNames.Folder(entry), cancellationToken);
                 await callbacks.DeleteAsync(load.Load, cancellationToken);
@@ -108,12 +108,37 @@ public sealed partial class RemoveBreach(
         return removed;
     }
 
-    /// <summary>Whatever is made from the account log from now on is without it; a stage that is just writing it finds this too.</summary>
-    private async Task UnlogAsync(long load, CancellationToken cancellationToken)
+    /// <summary>
+    /// Records the removal in the account log, then in the register, both of which outlive a database: whatever is made from the log
+    /// is without these loads, and none of their files is loaded again.
+    /// </summary>
+    /// <returns>The loads; none where the removal is refused.</returns>
+    private async Task<IReadOnlySet<long>> RecordAsync(string breach, CancellationToken cancellationToken)
+    {
+        var all = await loads.ListLoadsAsync(breach, cancellationToken);
+        // A removal that began earlier goes on with its loads, and takes no other.
+        var begun = all.Where(load => load.Removing).ToList();
+        var taken = begun.Count > 0 ? begun : all;
+        if (begun.Count == 0 && taken.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
+            return new HashSet<long>();
+        IReadOnlyList<RemovedLoad> together = [.. taken.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
+        foreach (var load in taken)
+            await UnlogAsync(load.Id, together, cancellationToken);
+        var ids = taken.Select(load => load.Id).ToHashSet();
+        foreach (var load in taken)
+        {
+            // A version that was restarted, and given to another breach, isn't removed.
+            if (await loads.FindLoadAsync(load.Blob, cancellationToken) is not { } newest || ids.Contains(newest.Id))
+                await receipts.AddRemovedAsync(load.Blob, cancellationToken);
+        }
+        return ids;
+    }
+
+    private async Task UnlogAsync(long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
     {
         if (await FindLoggedAsync(load, cancellationToken) is not { } entry)
             return;
-        var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id);
+        var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id, together);
         await logBlobs.CreateAsync(cancellationToken); // which may be another account by now, or be gone
         // One that is there already is an earlier run's.
         await logBlobs.WriteAsync(LogNames.Folder(entry) + LogNames.Removed, removal.ToJson(), cancellationToken);

@@ -256,7 +256,7 @@ public sealed class CatalogueTests
     }
 
     [Fact]
-    public async Task A_database_put_back_to_a_backup_is_published_again()
+    public async Task A_database_put_back_to_a_backup_is_published_again_as_readers_had_it()
     {
         await using var rig = await PipelineRig.StartAsync();
         var catalogue = new RawCatalogue(rig.Context.Catalogue);
@@ -275,9 +275,9 @@ public sealed class CatalogueTests
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
         await restored.NewPublishCatalogue().RunAsync(None);
-        await catalogue.AssertShowsAsync("as at the backup", "Adobe");
-        await restored.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
-        await catalogue.AssertShowsAsync("hidden again");
+        await catalogue.AssertShowsAsync("still hidden");
+        await restored.NewBreachOperations().SetHiddenAsync("Adobe", false, None);
+        await catalogue.AssertShowsAsync("shown", "Adobe");
     }
 
     [Fact]

@@ -48,12 +48,41 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task The_catalogues_version_is_raised_and_never_lowered()
+    public async Task A_merge_changes_breaches_at_the_version_they_were_read_at_and_raises_it()
     {
-        await Database.RaiseCatalogueVersionAsync(40, None);
-        Assert.Equal(40, (await Database.ReadCatalogueAsync(None)).Version);
-        await Database.RaiseCatalogueVersionAsync(39, None);
-        Assert.Equal(40, (await Database.ReadCatalogueAsync(None)).Version);
+        var load = await UpsertAsync(Numbered(4));
+        await MatchAsync(load.Id);
+        var (before, logged) = (await Database.ReadCatalogueAsync(None), (await Database.GetLogEntryAsync(load.Id, None))!.Version);
+        var merge = new BreachMerge("adobe", new BreachMetadata { Title = "Told" }, Hidden: true, Now.AddDays(-1));
+        Assert.False(await Database.MergeBreachesAsync(before.Version - 1, [merge], 40, None));
+        Assert.Equal(before.Version, (await Database.ReadCatalogueAsync(None)).Version);
+        Assert.False((await Database.GetBreachAsync("Adobe", None))!.Hidden);
+
+        Assert.True(await Database.MergeBreachesAsync(before.Version, [merge], 40, None));
+        var after = await Database.ReadCatalogueAsync(None);
+        var breach = Assert.Single(after.Breaches);
+        Assert.Equal((40, "Told", true, 40), (after.Version, breach.Breach.Metadata.Title, breach.Breach.Hidden, breach.LogVersion));
+        Assert.Equal(Now.AddDays(-1), breach.ModifiedAt);
+        Assert.True((await Database.GetLogEntryAsync(load.Id, None))!.Version > logged);
+        Assert.True(await Database.MergeBreachesAsync(40, [], 39, None));
+        Assert.Equal(41, (await Database.ReadCatalogueAsync(None)).Version);
+    }
+
+    [Fact]
+    public async Task A_load_that_was_not_published_at_a_restore_is_published_once_it_is_released()
+    {
+        var load = await UpsertAsync(Numbered(4));
+        await Database.MoveOnAsync(new StoreIds(0, 0), "restored", None);
+        await MatchAsync(load.Id);
+        var held = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((LoadState.Held, null, true), (held.State, held.PublishedAt, HoldReason.IsNotPublished(held.HeldBecause)));
+        Assert.False(Assert.Single((await Database.ReadCatalogueAsync(None)).Breaches).IsListed);
+        Assert.True(await Database.ReleaseUnpublishedAsync(load.Id, None));
+        Assert.False(await Database.ReleaseUnpublishedAsync(load.Id, None));
+        Assert.Equal(LoadState.Matching, (await Database.GetLoadAsync(load.Id, None))!.State);
+        await Database.FinishMatchingAsync(load.Id, new MatchEnd(null, Hold: true), None);
+        Assert.NotNull((await Database.GetLoadAsync(load.Id, None))!.PublishedAt);
+        Assert.False(await Database.ReleaseUnpublishedAsync(load.Id, None));
     }
 
     [Fact]

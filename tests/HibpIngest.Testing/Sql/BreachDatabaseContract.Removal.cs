@@ -251,7 +251,7 @@ public abstract partial class BreachDatabaseContract
     public async Task A_load_that_is_given_to_another_breach_is_held_on_for_every_other_reason(string because, bool stays)
     {
         var load = await UpsertAsync(Numbered(4));
-        await Database.MoveOnAsync(new StoreIds(0, 0), because, None);
+        await Database.HoldLoadsAsync("Adobe", because, None);
         await Database.FailLoadAsync(load.Id, owner: null, "no password", superseded: false, None);
         await Database.AssignLoadAsync(load.Id, "Bold", null, None);
         Assert.Equal(stays ? because : null, (await Database.GetLoadAsync(load.Id, None))!.HeldBecause);

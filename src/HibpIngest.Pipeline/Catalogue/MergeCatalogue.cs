@@ -1,0 +1,142 @@
+using System.IO.Compression;
+using System.Text.Json;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>
+/// Merges the catalogue that readers have into a restored database, which is older: what was hidden, or became sensitive or
+/// retired, since the backup stays so. Runs before anything overwrites the catalogue.
+/// </summary>
+public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
+{
+    /// <summary>These are never taken back by a merge.</summary>
+    private const BreachFlags Restricting = BreachFlags.Sensitive | BreachFlags.Retired;
+
+    /// <summary>Returns whether readers have a catalogue that is newer than the database.</summary>
+    public async Task<bool> IsNewerAsync(CancellationToken cancellationToken) =>
+        await FindVersionAsync(cancellationToken) > (await catalogue.ReadCatalogueAsync(cancellationToken)).Version;
+
+    /// <summary>
+    /// Reads what readers were shown before the restore, and keeps a copy of it until <see cref="ForgetAsync"/>: an interrupted
+    /// restore that is run again merges the same, whatever was published in between.
+    /// </summary>
+    /// <returns>Null: the catalogue isn't newer than the database.</returns>
+    public async Task<ReadersCatalogue?> KeepAsync(CancellationToken cancellationToken)
+    {
+        await blobs.CreateAsync(cancellationToken);
+        if (await blobs.ReadAsync(CatalogueDocuments.BeforeRestore, null, cancellationToken) is { } kept)
+            return new ReadersCatalogue(kept.Version, Parse(kept.Bytes));
+        var newest = await FindVersionAsync(cancellationToken);
+        if (newest <= (await catalogue.ReadCatalogueAsync(cancellationToken)).Version)
+            return null;
+        var shown = await blobs.ReadAsync(CatalogueDocuments.Breaches, null, cancellationToken);
+        var bytes = shown?.Bytes ?? ReadOnlyMemory<byte>.Empty;
+        await blobs.WriteAsync(
+            CatalogueDocuments.BeforeRestore, newest,
+            new CatalogueContent(bytes, "application/json; charset=utf-8", IsGzip: true, $"{newest}"), cancellationToken);
+        return new ReadersCatalogue(newest, Parse(bytes));
+    }
+
+    /// <summary>Deletes the copy: the database holds all of it.</summary>
+    public async Task ForgetAsync(CancellationToken cancellationToken)
+    {
+        await foreach (var kept in blobs.ListAsync(CatalogueDocuments.BeforeRestore, cancellationToken))
+            await blobs.DeleteAsync(kept.Name, kept.ETag, cancellationToken);
+    }
+
+    /// <summary>Merges the catalogue that readers have now.</summary>
+    /// <param name="newest">Its version.</param>
+    /// <param name="cancellationToken">Of the calls.</param>
+    public async Task<IReadOnlyList<string>> RunAsync(long newest, CancellationToken cancellationToken)
+    {
+        var shown = await blobs.ReadAsync(CatalogueDocuments.Breaches, null, cancellationToken);
+        return await RunAsync(new ReadersCatalogue(newest, Parse(shown?.Bytes ?? ReadOnlyMemory<byte>.Empty)), cancellationToken);
+    }
+
+    /// <summary>
+    /// Hides each breach that the database would list and the catalogue doesn't, sets sensitive and retired where either has them,
+    /// and takes all other metadata from the catalogue. A breach of which the account log tells something newer is left as it is.
+    /// Idempotent.
+    /// </summary>
+    /// <returns>The breaches that were hidden.</returns>
+    public async Task<IReadOnlyList<string>> RunAsync(ReadersCatalogue readers, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            var snapshot = await catalogue.ReadCatalogueAsync(cancellationToken);
+            var changes = snapshot.Breaches.Where(breach => breach.LogVersion <= readers.Version)
+                .Select(breach => (Before: breach, After: Merge(breach, readers.Breaches)))
+                .Where(change => change.After is not null).ToList();
+            var merged = await catalogue.MergeBreachesAsync(
+                snapshot.Version, [.. changes.Select(change => change.After!)], readers.Version + 1, cancellationToken);
+            if (merged)
+            {
+                return [.. changes.Where(change => change.After!.Hidden && !change.Before.Breach.Hidden)
+                    .Select(change => change.Before.Breach.Name)];
+            }
+        }
+    }
+
+    /// <summary>Null: nothing changes.</summary>
+    private static BreachMerge? Merge(CatalogueBreach breach, IReadOnlyDictionary<string, PublicBreach> shown)
+    {
+        var (name, before) = (breach.Breach.Name, breach.Breach.Metadata);
+        if (!shown.TryGetValue(name, out var told))
+            return breach.IsListed ? new BreachMerge(name, before, Hidden: true, breach.ModifiedAt) : null;
+        // What the catalogue shows of the database's own: where that is the same, the database's form is kept.
+        var own = PublishCatalogue.Reduce(breach.Breach);
+        var after = before with
+        {
+            Title = own.Title == told.Title ? before.Title : told.Title,
+            Domain = own.Domain == told.Domain ? before.Domain : Known(told.Domain),
+            BreachDate = told.BreachDate,
+            Description = own.Description == told.Description ? before.Description : Known(told.Description),
+            Attribution = told.Attribution,
+            DisclosureUrl = told.DisclosureUrl,
+            DataClasses = own.DataClasses.SequenceEqual(told.DataClasses) ? before.DataClasses : told.DataClasses,
+            Flags = told.GetFlags() | (before.Flags & Restricting),
+        };
+        return after.ToJson().AsSpan().SequenceEqual(before.ToJson())
+            ? null : new BreachMerge(name, after, breach.Breach.Hidden, told.ModifiedDate);
+    }
+
+    private static string? Known(string text) => text.Length > 0 ? text : null;
+
+    private async Task<long> FindVersionAsync(CancellationToken cancellationToken)
+    {
+        var newest = 0L;
+        try
+        {
+            await foreach (var entry in blobs.ListAsync("", cancellationToken))
+                newest = Math.Max(newest, entry.Version);
+        }
+        catch (StoreMissingException)
+        {
+            // No container, no catalogue.
+        }
+        return newest;
+    }
+
+    /// <summary>A list that is missing or can't be read shows nothing: what isn't known to be shown is hidden.</summary>
+    private static Dictionary<string, PublicBreach> Parse(ReadOnlyMemory<byte> bytes)
+    {
+        try
+        {
+            using var gzip = new GZipStream(new MemoryStream(bytes.ToArray()), CompressionMode.Decompress);
+            var shown = JsonSerializer.Deserialize(gzip, CatalogueJson.Default.IReadOnlyListPublicBreach) ?? [];
+            return shown.ToDictionary(breach => breach.Name, StringComparer.OrdinalIgnoreCase);
+        }
+        catch (Exception e) when (e is JsonException or InvalidDataException or ArgumentException)
+        {
+            return [];
+        }
+    }
+}
+
+/// <summary>What a catalogue shows its readers.</summary>
+/// <param name="Version">The catalogue's version.</param>
+/// <param name="Breaches">Its breaches, by name.</param>
+public sealed record ReadersCatalogue(long Version, IReadOnlyDictionary<string, PublicBreach> Breaches);

@@ -1,0 +1,308 @@
+using System.Security.Cryptography;
+using System.Text;
+using HibpIngest.AccountLog;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Lookup;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>
+/// A step of an operator is interrupted at any call that it makes on a store, then the database is restored: from backups taken
+/// before the load, before the step and after it, and without any. What every reader shows is compared with a model that knows
+/// only what was asked for and what readers had seen: nothing that was ever hidden, sensitive or removed is shown again.
+/// </summary>
+public sealed class RestoreCampaignTests(ITestOutputHelper output)
+{
+    private const int Rows = 6;
+
+    /// <summary>Rounds share stores, so that what an earlier one left is there too; more of them make each restore longer.</summary>
+    private const int RoundsOnStores = 10;
+
+    private static readonly bool IsLong = Environment.GetEnvironmentVariable("HIBP_TEST_CALLS") == "all";
+    private static readonly CancellationToken None = CancellationToken.None;
+    private static readonly SuppressionKey Key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+
+    public enum Step
+    {
+        Hide,
+        Set,
+        Assign,
+        Remove,
+        Publish,
+        Replace,
+        Import,
+        Unsubscribe,
+    }
+
+    private enum Backup
+    {
+        BeforeLoad,
+        BeforeStep,
+        AfterStep,
+        None,
+    }
+
+    [Theory]
+    [InlineData(Step.Hide, 20)]
+    [InlineData(Step.Set, 20)]
+    [InlineData(Step.Assign, 25)]
+    [InlineData(Step.Remove, 40)]
+    [InlineData(Step.Publish, 60)]
+    [InlineData(Step.Replace, 60)]
+    [InlineData(Step.Import, 4)]
+    [InlineData(Step.Unsubscribe, 6)]
+    public async Task A_restore_shows_nobody_what_was_taken_back(Step step, int oneOf)
+    {
+        var draw = new CallDraw(oneOf, output.WriteLine);
+        var kinds = Enum.GetValues<Backup>();
+        var next = draw.IsAfterwards() ? 0 : 2;
+        World? world = null;
+        try
+        {
+            for (var (at, isThrough) = (int.MaxValue, false); !isThrough; at = draw.Next())
+            {
+                var isAfterwards = draw.IsAfterwards();
+                foreach (var kind in IsLong ? kinds : [kinds[next++ % kinds.Length]])
+                {
+                    if (world is { Rounds: RoundsOnStores })
+                    {
+                        await world.DisposeAsync();
+                        world = null;
+                    }
+                    world ??= await World.StartAsync();
+                    var point = new CrashPoint(at, isAfterwards);
+                    await world.PlayAsync(step, kind, point);
+                    output.WriteLine($"{step}, {kind}: {point.Calls} calls, {(point.Crashed ? point.Where : "to the end")}");
+                    isThrough = at < int.MaxValue && !point.Crashed;
+                }
+            }
+        }
+        finally
+        {
+            if (world is not null)
+                await world.DisposeAsync();
+        }
+    }
+
+    /// <summary>Stores, and the model of what may be shown.</summary>
+    private sealed class World(PipelineRig rig, TestClock clock) : IAsyncDisposable
+    {
+        private readonly List<(string Name, string Account)> _targets = [];
+        private readonly HashSet<string> _gone = [];
+        private readonly HashSet<string> _sensitive = [];
+        private readonly HashSet<string> _unsubscribed = [];
+        private HashSet<string> _public = [];
+        private PipelineContext _host = null!;
+        private string _where = "";
+
+        public int Rounds { get; private set; }
+
+        public static async Task<World> StartAsync()
+        {
+            var clock = new TestClock();
+            var rig = await PipelineRig.StartAsync(
+                options => (options.BatchRows, options.SliceRows, options.TransactionsInFlight, options.SegmentBatches, options.Log)
+                    = (100, 50, 1, 1, LogMode.On),
+                clock);
+            var world = new World(rig, clock);
+            world._host = world.Open();
+            await world.LoadAsync("Open", 0);
+            await world.LoadAsync("Shy", 10);
+            await world._host.NewBreachOperations().SetHiddenAsync("Shy", true, None);
+            world._targets.AddRange([("Open", AccountAt(0)), ("Shy", AccountAt(10))]);
+            world._gone.Add("Shy");
+            world._public = ["Open"];
+            return world;
+        }
+
+        public async Task PlayAsync(Step step, Backup kind, CrashPoint point)
+        {
+            var (name, first) = ($"T{++Rounds}", 100 * Rounds);
+            _where = $"{step} of {name}, {kind}, call {point.Calls}";
+            var backups = new Dictionary<Backup, string> { [Backup.BeforeLoad] = await rig.BackUpAsync($"{Rounds}-a") };
+            await _host.Database.ImportSubscribersAsync([new(AccountAt(first), null)], Key, None);
+            if (step != Step.Publish)
+                await LoadAsync(name, first);
+            _targets.Add((name, AccountAt(first)));
+            backups[Backup.BeforeStep] = await rig.BackUpAsync($"{Rounds}-b");
+            await DoAsync(step, name, first, point);
+            _where = $"{step} of {name}, {kind}, call {point.Calls} {point.Where}";
+            clock.Advance(TimeSpan.FromHours(1)); // leases of the process that died have ended
+            await LearnAsync(step, name, first, isThrough: !point.Crashed);
+            backups[Backup.AfterStep] = await rig.BackUpAsync($"{Rounds}-c");
+
+            if (Directory.Exists(rig.MailFolder))
+                Directory.Delete(rig.MailFolder, recursive: true); // numbers of mails are given again
+            await RestoreAsync(kind == Backup.None ? null : backups[kind]);
+            await CheckAsync(name, "restored");
+            Assert.True(rig.Mails().Count == 0, $"{_where}: mailed without a word of the operator");
+
+            // Whatever an operator may release by mistake.
+            foreach (var breach in (await _host.Database.ListLoadsAsync(null, None))
+                .Where(load => load.State == LoadState.Held).Select(load => load.Breach).Distinct())
+            {
+                var refused = await Record.ExceptionAsync(() => _host.NewMailOperations().NotifyAsync(breach, None));
+                Assert.True(refused is null or NotPossibleException, $"{_where}: {refused}");
+            }
+            await PipelineRig.RunToEndAsync(_host);
+            _public = await CheckAsync(name, "released");
+            Assert.True(!rig.Recipients().Intersect(_unsubscribed).Any(), $"{_where}: mailed who is unsubscribed");
+            foreach (var backup in backups.Values)
+                File.Delete(backup);
+        }
+
+        public ValueTask DisposeAsync() => rig.DisposeAsync();
+
+        private async Task DoAsync(Step step, string name, int first, CrashPoint point)
+        {
+            var dying = point.Wrap(Open());
+            if (step is Step.Publish or Step.Replace)
+            {
+                // In the second version of the zip the first account is gone.
+                await rig.DropAsync(
+                    $"{name}.zip", Zip(step == Step.Publish ? first : first + 1),
+                    step == Step.Publish && Rounds % 2 == 1 ? """{"IsSensitive":true}""" : null);
+                await CrashPoint.WorkAsync(Open().Queues, dying, () => dying.NewBlobScan().RunAsync(TimeSpan.Zero, None));
+                return;
+            }
+            var load = (await _host.Database.ListLoadsAsync(name, None)).Select(one => one.Id).FirstOrDefault();
+            var died = await Record.ExceptionAsync(() => step switch
+            {
+                Step.Hide => dying.NewBreachOperations().SetHiddenAsync(name, true, None),
+                Step.Set => dying.NewBreachOperations().DescribeAsync(name, """{"IsSensitive":true}"""u8.ToArray(), None),
+                Step.Assign => dying.NewLoadOperations().AssignAsync(load, "Shy", None),
+                Step.Remove => dying.NewRemoveBreach().RunAsync(name, null, None),
+                Step.Import => dying.Database.ImportSubscribersAsync([new($"new{Rounds}@example.net", null)], Key, None),
+                _ => dying.NewSubscriberOperations().RemoveAsync([AccountAt(first)], [], SuppressionReason.Unsubscribed, None),
+            });
+            Assert.True(died is null or CrashException, $"{_where}: {died}");
+        }
+
+        /// <summary>What must not be shown from now on: the step has ended, or a reader, the log or the register knows of it.</summary>
+        private async Task LearnAsync(Step step, string name, int first, bool isThrough)
+        {
+            var isShown = (await rig.FindAsync(AccountAt(first))).Any(breach => breach.Name == name);
+            switch (step)
+            {
+                case Step.Hide or Step.Assign when isThrough || !isShown:
+                    _gone.Add(name);
+                    break;
+                case Step.Remove when isThrough || !isShown || await IsRemovedAsync(name):
+                    _gone.Add(name);
+                    break;
+                case Step.Set when isThrough || !isShown:
+                case Step.Publish when Rounds % 2 == 1:
+                    _sensitive.Add(name);
+                    break;
+                case Step.Replace when isThrough:
+                    Assert.False(isShown, _where);
+                    _targets[^1] = (name, AccountAt(first + 1));
+                    _targets.Add(($"{name}'s first version", AccountAt(first)));
+                    _gone.Add(name + "'s first version");
+                    break;
+                case Step.Replace:
+                    _targets[^1] = (name, AccountAt(first + 1));
+                    break;
+                case Step.Unsubscribe when isThrough:
+                    _unsubscribed.Add(AccountAt(first));
+                    break;
+            }
+        }
+
+        private async Task<bool> IsRemovedAsync(string name) =>
+            (await LogManifest.ReadAsync(_host.Log, None)).Loads
+                .Any(load => load.Removal?.Loads?.Any(one => one.Blob == $"{name}.zip") == true);
+
+        private async Task RestoreAsync(string? backup)
+        {
+            if (backup is null)
+                await rig.LoseDatabaseAsync();
+            else
+                await rig.RestoreAsync(backup);
+            _host = Open();
+            try
+            {
+                var moved = await _host.NewMoveOn().RunAsync(None, empty: backup is null);
+                Assert.True(moved.Log!.Problems.Count == 0, $"{_where}: {string.Join("; ", moved.Log.Problems)}");
+            }
+            catch (NotPossibleException e) when (e.Message.Contains("nothing to move on", StringComparison.Ordinal))
+            {
+                // The backup of this moment.
+            }
+            await _host.NewStoreSetup().EnsureAsync(None);
+            // The operator's file has all of them; who unsubscribed is passed over.
+            await _host.Database.ImportSubscribersAsync([.. _targets.Select(one => new Subscription(one.Account, null))], Key, None);
+            await PipelineRig.RunToEndAsync(_host);
+            clock.Advance(TimeSpan.FromHours(1));
+            await _host.NewSweep().RunAsync(None);
+            await PipelineRig.RunToEndAsync(_host);
+        }
+
+        /// <summary>Compares what every reader shows with the model; returns what public lookups show.</summary>
+        private async Task<HashSet<string>> CheckAsync(string current, string when)
+        {
+            using var stores = rig.OpenAccount();
+            var catalogue = new CatalogueReader(stores.Catalogue, clock, NullLogger<CatalogueReader>.Instance);
+            var reads = WebFactory.ReadsOf(stores, clock, NullLoggerFactory.Instance);
+            var (accounts, ranges) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
+            var shown = new HashSet<string>();
+            foreach (var (target, account) in _targets)
+            {
+                var (alias, domain) = (account.Split('@')[0], account.Split('@')[1]);
+                var hash = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)));
+                string[] byAccount = [.. (await accounts.FindAsync(alias, domain, None)).Select(one => one.Model.Name)];
+                string[] byRange = [.. (await ranges.FindAsync(hash[..BreachedRanges.PrefixDigits], None))
+                    .Where(one => one.Suffix == hash[BreachedRanges.PrefixDigits..]).SelectMany(one => one.Breaches)
+                    .Select(one => one.Model.Name)];
+                Assert.True(byAccount.SequenceEqual(byRange), $"{_where}, {when}: {target} by account and by range");
+                // The owner of a domain is told of sensitive breaches too.
+                var byDomain = new List<string>();
+                await foreach (var (found, breaches) in accounts.ReadDomainAsync(domain, None))
+                    byDomain.AddRange(found == alias ? breaches.Select(one => one.Model.Name) : []);
+                Assert.True(!byDomain.Intersect(_gone).Any() && byAccount.All(byDomain.Contains), $"{_where}, {when}: {target} by domain");
+                Assert.True(
+                    !_gone.Contains(target) || byDomain.Count == 0, $"{_where}, {when}: {target} is shown as {byDomain.FirstOrDefault()}");
+                shown.UnionWith(byAccount);
+            }
+            Assert.True(!shown.Intersect(_gone.Union(_sensitive)).Any(), $"{_where}, {when}: shown: {string.Join(", ", shown)}");
+            Assert.True(
+                _public.Where(one => one != current).All(shown.Contains), $"{_where}, {when}: lost; shown: {string.Join(", ", shown)}");
+
+            var raw = new RawCatalogue(_host.Catalogue);
+            string[] names = [.. (await raw.IdsAsync()).Breaches.Select(breach => breach.Name)];
+            await raw.AssertShowsAsync($"{_where}, {when}", names);
+            Assert.True(!names.Intersect(_gone).Any(), $"{_where}, {when}: listed: {string.Join(", ", names)}");
+            var bare = (await raw.IdsAsync()).Breaches.Where(one => !one.Flags.HasFlag(BreachFlags.Sensitive)).Select(one => one.Name)
+                .Concat((await raw.BreachesAsync()).Where(one => !one.IsSensitive).Select(one => one.Name));
+            Assert.True(!bare.Intersect(_sensitive).Any(), $"{_where}, {when}: flags");
+            Assert.True((await raw.ListAsync(CatalogueDocuments.BeforeRestore)).Count == 0, $"{_where}, {when}: a copy was left");
+            foreach (var breach in await _host.Database.ListBreachesAsync(None))
+            {
+                Assert.True(
+                    !breach.IsPublic || !(_gone.Contains(breach.Name) || _sensitive.Contains(breach.Name)),
+                    $"{_where}, {when}: {breach.Name} is public in the database");
+            }
+            var subscribed = await _host.Database.ListSubscribersAsync(None).Select(one => one.Email).ToListAsync();
+            Assert.True(!subscribed.Intersect(_unsubscribed).Any(), $"{_where}, {when}: subscribed again");
+            return shown;
+        }
+
+        private PipelineContext Open() => rig.OpenContext() with { SuppressionKey = Key };
+
+        private async Task LoadAsync(string breach, int first)
+        {
+            await rig.DropAsync($"{breach}.zip", Zip(first));
+            await PipelineRig.RunToEndAsync(_host);
+        }
+
+        private static string AccountAt(int number) => PipelineRig.Expected(number, 1).Single();
+
+        private static byte[] Zip(int first) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, Rows)));
+    }
+}

@@ -1,0 +1,174 @@
+using System.Text;
+using HibpIngest.Breaches;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Integration.Tests.EndToEnd;
+
+/// <summary>What was hidden, sensitive or removed before a restore is shown to nobody after it.</summary>
+public sealed class RestoredVisibilityTests
+{
+    private const int Rows = 6;
+    private static readonly CancellationToken None = CancellationToken.None;
+
+    [Theory]
+    [InlineData(LogMode.On, true)]
+    [InlineData(LogMode.On, false)]
+    [InlineData(LogMode.Off, true)]
+    public async Task What_a_command_hid_stays_hidden_though_no_host_has_run_since(LogMode log, bool hasBackup)
+    {
+        await using var rig = await StartAsync(log);
+        await LoadAsync(rig, "Alpha", 0);
+        await LoadAsync(rig, "Beta", 100);
+        await LoadAsync(rig, "Gamma", 200);
+        await LoadAsync(rig, "Shy", 300);
+        var backup = await rig.BackUpAsync("before");
+        var commands = rig.Context.NewBreachOperations();
+        await commands.SetHiddenAsync("Alpha", true, None);
+        await commands.SetHiddenAsync("Shy", true, None);
+        await commands.DescribeAsync("Gamma", Encoding.UTF8.GetBytes("""{"IsSensitive":true,"Title":"The Gamma"}"""), None);
+
+        var restored = await RestoreAsync(rig, hasBackup ? backup : null);
+        await new RawCatalogue(restored.Catalogue).AssertShowsAsync("restored", "Beta", "Gamma");
+        await AssertPublicAsync(rig, "Beta");
+        var gamma = (await restored.Database.GetBreachAsync("Gamma", None))!;
+        Assert.Equal(("The Gamma", BreachFlags.Sensitive), (gamma.Metadata.Title, gamma.Metadata.Flags));
+
+        // As an operator decides later.
+        await restored.NewBreachOperations().SetHiddenAsync("Alpha", false, None);
+        await AssertPublicAsync(rig, "Alpha", "Beta");
+    }
+
+    [Fact]
+    public async Task A_load_that_was_given_to_a_hidden_breach_is_not_shown_again()
+    {
+        await using var rig = await StartAsync(LogMode.On);
+        await LoadAsync(rig, "Alpha", 0);
+        await LoadAsync(rig, "Shy", 300);
+        await rig.Context.NewBreachOperations().SetHiddenAsync("Shy", true, None);
+        await rig.RunToEndAsync();
+        var backup = await rig.BackUpAsync("before");
+        await rig.Context.NewLoadOperations().AssignAsync(1, "Shy", None);
+        await RestoreAsync(rig, backup);
+        await AssertPublicAsync(rig);
+        await RestoreAsync(rig, null);
+        await AssertPublicAsync(rig);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_removal_that_was_interrupted_is_ended_by_a_restore_to_before_the_load(bool hasBackup)
+    {
+        await using var rig = await StartAsync(LogMode.On);
+        await LoadAsync(rig, "Alpha", 0);
+        var backup = await rig.BackUpAsync("before");
+        await LoadAsync(rig, "Late", 100);
+        await rig.Context.NewBreachOperations().DescribeAsync("Late", """{"IsSensitive":true}"""u8.ToArray(), None);
+        var hooks = new HookedPorts((_, what) =>
+            what == nameof(IAccountTable.RemoveMarkAsync) ? throw new CrashException() : Task.CompletedTask);
+        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).NewRemoveBreach().RunAsync("Late", null, None));
+        await LoadAsync(rig, "Later", 200);
+
+        var restored = await RestoreAsync(rig, hasBackup ? backup : null);
+        await AssertPublicAsync(rig, "Alpha", "Later");
+        Assert.Equal(["Alpha", "Later"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMailOperations().NotifyAsync("Late", None));
+
+        // Dropped again it is a breach like any other, and stays whole.
+        await rig.DropAsync("Late.zip", Zip(150));
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Equal("Late", Assert.Single(await rig.FindAsync(PipelineRig.Expected(150, 1).Single())).Name);
+        restored = await RestoreAsync(rig, hasBackup ? backup : null);
+        Assert.Equal("Late", Assert.Single(await rig.FindAsync(PipelineRig.Expected(150, 1).Single())).Name);
+        Assert.Empty(await rig.FindAsync(PipelineRig.Expected(100, 1).Single()));
+    }
+
+    [Theory]
+    [InlineData(LogMode.On)]
+    [InlineData(LogMode.Off)]
+    public async Task A_zip_that_is_loaded_again_is_published_by_notify_alone(LogMode log)
+    {
+        await using var rig = await StartAsync(log);
+        await LoadAsync(rig, "Alpha", 0);
+        var backup = await rig.BackUpAsync("before");
+        if (log == LogMode.On)
+            await LoadAsync(rig, "Beta", 200);
+        await rig.DropAsync("Alpha.2.zip", Zip(50));
+        await rig.DropAsync("Lost.zip", Zip(100));
+        if (log == LogMode.Off)
+        {
+            await rig.RunToEndAsync();
+            await rig.Context.NewBreachOperations().DescribeAsync("Lost", """{"IsSensitive":true}"""u8.ToArray(), None);
+        }
+
+        var restored = await RestoreAsync(rig, backup, "Alpha");
+        Assert.Equal(
+            ["Alpha.2.zip", "Lost.zip"],
+            (await restored.Database.ListLoadsAsync(null, None)).Where(load => load.State == LoadState.Held)
+                .Select(load => load.Blob.Name).Order());
+        string[] known = log == LogMode.On ? ["Alpha", "Beta"] : ["Alpha"];
+        await AssertPublicAsync(rig, known);
+        Assert.Empty(await rig.FindAsync(PipelineRig.Expected(50, 1).Single()));
+        await restored.NewMailOperations().NotifyAsync("Alpha", None);
+        await restored.NewMailOperations().NotifyAsync("Lost", None);
+        await PipelineRig.RunToEndAsync(restored);
+        Assert.Equal("Alpha", Assert.Single(await rig.FindAsync(PipelineRig.Expected(50, 1).Single())).Name);
+        // Where readers knew it as sensitive it still is.
+        await AssertPublicAsync(rig, log == LogMode.Off ? known : [.. known, "Lost"]);
+        Assert.All(await restored.Database.ListLoadsAsync(null, None), load => Assert.Equal(LoadState.Done, load.State));
+    }
+
+    [Fact]
+    public async Task A_host_that_starts_on_a_database_put_back_by_other_means_shows_nothing_that_was_hidden()
+    {
+        await using var rig = await StartAsync(LogMode.On);
+        await LoadAsync(rig, "Alpha", 0);
+        await LoadAsync(rig, "Beta", 100);
+        var backup = await rig.BackUpAsync("before");
+        await rig.Context.NewBreachOperations().SetHiddenAsync("Alpha", true, None);
+        await rig.RestoreAsync(backup);
+        var host = rig.OpenContext();
+        await host.NewStoreSetup().EnsureAsync(None);
+        await host.NewBreachOperations().DescribeAsync("Beta", """{"Title":"The Beta"}"""u8.ToArray(), None);
+        await PipelineRig.RunToEndAsync(host);
+        await AssertPublicAsync(rig, "Beta");
+        await new RawCatalogue(host.Catalogue).AssertShowsAsync("host", "Beta");
+    }
+
+    private static async Task<PipelineContext> RestoreAsync(PipelineRig rig, string? backup, params string[] held)
+    {
+        if (backup is null)
+            await rig.LoseDatabaseAsync();
+        else
+            await rig.RestoreAsync(backup);
+        var restored = rig.OpenContext();
+        var moved = await restored.NewMoveOn().RunAsync(None, empty: backup is null);
+        Assert.Empty(moved.Log?.Problems ?? []);
+        if (held.Length == 0)
+            Assert.Equal(0, moved.Loads);
+        await restored.NewStoreSetup().EnsureAsync(None);
+        await PipelineRig.RunToEndAsync(restored);
+        return restored;
+    }
+
+    /// <summary>Fails unless public lookups of all accounts show these breaches, and no other.</summary>
+    private static async Task AssertPublicAsync(PipelineRig rig, params string[] breaches)
+    {
+        string[] accounts = [.. Enumerable.Range(0, 4).SelectMany(i => PipelineRig.Expected(i * 100, Rows))];
+        var shown = (await rig.FindAsync(accounts)).SelectMany(found => found).Select(breach => breach.Name).Distinct().Order();
+        Assert.Equal(breaches.Order(), shown);
+    }
+
+    private static byte[] Zip(int first) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, Rows)));
+
+    private static async Task LoadAsync(PipelineRig rig, string breach, int first)
+    {
+        await rig.DropAsync($"{breach}.zip", Zip(first));
+        await rig.RunToEndAsync();
+    }
+
+    private static Task<PipelineRig> StartAsync(LogMode log) => PipelineRig.StartAsync(
+        options => (options.BatchRows, options.SliceRows, options.SegmentBatches, options.Log) = (100, 50, 1, log));
+}
