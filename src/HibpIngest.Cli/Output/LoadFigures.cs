@@ -162,8 +162,8 @@ internal sealed record LoadFigures
     }
 
     /// <summary>
-    /// Returns how long the last slices take at least, with as many at once as now. In the end fewer are worked on than in the window, whose
-    /// rate then says too little.
+    /// Returns how long the last slices take at least, with as many at once as now. In the end fewer are worked on than in the window,
+    /// whose rate then says too little.
     /// </summary>
     private static TimeSpan LastRounds(double[] durations, double[] ages, int queued)
     {
