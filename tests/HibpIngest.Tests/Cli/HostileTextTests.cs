@@ -2,6 +2,7 @@ using System.Text.RegularExpressions;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
@@ -98,7 +99,8 @@ public sealed class HostileTextTests
             Metadata = new BreachMetadata { Title = hostile, Domain = hostile, DataClasses = [hostile] },
             PublishedAt = Now,
         };
-        BreachesCommand.Show(screen, [breach], Array.Empty<Load>().ToLookup(load => load.Breach));
+        BreachesCommand.Show(
+            screen, [breach], Array.Empty<Load>().ToLookup(load => load.Breach), new Dictionary<string, OpenRemoval>());
         LookupCommand.Show(screen, hostile, [new PublicBreach { Name = "Adobe", Title = hostile, DataClasses = [hostile, hostile] }]);
         LookupCommand.Show(screen, hostile, []);
         SubscribersListCommand.Show(screen, [new Subscription(hostile, hostile)]);
