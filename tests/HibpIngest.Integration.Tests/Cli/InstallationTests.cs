@@ -42,7 +42,8 @@ public sealed class InstallationTests : IDisposable
         var all = made.Concat(made.Where(Directory.Exists)
             .SelectMany(folder => Directory.GetFileSystemEntries(folder, "*", SearchOption.AllDirectories))).ToList();
         Assert.True(all.Count > 15, $"{all.Count} files and folders");
-        Assert.Empty(all.Where(path => (File.GetUnixFileMode(path) & OthersMode) != UnixFileMode.None));
+        foreach (var path in all)
+            Assert.Equal((path, UnixFileMode.None), (path, File.GetUnixFileMode(path) & OthersMode));
         await host.TerminateAsync();
         Assert.Equal("ok", (await CheckAsync("home")).GetProperty("state").GetString());
     }

@@ -60,7 +60,7 @@ public sealed partial class MachineFilesTests
             .Select(match => match.Value).Except(own).Distinct().ToList();
         Assert.True(documented.Count > 60, $"{documented.Count} settings");
         var compose = DocumentFiles.Read(Compose);
-        Assert.Empty(documented.Where(name => !compose.Contains($"\n      {name}: ${{{name}:-}}\n", StringComparison.Ordinal)));
+        Assert.DoesNotContain(documented, name => !compose.Contains($"\n      {name}: ${{{name}:-}}\n", StringComparison.Ordinal));
     }
 
     [Fact]
