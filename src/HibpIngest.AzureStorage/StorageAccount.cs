@@ -91,14 +91,14 @@ public sealed class StorageAccount : IDisposable
         var all = new StorageTables([this, .. further]);
         (Tables, TableReads, StoreAccounts) = (all, all, all);
         Keys = new ApiKeyTable(tables, options.KeysTable);
-        OwnRegister = new StoreRegister(tables, options.RegisterTable);
+        OwnRegister = new StoreRegister(tables, options.RegisterTable, options.TimeProvider);
         // Never behind what else this process has in flight. A heartbeat that fails is followed by the next: nothing is retried.
         _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
         Signs = new StoreRegister(
             new TableService(
                 connection, token,
                 new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider }, _heartbeats),
-            options.RegisterTable);
+            options.RegisterTable, options.TimeProvider);
         var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
         PasswordTables = new PasswordTables(tables, _throttle);

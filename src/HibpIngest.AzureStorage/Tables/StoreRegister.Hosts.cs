@@ -21,6 +21,7 @@ internal sealed partial class StoreRegister
     public async Task<IReadOnlyList<HostSign>> ListSignsAsync(CancellationToken cancellationToken)
     {
         var signs = new List<HostSign>();
+        var (askedAt, began) = (time.GetUtcNow(), time.GetTimestamp());
         await foreach (
             var entity in tables.QueryAsync(table, $"PartitionKey eq '{HostPartition}'", null, "listing of hosts", cancellationToken))
         {
@@ -34,7 +35,8 @@ internal sealed partial class StoreRegister
                     TroublesOf(TextOf(entity, nameof(HostSign.Troubles)))));
             }
         }
-        return [.. signs.OrderBy(sign => sign.StartedAt)];
+        var took = time.GetElapsedTime(began);
+        return [.. signs.OrderBy(sign => sign.StartedAt).Select(sign => sign with { AskedAt = askedAt, AnsweredAfter = took })];
     }
 
     public Task RemoveSignAsync(string host, CancellationToken cancellationToken) =>

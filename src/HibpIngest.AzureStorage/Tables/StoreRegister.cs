@@ -15,7 +15,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process), <c>suppression</c> (rows
 /// <c>hash!number</c>, of which the last counts; and <c>check</c>).
 /// </summary>
-internal sealed partial class StoreRegister(TableService tables, string table) : IStoreRegister
+internal sealed partial class StoreRegister(TableService tables, string table, TimeProvider time) : IStoreRegister
 {
     private const string StorePartition = "store";
     private const string IdentityRow = "identity";

@@ -38,7 +38,7 @@ internal static class HostsView
             {
                 new Text(Name(host)), new Text(host.Roles), new Text(Recently(host.StartedAt, now)),
                 host.IsMissed(now) ? new Text($"missed since {Recently(host.SeenAt, now)}", new Style(Color.Red))
-                    : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, now))} ago"),
+                    : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, host.AskedAt ?? now))} ago"),
             };
             if (showsVersions)
                 cells.Add(new Text(host.Version));

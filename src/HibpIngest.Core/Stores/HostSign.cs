@@ -1,6 +1,6 @@
 namespace HibpIngest.Stores;
 
-/// <summary>A sign of life of a process that works on a store.</summary>
+/// <summary>A heartbeat of a process that works on a store.</summary>
 /// <param name="Host">Drawn by each process; what it holds is held under names that begin with it.</param>
 /// <param name="Machine">Name of its machine.</param>
 /// <param name="ProcessId">Its id there.</param>
@@ -28,8 +28,17 @@ public sealed record HostSign(
     /// <summary>So long it is told that one gives no sign.</summary>
     public static readonly TimeSpan ForgottenAfter = TimeSpan.FromDays(1);
 
-    /// <summary>Whether it gives no sign any more.</summary>
-    public bool IsMissed(DateTimeOffset now) => now - SeenAt > MissedAfter;
+    /// <summary>When a request asked for it, by the reader's clock; null: it was not read from a store.</summary>
+    public DateTimeOffset? AskedAt { get; init; }
+
+    /// <summary>How long that request took. Each heartbeat takes about as long, since it is written to the same store.</summary>
+    public TimeSpan AnsweredAfter { get; init; }
+
+    /// <summary>
+    /// Whether the heartbeat is missed: older than <see cref="MissedAfter"/>. Time that the store took to answer doesn't count, be it for
+    /// the heartbeat, for the one before it, or for reading them: a slow store says nothing of the host.
+    /// </summary>
+    public bool IsMissed(DateTimeOffset now) => (AskedAt ?? now) - SeenAt > MissedAfter + 2 * AnsweredAfter;
 
     /// <summary>Whether it does this, as <see cref="Roles"/> names it.</summary>
     public bool Does(string role) => Roles == Everything || Roles.Split(", ").Contains(role);

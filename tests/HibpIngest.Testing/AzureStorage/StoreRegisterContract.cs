@@ -50,7 +50,9 @@ public abstract class StoreRegisterContract
         foreach (var (expected, sign) in new[] { other, later }.Zip(signs))
         {
             Assert.Equal(expected.Troubles, sign.Troubles);
-            Assert.Equal(expected, sign with { Troubles = expected.Troubles });
+            Assert.Equal(expected, sign with { Troubles = expected.Troubles, AskedAt = null, AnsweredAfter = default });
+            Assert.NotNull(sign.AskedAt);
+            Assert.True(sign.AnsweredAfter > TimeSpan.Zero);
         }
         await register.RemoveSignAsync("bb22", CancellationToken.None);
         await register.RemoveSignAsync("bb22", CancellationToken.None);

@@ -36,6 +36,24 @@ public sealed partial class HostsViewTests
         Assert.False(HostsView.IsInHand(Of(7, LoadState.Upserting), held, [Dead], Now));
     }
 
+    [Theory]
+    [InlineData(0, 20, 0, false)]
+    [InlineData(0, 21, 0, true)]
+    [InlineData(15, 34, 0, false)] // the rest of the picture took 15 s
+    [InlineData(15, 36, 0, true)]
+    [InlineData(0, 40, 10, false)] // the store takes 10 s for each request
+    [InlineData(0, 41, 10, true)]
+    public void A_heartbeat_is_missed_without_the_time_that_the_store_took(int askedBefore, int age, int answeredAfter, bool missed)
+    {
+        var host = Alive with
+        {
+            SeenAt = Now.AddSeconds(-age),
+            AskedAt = Now.AddSeconds(-askedBefore),
+            AnsweredAfter = TimeSpan.FromSeconds(answeredAfter),
+        };
+        Assert.Equal(missed, host.IsMissed(Now));
+    }
+
     [Fact]
     public void Mails_are_in_hand_where_somebody_sends_and_has_no_trouble_with_them()
     {
