@@ -30,7 +30,7 @@ internal static class RemovalBenchmark
             using var requests = new CountedRequests();
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance, null, requests);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
-            var options = new PipelineOptions();
+            var options = new PipelineOptions { Log = LogMode.Off };
             var context = PipelineFactory.ContextOf(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
             await context.NewStoreSetup().EnsureAsync(CancellationToken.None);

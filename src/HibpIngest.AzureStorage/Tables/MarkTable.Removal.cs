@@ -15,10 +15,10 @@ internal abstract partial class MarkTable
     private const int RemovalsInFlight = 8;
 
     /// <summary>
-    /// From so many rows of a partition on a page of all that lies between them is asked for first: fewer are
-    /// read one by one in less time.
+    /// From so many rows of a partition on a page of all that lies between them is asked for first. The hashes of 20,000 accounts are
+    /// 78 in each of 256 partitions: read one by one they were two thirds of all requests of a removal, which waits for nothing else.
     /// </summary>
-    private const int LeastForRange = 250;
+    private const int LeastForRange = 32;
 
     /// <summary>
     /// Where fewer than one in so many of what such a page holds are asked for, the others are read one by one:

@@ -140,6 +140,23 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
+    public async Task Rows_that_lie_together_are_read_by_one_query()
+    {
+        // As many as 20,000 accounts have hashes in each partition.
+        string[] rows = [.. Enumerable.Range(0, 78).Select(number => $"user{number:D2}")];
+        await _other.Table.UpsertAsync("together.example", 1, rows);
+        var (one, query) = (0, 0);
+        var table = Open((request, send) =>
+        {
+            if (request.Method == HttpMethod.Get)
+                _ = request.RequestUri!.AbsolutePath.EndsWith("()", StringComparison.Ordinal) ? ++query : Interlocked.Increment(ref one);
+            return send();
+        });
+        Assert.Equal(78, await table.RemoveMarkAsync("together.example", rows, 1, CancellationToken.None));
+        Assert.Equal((0, 1), (one, query));
+    }
+
+    [Fact]
     public async Task What_somebody_else_has_put_into_an_entity_stays_as_it_is()
     {
         var tables = Tables((_, send) => send());
