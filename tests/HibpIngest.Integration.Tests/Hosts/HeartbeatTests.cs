@@ -21,7 +21,7 @@ public sealed class HeartbeatTests
     private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public void Heartbeats_arrive_while_no_connection_is_accepted_and_no_thread_of_the_pool_is_free()
+    public async Task Heartbeats_arrive_while_no_connection_is_accepted_and_no_thread_of_the_pool_is_free()
     {
         using var server = new OneConnectionServer();
         using var account = StorageAccount.Open(server.Connection, NullLoggerFactory.Instance);
@@ -39,7 +39,7 @@ public sealed class HeartbeatTests
         {
             // Told of its end where the server is gone already.
             server.Dispose();
-            signs.DisposeAsync().AsTask().Wait(TestTimeout);
+            await signs.DisposeAsync().AsTask().WaitAsync(TestTimeout);
         }
     }
 
