@@ -44,7 +44,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
         Assert.Equal(0, breach.GetProperty("removal").GetProperty("part").GetDouble());
 
         // Another process works on it.
-        var now = DateTimeOffset.UtcNow;
+        var now = TimeProvider.System.GetUtcNow();
         await _rig.Context.Register.PutSignAsync(
             new HostSign("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
         Assert.True((await JsonAsync("status")).GetProperty("removals")[0].GetProperty("running").GetBoolean());
@@ -89,7 +89,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     public async Task Queued_work_that_no_live_host_takes_is_warned_of_by_status_and_doctor()
     {
         const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
-        var now = DateTimeOffset.UtcNow;
+        var now = TimeProvider.System.GetUtcNow();
         var host = new HostSign("ab", "web-1", 4711, "ingest, upsert, notify, log, sweep, passwords, access", "1.0", now, now, []);
         await _rig.Context.Register.PutSignAsync(host, None);
         Assert.DoesNotContain("waits for a host", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
@@ -100,7 +100,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
             .Single(check => check.GetProperty("check").GetString() == "roles");
         Assert.Equal("missing", roles.GetProperty("state").GetString());
         Assert.StartsWith(Warning, roles.GetProperty("found").GetString(), StringComparison.Ordinal);
-        await _rig.Context.Register.PutSignAsync(host with { Host = "cd", Roles = "call", SeenAt = DateTimeOffset.UtcNow }, None);
+        await _rig.Context.Register.PutSignAsync(host with { Host = "cd", Roles = "call", SeenAt = TimeProvider.System.GetUtcNow() }, None);
         Assert.True(Queue(await JsonAsync("status")).GetProperty("hasHost").GetBoolean());
 
         static JsonElement Queue(JsonElement status) => status.GetProperty("queues").EnumerateArray()
