@@ -74,7 +74,8 @@ public sealed class HostileMetadataTests : IAsyncLifetime
             var (_, shown) = await terminal.EndAsync();
             // Of the console's own there are colours only, when nothing moves.
             HostileText.AssertClean(
-                Regex.Replace(shown, "\u001b\\[[0-9;]*m", "", RegexOptions.None, TimeSpan.FromSeconds(1)).Replace("\r\n", "\n", StringComparison.Ordinal),
+                Regex.Replace(shown, "\u001b\\[[0-9;]*m", "", RegexOptions.None, TimeSpan.FromSeconds(1))
+                    .Replace("\r\n", "\n", StringComparison.Ordinal),
                 $"{line} on a terminal");
             Assert.DoesNotContain("owned\u0007", shown, StringComparison.Ordinal);
         }

@@ -62,7 +62,7 @@ public sealed class HostileTextTests
         foreach (var word in (string[])["\u001b[2J", "\u001b[31m", "\u001b]", "\rover"])
             Assert.DoesNotContain(word, shown, StringComparison.Ordinal);
         // What is left is the console's own.
-        HostileText.AssertClean(Regex.Replace(shown, "\u001b\\[[0-9;?]*[A-Za-z]|\r", ""));
+        HostileText.AssertClean(Regex.Replace(shown, "\u001b\\[[0-9;?]*[A-Za-z]|\r", "", RegexOptions.None, TimeSpan.FromSeconds(1)));
     }
 
     [Fact]

@@ -125,7 +125,7 @@ public sealed partial class HostsViewTests
         return SeveralHosts().Match(section).Groups["roles"].Value.Split(',');
     }
 
-    [GeneratedRegex("`(--roles )?(?<roles>ingest,[a-z,]+)`")]
+    [GeneratedRegex("`(--roles )?(?<roles>ingest,[a-z,]+)`", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex SeveralHosts();
 
     private static HeldWork Held(long load, int? slice, string owner, int seconds) =>
