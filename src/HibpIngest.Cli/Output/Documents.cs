@@ -520,7 +520,7 @@ internal sealed partial class Documents : JsonSerializerContext
         [.. picture.Queues.Select(queue => queue with
         {
             Role = RoleQueues.NameOfRole(queue.Name),
-            HasHost = HostsView.HasRole(picture.Hosts, RoleQueues.NameOfRole(queue.Name), now),
+            HasHost = RoleQueues.NameOfRole(queue.Name) is { } role ? HostsView.HasRole(picture.Hosts, role, now) : null,
         })],
         [.. picture.Hosts.Select(host => new HostDocument(
             host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),

@@ -20,6 +20,7 @@ public static class RoleQueues
     public static IReadOnlyList<string> Of(HostRoles role) => All.Single(one => one.Role == role).Queues;
 
     /// <summary>Returns the role that takes messages from a queue, as <see cref="Stores.HostSign.Roles"/> names it.</summary>
-    public static string NameOfRole(string queue) =>
-        All.Single(one => one.Queues.Contains(queue)).Role.ToString().ToLowerInvariant();
+    /// <returns>null: it is none of the pipeline's queues.</returns>
+    public static string? NameOfRole(string queue) =>
+        All.Where(one => one.Queues.Contains(queue)).Select(one => one.Role.ToString().ToLowerInvariant()).FirstOrDefault();
 }
