@@ -366,8 +366,11 @@ public sealed class CommandTests : IAsyncLifetime
     public async Task A_subscriber_file_with_a_bad_line_is_refused_whole()
     {
         var file = _folder.Write("subscribers.csv", "email,domain\ngood@example.com,\nnot an address,\n");
-        var line = (await RunAsync("subscribers", "import", file)).FailedWithOneLine();
-        Assert.Contains("line 3", line, StringComparison.Ordinal);
+        var refused = await RunAsync("subscribers", "import", file);
+        Assert.Equal(1, refused.ExitCode);
+        var lines = refused.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Equal("line 3: the email is not an address", lines[0]);
+        Assert.StartsWith("error: 1 line of ", Assert.Single(lines[1..]), StringComparison.Ordinal);
         Assert.Empty((await JsonAsync("subscribers", "list", "--json")).GetProperty("subscribers").EnumerateArray());
     }
 
