@@ -459,7 +459,7 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(
             ["blobs", "mails", "queues", "tables"], states.Where(state => state.Value == "broken").Select(state => state.Key).Order());
         Assert.Equal(
-            ["account log", "clients", "identity", "layouts", "suppressions"],
+            ["account log", "clients", "identity", "layouts", "roles", "suppressions"],
             states.Where(state => state.Value == "skipped").Select(state => state.Key).Order());
     }
 
