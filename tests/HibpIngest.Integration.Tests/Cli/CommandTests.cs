@@ -15,7 +15,7 @@ public sealed class CommandTests : IAsyncLifetime
 {
     private static readonly string[] LoadProperties =
         ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
-            "finishedAt", "heldBecause", "published", "logged", "logError", "calls", "figures"];
+            "finishedAt", "heldBecause", "published", "logged", "logError", "calls", "removing", "figures"];
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _variables = [];
@@ -227,13 +227,13 @@ public sealed class CommandTests : IAsyncLifetime
     {
         await HibpProcess.SetUpAsync(_folder.Path, _variables);
         var status = await JsonAsync("status", "--json");
-        Assert.Equal(["loads", "queues", "hosts", "held", "waiting"], Names(status));
+        Assert.Equal(["loads", "queues", "hosts", "held", "waiting", "removals"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(
             ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "breach-calls",
                 "breach-callbacks", "passwords-import", "passwords-append", "access-rollup"],
             status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
-        Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison"], Names(queue)));
+        Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison", "role", "hasHost"], Names(queue)));
 
         // A second database is not what the table was filled from.
         _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");
