@@ -233,7 +233,9 @@ public sealed class CommandTests : IAsyncLifetime
             ["breach-ingest", "breach-slices", "breach-match", "breach-mail", "breach-log", "breach-calls",
                 "breach-callbacks", "passwords-import", "passwords-append", "access-rollup"],
             status.GetProperty("queues").EnumerateArray().Select(queue => Text(queue, "name")));
-        Assert.All(status.GetProperty("queues").EnumerateArray(), queue => Assert.Equal(["name", "messages", "poison", "role", "hasHost"], Names(queue)));
+        Assert.All(
+            status.GetProperty("queues").EnumerateArray(),
+            queue => Assert.Equal(["name", "messages", "poison", "role", "hasHost"], Names(queue)));
 
         // A second database is not what the table was filled from.
         _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");

@@ -76,7 +76,8 @@ public sealed class HostileMetadataTests : IAsyncLifetime
             var (_, shown) = await terminal.EndAsync();
             // Nothing moves: of the console's own there are colours, and what begins and ends its use of the keypad.
             HostileText.AssertClean(
-                Regex.Replace(shown, "\u001b(\\[[?0-9;]*[a-z]|[=>])|\r(?=\n)", ""), $"{line} on a terminal");
+                Regex.Replace(shown, "\u001b(\\[[?0-9;]*[a-z]|[=>])|\r(?=\n)", "", RegexOptions.ExplicitCapture, TimeSpan.FromSeconds(1)),
+                $"{line} on a terminal");
             foreach (var command in (string[])["\u001b]", "\u001b[2J", "\u001b[1A", "\u001b[31m", "\a", "\rover"])
                 Assert.DoesNotContain(command, shown, StringComparison.Ordinal);
         }
