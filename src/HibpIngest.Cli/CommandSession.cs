@@ -134,7 +134,7 @@ internal sealed class CommandSession : IDisposable
         async pipeline =>
         {
             await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
-            if (!await pipeline.Context.NewStoreSetup().CheckAsync(hasSchema: true, cancellationToken))
+            if (!await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken))
             {
                 throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage "
                     + $"{pipeline.Account.DisplayName} are not set up yet: 'hibp run' does that, or name those that are meant by "

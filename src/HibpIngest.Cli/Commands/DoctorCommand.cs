@@ -176,7 +176,7 @@ internal sealed class DoctorCommand : HibpCommand
         var belong = false;
         if (databaseAnswers && storageAnswers)
         {
-            var identity = await CheckIdentityAsync(context.NewStoreSetup(), inDatabase, inTable, found > 0, cancellationToken);
+            var identity = await CheckIdentityAsync(context.NewStoreSetup(), inDatabase, inTable, cancellationToken);
             checks.Add(identity);
             belong = identity.State == Ok && inTable is not null && found == expected;
         }
@@ -255,7 +255,7 @@ internal sealed class DoctorCommand : HibpCommand
     private static DoctorLine Skipped(string check, string needs) => new(check, NotChecked, $"not looked at: it needs {needs}", null);
 
     private static async Task<DoctorLine> CheckIdentityAsync(
-        StoreSetup setup, StoreIdentity? inDatabase, StoreIdentity? inTable, bool hasSchema, CancellationToken cancellationToken)
+        StoreSetup setup, StoreIdentity? inDatabase, StoreIdentity? inTable, CancellationToken cancellationToken)
     {
         const string Check = "identity";
         const string Advice = "check that HIBP_DATABASE and HIBP_STORAGE are the pair that was used before";
@@ -264,7 +264,7 @@ internal sealed class DoctorCommand : HibpCommand
         try
         {
             // As every host does: whether a fresh one may go beside a used one, or one that was put back, is for the set-up to decide.
-            await setup.CheckAsync(hasSchema, cancellationToken);
+            await setup.CheckAsync(cancellationToken);
         }
         catch (HibpException e)
         {

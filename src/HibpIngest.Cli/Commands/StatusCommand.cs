@@ -147,10 +147,8 @@ internal sealed class StatusCommand : HibpCommand
             {
                 return (await TakeAsync(timeout.Token), null);
             }
-            catch (Exception e) when (
-                e is StoreUnavailableException or StoreMissingException or NotPossibleException or StoreMismatchException)
+            catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
             {
-                // A mismatch passes, too: while 'hibp run' sets the stores up, the table has its identity before the database has one.
                 // A database that was put away and back is another file.
                 if (e is not StoreUnavailableException)
                     await DisposeAsync();

@@ -89,19 +89,14 @@ public sealed class StoreSetup(
     /// is there. False: neither has been set up yet.
     /// </summary>
     /// <exception cref="StoreMismatchException">As in <see cref="EnsureAsync"/>.</exception>
-    public async Task<bool> CheckAsync(CancellationToken cancellationToken) =>
-        await CheckAsync(await HasSchemaAsync(database, cancellationToken), cancellationToken);
-
-    /// <inheritdoc cref="CheckAsync(CancellationToken)"/>
-    /// <param name="hasSchema">What <see cref="HasSchemaAsync"/> has just told.</param>
-    /// <param name="cancellationToken">Of the calls.</param>
-    public async Task<bool> CheckAsync(bool hasSchema, CancellationToken cancellationToken)
+    public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
-        var inDatabase = hasSchema ? await database.GetIdentityAsync(cancellationToken) : null;
+        // In the opposite order of the writes: a set-up that runs beside this is seen as not begun, or as a database without a load.
         var inTable = await FindIdentityAsync(cancellationToken);
+        var inDatabase = await HasSchemaAsync(database, cancellationToken) ? await database.GetIdentityAsync(cancellationToken) : null;
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
         if (inTable is null)
-            return false; // the database's identity is written first: one without a load is a set-up that was cut off
+            return false; // a set-up that was cut off, or is at work
         await RequireAccountsAsync(inTable, cancellationToken);
         await RequireIdsAsync(cancellationToken);
         return true;

@@ -6,6 +6,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
 using ICSharpCode.SharpZipLib.Zip;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -360,6 +361,28 @@ public sealed class PipelineTests
             Queues = account.Queues,
         }).NewStoreSetup().EnsureAsync(CancellationToken.None));
         Directory.Delete(Path.GetDirectoryName(file)!, recursive: true);
+    }
+
+    [Fact]
+    public async Task A_check_beside_a_set_up_never_takes_it_for_two_stores()
+    {
+        var calls = 0;
+        for (var setUpBefore = 1; calls >= setUpBefore - 1; setUpBefore++)
+        {
+            await using var rig = await PipelineRig.NewAsync(Small);
+            calls = 0;
+            var watched = rig.Context with
+            {
+                Database = PortProxy<IBreachDatabase>.Create(rig.Context.Database, _ => BeforeAsync()),
+                Register = PortProxy<IStoreRegister>.Create(rig.Context.Register, _ => BeforeAsync()),
+            };
+            Assert.Equal(setUpBefore == 1, await watched.NewStoreSetup().CheckAsync(CancellationToken.None));
+            Assert.True(calls < setUpBefore || await watched.NewStoreSetup().CheckAsync(CancellationToken.None));
+
+            Task BeforeAsync() => ++calls == setUpBefore
+                ? rig.OpenContext().NewStoreSetup().EnsureAsync(CancellationToken.None) : Task.CompletedTask;
+        }
+        Assert.InRange(calls, 2, 10);
     }
 
     private static async Task<List<string>> RowsAsync(PipelineRig rig)
