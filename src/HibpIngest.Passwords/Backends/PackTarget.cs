@@ -18,8 +18,7 @@ internal sealed class PackTarget(
 
     public Task BeginAsync(bool anew, CancellationToken cancellationToken) => Task.CompletedTask;
 
-    public IGroupTarget BeginGroup(int group) => new Group(
-        this, PasswordNames.Pack(release, mode, group), new PackFile(Path.Combine(folder, $"{mode.Name()}-{group:x2}.pack"), mode, group));
+    public IGroupTarget BeginGroup(int group) => new Group(this, group);
 
     public async Task<string> CompleteAsync(IReadOnlyList<GroupRecord> groups, CancellationToken cancellationToken) =>
         await blobs.WriteAsync(
@@ -27,23 +26,28 @@ internal sealed class PackTarget(
             PasswordContent.Binary(PackIndex.Make(mode, [.. groups.Select(group => group.Pack!)])), replaces, cancellationToken)
         ?? throw SomebodyElse();
 
-    private async Task<string> UploadAsync(string name, Stream content, CancellationToken cancellationToken) =>
-        await blobs.UploadAsync(name, content, replaces, cancellationToken) ?? throw SomebodyElse();
+    private PackFile Begin(int group) => new(Path.Combine(folder, $"{mode.Name()}-{group:x2}.pack"), mode, group);
+
+    private async Task<string> UploadAsync(int group, Stream content, CancellationToken cancellationToken) =>
+        await blobs.UploadAsync(PasswordNames.Pack(release, mode, group), content, replaces, cancellationToken) ?? throw SomebodyElse();
 
     private NotPossibleException SomebodyElse() => new($"release {release.Name} is just being written by somebody else");
 
-    private sealed class Group(PackTarget target, string name, PackFile file) : IGroupTarget
+    private sealed class Group(PackTarget target, int group) : IGroupTarget
     {
+        private PackFile? _file;
+
         public ValueTask AddAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) =>
-            file.AddAsync(prefix, gzip, cancellationToken);
+            (_file ??= target.Begin(group)).AddAsync(prefix, gzip, cancellationToken);
 
         public async Task<PackRecord?> CompleteAsync(long rows, CancellationToken cancellationToken)
         {
-            var record = await file.CompleteAsync(rows, cancellationToken);
-            return rows == 0 ? record
-                : record with { ETag = await target.UploadAsync(name, file.Content, cancellationToken) };
+            if (_file is null)
+                return PackFile.OfNothing();
+            var record = await _file.CompleteAsync(rows, cancellationToken);
+            return record with { ETag = await target.UploadAsync(group, _file.Content, cancellationToken) };
         }
 
-        public ValueTask DisposeAsync() => file.DisposeAsync();
+        public ValueTask DisposeAsync() => _file?.DisposeAsync() ?? ValueTask.CompletedTask;
     }
 }

@@ -194,17 +194,17 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         {
             const int BucketsOfGroup = SortedRanges.Buckets / PasswordNames.Groups;
             var file = Path.Combine(folder, $"{mode.Name()}-{group:x2}.json");
-            if (await FindAsync(file, token) is { } known)
+            var rows = ranges.Rows(group * BucketsOfGroup, BucketsOfGroup);
+            // What holds nothing is made again faster than it is read.
+            var known = rows > 0 ? await FindAsync(file, token) : null;
+            groups[group] = known ?? await WriteGroupAsync(
+                ranges, mode, targets, group, group * BucketsOfGroup, BucketsOfGroup, token);
+            if (known is null && rows > 0)
             {
-                groups[group] = known;
-            }
-            else
-            {
-                groups[group] = await WriteGroupAsync(ranges, mode, targets, group, group * BucketsOfGroup, BucketsOfGroup, token);
                 await WriteFileAsync(
                     file, JsonSerializer.SerializeToUtf8Bytes(groups[group], ImportJson.Default.GroupRecord), token);
             }
-            progress.Add(ImportStepKind.Write, ranges.Rows(group * BucketsOfGroup, BucketsOfGroup));
+            progress.Add(ImportStepKind.Write, rows);
         });
         return groups;
     }
