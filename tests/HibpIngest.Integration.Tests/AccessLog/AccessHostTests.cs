@@ -8,31 +8,14 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Integration.Tests.AccessLog;
 
 /// <summary>From a request to its count, by the processes that an operator runs.</summary>
-public sealed class AccessHostTests : IAsyncLifetime
+public sealed class AccessHostTests : CommandTestBase
 {
     private const int Requests = 7;
-
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync()
-    {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
-        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
 
     [Fact]
     public async Task What_a_server_has_answered_is_counted_once_it_has_ended()
     {
-        await using (var server = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "ready", "serve", "--open", "--urls", "http://127.0.0.1:0"))
+        await using (var server = await StartAsync("ready", "serve", "--open", "--urls", "http://127.0.0.1:0"))
         {
             using var http = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{HostileTests.PortOf(server)}") };
             http.DefaultRequestHeaders.UserAgent.ParseAdd("test/1.0");
@@ -40,8 +23,7 @@ public sealed class AccessHostTests : IAsyncLifetime
                 (await http.GetAsync(new Uri("/api/v3/no-such-route", UriKind.Relative))).Dispose();
             await server.TerminateAsync();
         }
-        await using var host = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "ready", "run", "--listen", "http://127.0.0.1:0");
+        await using var host = await StartAsync("ready", "run", "--listen", "http://127.0.0.1:0");
         var watch = host.Error.Split('\n').Single(line => line.StartsWith("watch at:", StringComparison.Ordinal))["watch at:".Length..];
         using var operators = new HttpClient { BaseAddress = new Uri(watch.Trim()) };
         Assert.Equal(Requests, await Probe.AskUntilAsync(Requests, async () =>
@@ -49,7 +31,7 @@ public sealed class AccessHostTests : IAsyncLifetime
             using var report = JsonDocument.Parse(await operators.GetStringAsync(new Uri("/usage?by=status", UriKind.Relative)));
             return report.RootElement.GetProperty("total").GetProperty("requests").GetInt32();
         }));
-        var counted = (await HibpProcess.RunAsync(_folder.Path, _variables, "usage", "--by", "status", "--json")).Succeeded().Json;
+        var counted = (await RunAsync("usage", "--by", "status", "--json")).Succeeded().Json;
         var line = Assert.Single(counted.GetProperty("lines").EnumerateArray());
         Assert.Equal((404, Requests), (line.GetProperty("status").GetInt32(), line.GetProperty("requests").GetInt32()));
         await host.TerminateAsync();
@@ -58,8 +40,8 @@ public sealed class AccessHostTests : IAsyncLifetime
     [Fact]
     public async Task A_damaged_blob_ends_in_the_poison_queue_and_its_host_works_on()
     {
-        _variables["HIBP_MAXTRIES"] = "1";
-        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        Variables["HIBP_MAXTRIES"] = "1";
+        using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var log = account.AccessLog;
         await log.CreateAsync(CancellationToken.None);
         var name = AccessBlobName.Of(TimeProvider.System.GetUtcNow(), Guid.NewGuid(), 1);
@@ -68,10 +50,9 @@ public sealed class AccessHostTests : IAsyncLifetime
         await log.MarkAsync(
             (await log.FindAsync(name, CancellationToken.None))!, AccessBlobState.Sealed, null, CancellationToken.None);
 
-        await using var host = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "and is now in access-rollup-poison", "run", "--roles", "access,sweep");
+        await using var host = await StartAsync("and is now in access-rollup-poison", "run", "--roles", "access,sweep");
         Assert.Contains($"blob '{name}' of the access log is not counted", host.Error, StringComparison.Ordinal);
-        var poison = (await HibpProcess.RunAsync(_folder.Path, _variables, "poison", "list", "access-rollup", "--json")).Succeeded();
+        var poison = (await RunAsync("poison", "list", "access-rollup", "--json")).Succeeded();
         Assert.Contains(name, poison.Output, StringComparison.Ordinal);
         // Asked to stop, it does as one that was at work.
         Assert.Equal(143, (await host.TerminateAsync()).ExitCode);

@@ -4,23 +4,15 @@ using System.Text.Json;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>hibp clients, as a process.</summary>
-public sealed class ClientsCommandTests : IAsyncLifetime
+public sealed class ClientsCommandTests : CommandTestBase
 {
     private const string Url = "https://contoso.example/breached";
 
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
+        await base.InitializeAsync();
+        Variables.Remove("HIBP_DATABASE"); // it is needed for nothing of this
+        Variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
     }
 
     [Fact]
@@ -83,7 +75,7 @@ public sealed class ClientsCommandTests : IAsyncLifetime
     [Fact]
     public async Task Without_a_secret_key_no_client_can_be_added()
     {
-        _variables.Remove("HIBP_SECRET_KEY");
+        Variables.Remove("HIBP_SECRET_KEY");
         var line = (await RunAsync("clients", "add", "Contoso", "--url", Url)).FailedWithOneLine();
         Assert.Contains("HIBP_SECRET_KEY", line, StringComparison.Ordinal);
         Assert.Contains("openssl rand -base64 32", line, StringComparison.Ordinal);
@@ -92,6 +84,4 @@ public sealed class ClientsCommandTests : IAsyncLifetime
 
     private async Task<JsonElement[]> ListAsync() =>
         [.. (await RunAsync("clients", "list", "--json")).Succeeded().Json.GetProperty("clients").EnumerateArray()];
-
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
 }

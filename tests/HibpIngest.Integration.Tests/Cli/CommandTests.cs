@@ -11,27 +11,11 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>The commands as processes, on a storage account of the emulator and a database file of the test's own.</summary>
-public sealed class CommandTests : IAsyncLifetime
+public sealed class CommandTests : CommandTestBase
 {
     private static readonly string[] LoadProperties =
         ["load", "breach", "blob", "state", "accounts", "rejected", "batches", "slices", "notifications", "error", "startedAt",
             "finishedAt", "heldBecause", "published", "logged", "logError", "calls", "removing", "figures"];
-
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync()
-    {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
-        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
 
     [Fact]
     public async Task A_breach_goes_from_its_drop_to_its_removal()
@@ -39,13 +23,13 @@ public sealed class CommandTests : IAsyncLifetime
         var zip = Zip(
             "dump.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com,secret"))
             + "\nbad@localhost\n");
-        var subscribers = _folder.Write(
+        var subscribers = Folder.Write(
             "subscribers.csv", "email,domain\nUser1@example1.com,\nadmin@example.org,example2.com\nnobody@example.net,\n");
         var import = await JsonAsync("subscribers", "import", subscribers, "--json");
         Assert.Equal((3, 3), (import.GetProperty("read").GetInt32(), import.GetProperty("added").GetInt32()));
         Assert.Equal(3, (await JsonAsync("subscribers", "list", "--json")).GetProperty("subscribers").GetArrayLength());
 
-        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        await using var host = await StartAsync("ready", "run");
 
         var load = await JsonAsync(
             "drop", zip, "--breach", "Tiny", "--title", "Tiny Inc", "--domain", "tiny.example", "--date", "2020-01-02", "--data-class",
@@ -67,7 +51,7 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(2, Number(await JsonAsync("hold", "tiny", "--json"), "notifications"));
         Assert.Equal(2, Number(await JsonAsync("notify", "tiny", "--json"), "notifications"));
         await UntilDoneAsync();
-        Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
+        Assert.Equal(2, Directory.GetFiles(Path.Combine(Folder.Path, "mail"), "*.eml").Length);
         Assert.Contains("no load of Tiny is held", (await RunAsync("notify", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("nothing left to hold", (await RunAsync("hold", "Tiny")).FailedWithOneLine(), StringComparison.Ordinal);
 
@@ -85,7 +69,7 @@ public sealed class CommandTests : IAsyncLifetime
 
         // Many, one a line; what is none is named by its line only, and the document is whole all the same.
         var many = await HibpProcess.RunWithInputAsync(
-            _folder.Path, _variables, "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
+            Folder.Path, Variables, "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
         Assert.Equal(1, many.ExitCode);
         Assert.Equal(
             [("user1@example1.com", 1), ("user1@example2.com", 0)],
@@ -111,7 +95,7 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Empty((await JsonAsync("slices", "Tiny", "--failed", "--json")).GetProperty("slices").EnumerateArray());
         Assert.Equal(1, Number(await JsonAsync("requeue", "Tiny", "--slice", "1", "--json"), "requeued"));
         await UntilDoneAsync();
-        Assert.Equal(2, Directory.GetFiles(Path.Combine(_folder.Path, "mail"), "*.eml").Length);
+        Assert.Equal(2, Directory.GetFiles(Path.Combine(Folder.Path, "mail"), "*.eml").Length);
 
         (await RunAsync("log", "write", "--load", number)).Succeeded(); // which the host may have done by now
         Assert.Empty((await JsonAsync("purge", "--older-than", "1", "--json")).GetProperty("loads").EnumerateArray());
@@ -144,15 +128,15 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task What_was_loaded_without_a_log_is_logged_later_read_back_and_copied()
     {
-        _variables["HIBP_LOG"] = "off";
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        Variables["HIBP_LOG"] = "off";
+        await using (var host = await StartAsync("ready", "run"))
         {
             var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
             (await RunAsync("drop", zip, "--wait")).Succeeded();
             Assert.Contains("--without-log", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
             Assert.Contains("HIBP_LOG", (await RunAsync("log", "write")).FailedWithOneLine(), StringComparison.Ordinal);
         }
-        _variables["HIBP_LOG"] = "on";
+        Variables["HIBP_LOG"] = "on";
         Assert.Empty((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
         Assert.Contains("load 1 of Tiny is not logged", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
         Assert.Equal("missing", StatesOf(await JsonAsync("doctor", "--json"))["account log"]);
@@ -168,7 +152,7 @@ public sealed class CommandTests : IAsyncLifetime
         var verified = await JsonAsync("log", "verify", "--accounts", "--json");
         Assert.Equal((300, 300), (Number(verified, "rows"), Number(verified, "accounts")));
 
-        var (copy, cold) = (Path.Combine(_folder.Path, "copy"), Path.Combine(_folder.Path, "cold"));
+        var (copy, cold) = (Path.Combine(Folder.Path, "copy"), Path.Combine(Folder.Path, "cold"));
         var copied = await JsonAsync("log", "export", copy, "--json");
         Assert.Equal(copied.ToString(), (await JsonAsync("log", "export", copy, "--json")).ToString());
         var rewritten = await JsonAsync("log", "rewrite", cold, "--json");
@@ -183,7 +167,7 @@ public sealed class CommandTests : IAsyncLifetime
         }
 
         // An account that the table lacks, and a segment that is gone: each is named, and nothing is purged.
-        using (var stores = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
+        using (var stores = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
             await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, CancellationToken.None);
             var lacking = await RunAsync("log", "verify", "--accounts", "--json");
@@ -204,9 +188,9 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Ranges_of_a_store_that_was_made_without_them_are_filled_beside_a_host()
     {
-        _variables["HIBP_RANGES"] = "off";
+        Variables["HIBP_RANGES"] = "off";
         Assert.Contains("not there", (await RunAsync("ranges", "fill")).FailedWithOneLine(), StringComparison.Ordinal);
-        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        await using var host = await StartAsync("ready", "run");
         var zip = Zip("Tiny.zip", string.Join('\n', Enumerable.Range(0, 300).Select(i => $"user{i}@example{i % 7}.com")));
         (await RunAsync("drop", zip, "--wait")).Succeeded();
         Assert.Equal("off", Text(await JsonAsync("ranges", "status", "--json"), "ranges"));
@@ -214,7 +198,7 @@ public sealed class CommandTests : IAsyncLifetime
         var filled = await JsonAsync("ranges", "fill", "--json");
         Assert.Equal(("on", 300), (Text(filled, "ranges"), Number(filled, "accounts")));
         Assert.True(filled.GetProperty("seconds").GetDouble() > 0);
-        var storage = _variables["HIBP_STORAGE"];
+        var storage = Variables["HIBP_STORAGE"];
         Assert.Equal(
             RawTable.RangesOf(await RawTable.ReadAccountsAsync(storage, "accounts")), await RawTable.ReadRangesAsync(storage, "ranges"));
         Assert.StartsWith("Ranges are on", (await RunAsync("ranges", "status")).Succeeded().Output, StringComparison.Ordinal);
@@ -225,7 +209,7 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Status_of_stores_without_a_load_is_empty_lists_of_the_agreed_shape()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var status = await JsonAsync("status", "--json");
         Assert.Equal(["loads", "queues", "hosts", "held", "waiting", "removals"], Names(status));
         Assert.Empty(status.GetProperty("loads").EnumerateArray());
@@ -238,7 +222,7 @@ public sealed class CommandTests : IAsyncLifetime
             queue => Assert.Equal(["name", "messages", "poison", "role", "hasHost"], Names(queue)));
 
         // A second database is not what the table was filled from.
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "another.db");
+        Variables["HIBP_DATABASE"] = Path.Combine(Folder.Path, "another.db");
         (await RunAsync("database", "upgrade")).Succeeded();
         Assert.Contains("belongs to another database", (await RunAsync("status")).FailedWithOneLine(), StringComparison.Ordinal);
     }
@@ -249,7 +233,7 @@ public sealed class CommandTests : IAsyncLifetime
     [InlineData("true")]
     public async Task Watching_ends_quietly_with_whoever_reads_it(string reader)
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
         Assert.Equal((141, ""), (exitCode, error));
         Assert.Equal(
@@ -260,7 +244,7 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task What_nobody_reads_to_its_end_is_done_all_the_same()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         Assert.Equal((0, "", ""), await ShellAsync("status --json | true; exit ${PIPESTATUS[0]}"));
     }
 
@@ -268,33 +252,33 @@ public sealed class CommandTests : IAsyncLifetime
     public async Task A_drop_that_cannot_work_is_refused_before_anything_is_uploaded()
     {
         Assert.Contains(
-            "no zip archive", (await RunAsync("drop", _folder.Write("text.zip", "a,b\nc,d\n")))
+            "no zip archive", (await RunAsync("drop", Folder.Write("text.zip", "a,b\nc,d\n")))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
-            "no zip archive", (await RunAsync("drop", _folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
+            "no zip archive", (await RunAsync("drop", Folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "ends in .zip", (await RunAsync("drop", Zip("dump.rar", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "@", (await RunAsync("drop", Zip("x.zip", "a@b.example"), "--breach", "a@b")).FailedWithOneLine(), StringComparison.Ordinal);
         var described = Zip("Described.zip", "a@b.example");
-        _folder.Write("Described.json", "{ \"Title\": ");
+        Folder.Write("Described.json", "{ \"Title\": ");
         Assert.Contains("not JSON", (await RunAsync("drop", described)).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "HIBP_SECRET_KEY", (await RunAsync("drop", Zip("Locked.zip", "a@b.example"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "a password opens the entries of a zip, and 'Open.csv' is none",
-            (await RunAsync("drop", _folder.Write("Open.csv", "a@b.example\n"), "--password", "x"))
+            (await RunAsync("drop", Folder.Write("Open.csv", "a@b.example\n"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "is no text, as its name says: found a zip archive",
             (await RunAsync("drop", Zip("Zipped.csv", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "empty",
-            (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, "", "drop", Zip("Locked.zip", "a@b.example"),
+            (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, "", "drop", Zip("Locked.zip", "a@b.example"),
                 "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
 
-        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         await account.Blobs.CreateAsync(CancellationToken.None);
         Assert.Empty(await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync());
     }
@@ -302,9 +286,9 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_drop_uploads_the_zip_and_what_is_known_of_it_and_needs_no_database()
     {
-        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var first = Zip("Adobe.2.zip", "a@b.example");
-        _folder.Write("Adobe.json", "{\"Title\":\"Beside it\",\"IsSensitive\":true}");
+        Folder.Write("Adobe.json", "{\"Title\":\"Beside it\",\"IsSensitive\":true}");
         var drop = await JsonAsync("drop", first, "--json");
         Assert.Equal(("Adobe", "Adobe.2.zip"), (Text(drop, "breach"), Text(drop, "blob")));
         var uploaded = await account.Blobs.ReadSmallAsync("Adobe.json", 1000, CancellationToken.None);
@@ -320,17 +304,17 @@ public sealed class CommandTests : IAsyncLifetime
         var blobs = await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync();
         Assert.Equal(["Adobe.2.zip", "Site.2.zip"], blobs.Select(blob => blob.Version.Name));
         Assert.Equal([new FileInfo(first).Length, new FileInfo(second).Length], blobs.Select(blob => blob.Length));
-        Assert.False(File.Exists(_variables["HIBP_DATABASE"]));
+        Assert.False(File.Exists(Variables["HIBP_DATABASE"]));
 
         // The same bytes under another name, and again though they are there.
-        var copy = _folder.Write("Copy.zip", await File.ReadAllBytesAsync(second));
+        var copy = Folder.Write("Copy.zip", await File.ReadAllBytesAsync(second));
         Assert.Matches(
             @"these bytes were dropped as Site\.2\.zip on \d{4}-\d\d-\d\d; to load them once more: --again",
             (await RunAsync("drop", copy)).FailedWithOneLine());
         Assert.Equal("Copy", Text(await JsonAsync("drop", copy, "--again", "--json"), "breach"));
 
         // JSON is data where it is dropped, and described by none but its options.
-        var json = _folder.Write("Leak.json", "[\"e@f.example\"]");
+        var json = Folder.Write("Leak.json", "[\"e@f.example\"]");
         drop = await JsonAsync("drop", json, "--json");
         Assert.Equal(("Leak", "Leak.json.gz"), (Text(drop, "breach"), Text(drop, "blob")));
         Assert.Null(await account.Blobs.FindAsync("Leak.json", CancellationToken.None));
@@ -345,8 +329,8 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Poison_is_listed_requeued_and_purged()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
-        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        await SetUpAsync();
+        using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var poison = account.Queues.Get("breach-slices-poison");
         await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, CancellationToken.None);
 
@@ -367,7 +351,7 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_subscriber_file_with_a_bad_line_is_refused_whole()
     {
-        var file = _folder.Write("subscribers.csv", "email,domain\ngood@example.com,\nnot an address,\n");
+        var file = Folder.Write("subscribers.csv", "email,domain\ngood@example.com,\nnot an address,\n");
         var refused = await RunAsync("subscribers", "import", file);
         Assert.Equal(1, refused.ExitCode);
         var lines = refused.Error.Split('\n', StringSplitOptions.RemoveEmptyEntries);
@@ -389,7 +373,7 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task A_lookup_of_what_is_no_address_fails_without_repeating_it()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
         Assert.Contains("no email address", line, StringComparison.Ordinal);
         Assert.DoesNotContain("somebody", line, StringComparison.Ordinal);
@@ -398,29 +382,29 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Doctor_says_what_works_and_fails_where_something_needed_does_not()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var well = await JsonAsync("doctor", "--json");
         Assert.True(well.GetProperty("ok").GetBoolean());
         Assert.DoesNotContain(well.GetProperty("checks").EnumerateArray(), check => Text(check, "state") == "broken");
 
         // Database and register are compared, and each layout with what it is to have.
-        await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, "hibp.db"), TimeProvider.System))
+        await using (var database = SqliteBreachDatabase.Open(Path.Combine(Folder.Path, "hibp.db"), TimeProvider.System))
         {
             var facts = new LayoutFacts { AccountsTable = "accountswide", RangesTable = "rangeswide" };
             await database.AddLayoutAsync(new StoreLayout { Id = 2, Ranges = RangesState.Off, Facts = facts }, CancellationToken.None);
             await database.SetRebuildAsync(2, "{}", CancellationToken.None);
         }
         Assert.Equal("broken", StatesOf((await RunAsync("doctor", "--json")).Json)["layouts"]);
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var open = StatesOf((await RunAsync("doctor", "--json")).Json);
         Assert.Equal(("ok", "missing"), (open["layouts"], open["layout wide"]));
 
         // Another key than the account's: it answers, and refuses.
         var key = "AccountKey=";
-        var connection = _variables["HIBP_STORAGE"];
+        var connection = Variables["HIBP_STORAGE"];
         var at = connection.IndexOf(key, StringComparison.Ordinal) + key.Length;
-        _variables["HIBP_STORAGE"] = connection[..at] + Convert.ToBase64String(new byte[64]) + connection[connection.IndexOf(';', at)..];
-        _variables["HIBP_MAILPERSECOND"] = "10";
+        Variables["HIBP_STORAGE"] = connection[..at] + Convert.ToBase64String(new byte[64]) + connection[connection.IndexOf(';', at)..];
+        Variables["HIBP_MAILPERSECOND"] = "10";
         var ill = await RunAsync("doctor", "--json");
         Assert.Equal(1, ill.ExitCode);
         var states = StatesOf(ill.Json);
@@ -436,24 +420,24 @@ public sealed class CommandTests : IAsyncLifetime
     [Fact]
     public async Task Doctor_names_each_check_once_and_all_of_them_where_nothing_answers()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
+        await SetUpAsync();
         var well = StatesOf(await JsonAsync("doctor", "--json"));
 
         // A database that is fresh, beside tables that another one has filled, is what every host refuses.
         var zip = Zip("Tiny.zip", "user1@example.com");
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        await using (var host = await StartAsync("ready", "run"))
             (await RunAsync("drop", zip, "--wait")).Succeeded();
-        var database = _variables["HIBP_DATABASE"];
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "fresh.db");
+        var database = Variables["HIBP_DATABASE"];
+        Variables["HIBP_DATABASE"] = Path.Combine(Folder.Path, "fresh.db");
         var fresh = await RunAsync("doctor", "--json");
         Assert.Equal((1, "broken"), (fresh.ExitCode, StatesOf(fresh.Json)["identity"]));
 
         // Ports that refuse.
-        _variables["HIBP_DATABASE"] = database;
-        _variables["HIBP_STORAGE"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
+        Variables["HIBP_DATABASE"] = database;
+        Variables["HIBP_STORAGE"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
             + $"{Convert.ToBase64String(new byte[64])};BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:1/a;"
             + "TableEndpoint=http://127.0.0.1:1/a;";
-        _variables["HIBP_MAIL"] = "smtp://127.0.0.1:1?tls=none";
+        Variables["HIBP_MAIL"] = "smtp://127.0.0.1:1?tls=none";
         var ill = await RunAsync("doctor", "--json");
         Assert.Equal(1, ill.ExitCode);
         var states = StatesOf(ill.Json);
@@ -475,9 +459,9 @@ public sealed class CommandTests : IAsyncLifetime
         Assert.Equal(1000, Number(written, "accounts"));
         (await RunAsync("sample", "--accounts", "1000", "--seed", "5", "B.zip")).Succeeded();
         (await RunAsync("sample", "--accounts", "1000", "--seed", "6", "C.zip")).Succeeded();
-        Assert.Equal(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "B.zip")));
-        Assert.NotEqual(File.ReadAllBytes(Path.Combine(_folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(_folder.Path, "C.zip")));
-        Assert.Empty(Directory.GetFiles(_folder.Path, "*.part"));
+        Assert.Equal(File.ReadAllBytes(Path.Combine(Folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(Folder.Path, "B.zip")));
+        Assert.NotEqual(File.ReadAllBytes(Path.Combine(Folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(Folder.Path, "C.zip")));
+        Assert.Empty(Directory.GetFiles(Folder.Path, "*.part"));
     }
 
     /// <summary>A command line as a shell takes it: pipes, redirections and all.</summary>
@@ -485,13 +469,13 @@ public sealed class CommandTests : IAsyncLifetime
     {
         var start = new ProcessStartInfo("bash", ["-c", $"dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' {line}"])
         {
-            WorkingDirectory = _folder.Path,
+            WorkingDirectory = Folder.Path,
             UseShellExecute = false,
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
-        start.Environment[HomeFolder.Variable] = Path.Combine(_folder.Path, ".hibp");
-        foreach (var (name, value) in _variables)
+        start.Environment[HomeFolder.Variable] = Path.Combine(Folder.Path, ".hibp");
+        foreach (var (name, value) in Variables)
             start.Environment[name] = value;
         using var shell = Process.Start(start)!;
         try
@@ -525,10 +509,8 @@ public sealed class CommandTests : IAsyncLifetime
         using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
         using (var entry = new StreamWriter(zip.CreateEntry("dump.csv").Open()))
             entry.Write(text);
-        return _folder.Write(name, bytes.ToArray());
+        return Folder.Write(name, bytes.ToArray());
     }
-
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
 
     private async Task<JsonElement> JsonAsync(params string[] arguments) => (await RunAsync(arguments)).Succeeded().Json;
 

@@ -4,34 +4,18 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>A breach whose metadata commands terminals, as every command prints it.</summary>
-public sealed class HostileMetadataTests : IAsyncLifetime
+public sealed class HostileMetadataTests : CommandTestBase
 {
     private static readonly string Hostile = $"before{HostileText.Everything}after";
-
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync()
-    {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
-        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
 
     [Fact]
     public async Task No_command_prints_what_a_terminal_obeys()
     {
-        var subscribers = _folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
+        var subscribers = Folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
         // A zip's entry, a file and a property are named by whoever made them, too.
-        var zip = Path.Combine(_folder.Path, "Alpha.zip");
+        var zip = Path.Combine(Folder.Path, "Alpha.zip");
         await File.WriteAllBytesAsync(zip, PipelineRig.Zip(($"dump{Hostile}.csv", "user1@example1.com,secret\nuser2@example2.com,x\n")));
-        _folder.Write("Alpha.json", JsonSerializer.Serialize(new Dictionary<string, object>
+        Folder.Write("Alpha.json", JsonSerializer.Serialize(new Dictionary<string, object>
         {
             ["Title"] = Hostile,
             ["Domain"] = Hostile,
@@ -40,28 +24,28 @@ public sealed class HostileMetadataTests : IAsyncLifetime
             ["DataClasses"] = new[] { Hostile, "Passwords" },
             ["Titel" + HostileText.Everything] = 1,
         }));
-        _folder.Write("Beta.zip", "no zip");
-        _folder.Write("Beta.json", JsonSerializer.Serialize(new Dictionary<string, object> { ["Name"] = Hostile }));
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--verbose"))
+        Folder.Write("Beta.zip", "no zip");
+        Folder.Write("Beta.json", JsonSerializer.Serialize(new Dictionary<string, object> { ["Name"] = Hostile }));
+        await using (var host = await StartAsync("ready", "run", "--verbose"))
         {
             foreach (var line in (string[])[
-                $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(_folder.Path, "Beta.zip")}", "breaches",
+                $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breaches",
                 "lookup user1@example1.com", "status", "status Alpha", "slices Alpha", "notify Alpha --dry-run", "notify Alpha",
                 "mail preview Alpha", "mail preview Alpha --html", "mail refused Alpha", "subscribers list", "catalogue publish",
                 "log stats", "log list", "log write --load 1", "log verify", "layouts", "poison list", "callbacks list", "clients list",
                 "keys list", "passwords list", "usage", "ranges status", "doctor", "breach hide Alpha", "breach show Alpha",
                 "requeue Alpha --all", "resume 1", "purge 1"])
             {
-                var result = await HibpProcess.RunAsync(_folder.Path, _variables, line.Split(' '));
+                var result = await RunAsync(line.Split(' '));
                 Assert.DoesNotContain("unexpected", result.Error, StringComparison.Ordinal);
                 HostileText.AssertClean(result.Output + result.Error, line);
             }
             var set = await HibpProcess.RunAsync(
-                _folder.Path, _variables, "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
+                Folder.Path, Variables, "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
             HostileText.AssertClean(set.Output + set.Error, "breach set");
             await ShowOnTerminalAsync();
             await AssertDocumentsAreExactAsync();
-            var assigned = await HibpProcess.RunAsync(_folder.Path, _variables, "breach", "assign", "1", "Gamma");
+            var assigned = await RunAsync("breach", "assign", "1", "Gamma");
             HostileText.AssertClean(assigned.Output + assigned.Error, "breach assign");
             HostileText.AssertClean((await host.TerminateAsync()).Error, "run --verbose");
         }
@@ -72,7 +56,7 @@ public sealed class HostileMetadataTests : IAsyncLifetime
     {
         foreach (var line in (string[])["breaches", "lookup user1@example1.com", "status"])
         {
-            await using var terminal = new TerminalProcess(_folder.Path, _variables, line);
+            await using var terminal = new TerminalProcess(Folder.Path, Variables, line);
             var (_, shown) = await terminal.EndAsync();
             // Nothing moves: of the console's own there are colours, and what begins and ends its use of the keypad.
             HostileText.AssertClean(
@@ -85,12 +69,12 @@ public sealed class HostileMetadataTests : IAsyncLifetime
 
     private async Task AssertDocumentsAreExactAsync()
     {
-        var breaches = (await HibpProcess.RunAsync(_folder.Path, _variables, "breaches", "--json")).Succeeded();
+        var breaches = (await RunAsync("breaches", "--json")).Succeeded();
         HostileText.AssertClean(breaches.Output, "breaches --json");
         Assert.All(breaches.Output, letter => Assert.InRange(letter, '\n', '~'));
         var alpha = breaches.Json.GetProperty("breaches").EnumerateArray().Single(one => one.GetProperty("name").GetString() == "Alpha");
         Assert.Equal(Hostile, alpha.GetProperty("dataClasses")[0].GetString());
-        var lookup = (await HibpProcess.RunAsync(_folder.Path, _variables, "lookup", "user1@example1.com", "--json")).Succeeded();
+        var lookup = (await RunAsync("lookup", "user1@example1.com", "--json")).Succeeded();
         HostileText.AssertClean(lookup.Output, "lookup --json");
     }
 }

@@ -6,24 +6,8 @@ using System.Text.Json;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>What commands and hosts say to their operator about links, bad input and stopping.</summary>
-public sealed class OperatorTextTests : IAsyncLifetime
+public sealed class OperatorTextTests : CommandTestBase
 {
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync()
-    {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
-        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
-
     [Fact]
     public async Task Without_a_command_the_help_is_printed()
     {
@@ -38,23 +22,24 @@ public sealed class OperatorTextTests : IAsyncLifetime
     {
         var url = $"http://127.0.0.1:{FreePort()}";
         // A host that does everything: its links lead to its own API.
-        await using (var host = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
+        await using (var host = await StartAsync("ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
         {
             Assert.Contains($"warning: HIBP_WEB_URL is not set: this process makes links from {url}", host.Error, StringComparison.Ordinal);
             Assert.Contains("no proxy may stand in front of it", host.Error, StringComparison.Ordinal);
             (await RunAsync("drop", Zip("Alpha.zip", "user1@example1.com"), "--wait")).Succeeded();
             Assert.Equal(url, await ServerAsync(url));
             using var http = Client();
-            var breach = await http.GetFromJsonAsync<JsonElement>($"{url}/api/v3/breach/Alpha");
-            Assert.Equal($"{url}/logos/default.png", breach.GetProperty("LogoPath").GetString());
+            // A reader has the catalogue of a few seconds ago.
+            Assert.Equal($"{url}/logos/default.png", await Probe.AskUntilAsync<string?>($"{url}/logos/default.png", async () =>
+                (await http.GetFromJsonAsync<JsonElement>($"{url}/api/v3/breaches")).EnumerateArray()
+                    .Select(breach => breach.GetProperty("LogoPath").GetString()).FirstOrDefault()));
         }
         foreach (var (named, warning) in ((string, string?)[])[
             ("https://breaches.example.com", null), (url, null),
             ("http://127.0.0.1:1", "warning: HIBP_WEB_URL is http://127.0.0.1:1, and")])
         {
-            _variables["HIBP_WEB_URL"] = named;
-            await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "serve", "--open", "--urls", url);
+            Variables["HIBP_WEB_URL"] = named;
+            await using var host = await StartAsync("ready", "serve", "--open", "--urls", url);
             Assert.Equal(named, await ServerAsync(url));
             if (warning is null)
                 Assert.DoesNotContain("HIBP_WEB_URL", host.Error, StringComparison.Ordinal);
@@ -75,8 +60,8 @@ public sealed class OperatorTextTests : IAsyncLifetime
     [Fact]
     public async Task Unknown_metadata_a_restart_and_a_stop_are_said_in_words()
     {
-        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
-        _folder.Write(
+        await using var host = await StartAsync("ready", "run");
+        Folder.Write(
             "Alpha.json", """{"Titel":"Alpha","IsVerifed":true,"PwnCount":7,"alice@example.com":1,"Zebra":1,"Sensitive":false}""");
         var drop = (await RunAsync("drop", Zip("Alpha.zip", "nothing in here"))).Succeeded();
         Assert.Equal(
@@ -104,8 +89,8 @@ public sealed class OperatorTextTests : IAsyncLifetime
     [Fact]
     public async Task An_import_lists_every_bad_line_and_imports_the_others_when_asked_to()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, _variables);
-        var file = _folder.Write(
+        await SetUpAsync();
+        var file = Folder.Write(
             "people.csv", "email,domain\nann@example.com,\nsecret\nbob@example.com,example.org\n\"secret\"x@example.com,\n");
         var refused = await RunAsync("subscribers", "import", file);
         Assert.Equal(1, refused.ExitCode);
@@ -127,8 +112,6 @@ public sealed class OperatorTextTests : IAsyncLifetime
         Assert.DoesNotContain("secret", refused.Error + imported.Output + imported.Error, StringComparison.Ordinal);
     }
 
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
-
     private static HttpClient Client()
     {
         var http = new HttpClient();
@@ -138,7 +121,7 @@ public sealed class OperatorTextTests : IAsyncLifetime
 
     private string Zip(string name, string text)
     {
-        var path = Path.Combine(_folder.Path, name);
+        var path = Path.Combine(Folder.Path, name);
         File.WriteAllBytes(path, PipelineRig.Zip(("dump.csv", text)));
         return path;
     }

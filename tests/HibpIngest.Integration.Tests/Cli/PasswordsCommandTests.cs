@@ -5,25 +5,14 @@ using HibpIngest.Passwords;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>hibp passwords, as processes.</summary>
-public sealed class PasswordsCommandTests : IAsyncLifetime
+public sealed class PasswordsCommandTests : CommandTestBase
 {
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    public async Task InitializeAsync() => _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
-
     [Fact]
     public async Task Passwords_go_from_a_file_to_an_export_and_back_to_what_was_before()
     {
         var corpus = new ClientCorpus(seed: 51);
-        var sha1 = _folder.Write("sha1.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Reverse()));
-        var ntlm = _folder.Write("ntlm.txt", string.Join("\r\n", corpus.Lines(HashMode.Ntlm)));
+        var sha1 = Folder.Write("sha1.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Reverse()));
+        var ntlm = Folder.Write("ntlm.txt", string.Join("\r\n", corpus.Lines(HashMode.Ntlm)));
         Assert.Contains("there are no passwords", await ShowAsync("passwords", "status"), StringComparison.OrdinalIgnoreCase);
 
         var first = await JsonAsync("passwords", "import", sha1, "--json");
@@ -32,7 +21,7 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
         Assert.True(first.GetProperty("served").GetBoolean());
         var joined = await JsonAsync("passwords", "import", ntlm, "--mode", "ntlm", "--into", "pack,table", "--json");
         Assert.Equal(release, joined.GetProperty("release").GetString());
-        Assert.False(Directory.Exists(Path.Combine(_folder.Path, ".hibp", "passwords-import")));
+        Assert.False(Directory.Exists(Path.Combine(Folder.Path, ".hibp", "passwords-import")));
 
         // A release without NTLM is not served instead of one that has it.
         var alone = await RunAsync("passwords", "import", sha1, "--release", "alone");
@@ -48,7 +37,7 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
 
         foreach (var mode in HashModes.All)
         {
-            var file = Path.Combine(_folder.Path, $"{mode.Name()}.export");
+            var file = Path.Combine(Folder.Path, $"{mode.Name()}.export");
             Assert.Contains("hashes", await ShowAsync("passwords", "export", file, "--mode", mode.Name()), StringComparison.Ordinal);
             var expected = Encoding.ASCII.GetBytes(string.Concat(corpus.Lines(mode).Select(line => line + "\n")));
             Assert.Equal(expected, await File.ReadAllBytesAsync(file));
@@ -69,8 +58,8 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
     public async Task An_import_of_far_fewer_hashes_than_are_served_is_reported_and_served_only_by_a_switch()
     {
         var corpus = new ClientCorpus(seed: 52);
-        var large = _folder.Write("large.txt", string.Join('\n', corpus.Lines(HashMode.Sha1)));
-        var small = _folder.Write("small.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Take(3)));
+        var large = Folder.Write("large.txt", string.Join('\n', corpus.Lines(HashMode.Sha1)));
+        var small = Folder.Write("small.txt", string.Join('\n', corpus.Lines(HashMode.Sha1).Take(3)));
         await ShowAsync("passwords", "import", large, "--release", "large");
         var run = await RunAsync("passwords", "import", small, "--release", "small");
         Assert.Equal(1, run.ExitCode);
@@ -95,7 +84,7 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
     [Fact]
     public async Task Lists_of_passwords_are_hashed_in_both_modes()
     {
-        var list = _folder.Write("list.txt", "password\n123456\npassword\n");
+        var list = Folder.Write("list.txt", "password\n123456\npassword\n");
         var imported = await JsonAsync("passwords", "import", "--plain", list, "--json");
         Assert.Equal(
             [("sha1", 2), ("ntlm", 2)],
@@ -112,7 +101,7 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
     [Fact]
     public async Task What_is_wrong_is_said_in_a_line_and_nothing_is_served()
     {
-        var bad = _folder.Write("bad.txt", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:2\nsecret words\n");
+        var bad = Folder.Write("bad.txt", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:2\nsecret words\n");
         var error = (await RunAsync("passwords", "import", bad)).FailedWithOneLine();
         Assert.Contains("line 2", error, StringComparison.Ordinal);
         Assert.DoesNotContain("secret words", error, StringComparison.Ordinal);
@@ -125,12 +114,10 @@ public sealed class PasswordsCommandTests : IAsyncLifetime
         Assert.Contains(
             "nothing to go back to", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("no passwords", await ShowAsync("passwords", "status"), StringComparison.OrdinalIgnoreCase);
-        Assert.False(File.Exists(Path.Combine(_folder.Path, "out.txt")));
-        (await RunAsync("passwords", "export", Path.Combine(_folder.Path, "out.txt"))).FailedWithOneLine();
-        Assert.Empty(Directory.GetFiles(_folder.Path, "out.*"));
+        Assert.False(File.Exists(Path.Combine(Folder.Path, "out.txt")));
+        (await RunAsync("passwords", "export", Path.Combine(Folder.Path, "out.txt"))).FailedWithOneLine();
+        Assert.Empty(Directory.GetFiles(Folder.Path, "out.*"));
     }
-
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
 
     private async Task<string> ShowAsync(params string[] arguments)
     {

@@ -5,53 +5,37 @@ using System.Text;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>The way out for subscribers, as processes: who was forgotten is nowhere, and doesn't come back.</summary>
-public sealed class SubscribersCommandTests : IAsyncLifetime
+public sealed class SubscribersCommandTests : CommandTestBase
 {
     private const string Gone = "gone4711@example.com";
 
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
-
-    private string Database => Path.Combine(_folder.Path, "hibp.db");
-
-    public async Task InitializeAsync()
-    {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Database;
-        _variables["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail");
-    }
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
+    private string Database => Variables["HIBP_DATABASE"];
 
     [Fact]
     public async Task Who_was_forgotten_is_in_no_row_mail_log_or_byte_and_no_import_brings_them_back()
     {
-        var subscribers = _folder.Write("subscribers.csv", $"email,domain\n{Gone},\n{Gone},example.org\nstays@example.com,\n");
-        await RunAsync("subscribers", "import", subscribers);
+        var subscribers = Folder.Write("subscribers.csv", $"email,domain\n{Gone},\n{Gone},example.org\nstays@example.com,\n");
+        await OutputAsync("subscribers", "import", subscribers);
         var said = new StringBuilder();
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--verbose"))
+        await using (var host = await StartAsync("ready", "run", "--verbose"))
         {
-            var zip = Path.Combine(_folder.Path, "Adobe.zip");
+            var zip = Path.Combine(Folder.Path, "Adobe.zip");
             await using (var archive = await ZipFile.OpenAsync(zip, ZipArchiveMode.Create))
             {
                 await using var entry = new StreamWriter(await archive.CreateEntry("a.csv").OpenAsync());
                 await entry.WriteAsync($"{Gone}\nstays@example.com\nother@example.org\n");
             }
-            await RunAsync("drop", zip, "--notify", "hold", "--wait");
+            await OutputAsync("drop", zip, "--notify", "hold", "--wait");
             File.Delete(zip);
             Assert.True(Holds());
 
             // Without the key nothing is done.
-            var refused = (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, Gone, "subscribers", "forget", "-"))
+            var refused = (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "forget", "-"))
                 .FailedWithOneLine();
             Assert.Contains("HIBP_SUPPRESSION_KEY is needed", refused, StringComparison.Ordinal);
-            _variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
+            Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
             var forgotten = (await HibpProcess.RunWithInputAsync(
-                _folder.Path, _variables, $" {Gone.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json")).Succeeded();
+                Folder.Path, Variables, $" {Gone.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json")).Succeeded();
             Assert.Equal(
                 (2, 2),
                 (forgotten.Json.GetProperty("subscriptions").GetInt32(), forgotten.Json.GetProperty("notifications").GetInt32()));
@@ -59,25 +43,25 @@ public sealed class SubscribersCommandTests : IAsyncLifetime
 
             File.Delete(subscribers);
             Assert.False(Holds());
-            said.Append(await RunAsync("notify", "Adobe"));
-            said.Append(await RunAsync("status", "Adobe"));
-            said.Append(await RunAsync("subscribers", "list"));
+            said.Append(await OutputAsync("notify", "Adobe"));
+            said.Append(await OutputAsync("status", "Adobe"));
+            said.Append(await OutputAsync("subscribers", "list"));
             var stopped = await host.TerminateAsync();
             said.Append(stopped.Output).Append(stopped.Error);
         }
         // A key that is lost, or changed, is found out before anything is done.
-        var known = _variables["HIBP_SUPPRESSION_KEY"];
-        _variables.Remove("HIBP_SUPPRESSION_KEY");
-        var lost = (await HibpProcess.RunAsync(_folder.Path, _variables, "run")).FailedWithOneLine();
+        var known = Variables["HIBP_SUPPRESSION_KEY"];
+        Variables.Remove("HIBP_SUPPRESSION_KEY");
+        var lost = (await RunAsync("run")).FailedWithOneLine();
         Assert.Contains("HIBP_SUPPRESSION_KEY is not set", lost, StringComparison.Ordinal);
-        _variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(new byte[32]);
+        Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(new byte[32]);
         Assert.Contains(
-            "another than", (await HibpProcess.RunAsync(_folder.Path, _variables, "run")).FailedWithOneLine(), StringComparison.Ordinal);
-        _variables["HIBP_SUPPRESSION_KEY"] = known;
+            "another than", (await RunAsync("run")).FailedWithOneLine(), StringComparison.Ordinal);
+        Variables["HIBP_SUPPRESSION_KEY"] = known;
         // What the host did not send in time, the next one does; whom it was for, it doesn't.
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        await using (var host = await StartAsync("ready", "run"))
         {
-            var mails = Path.Combine(_folder.Path, "mail");
+            var mails = Path.Combine(Folder.Path, "mail");
             Assert.True(await Probe.AskUntilAsync(
                 true, () => Task.FromResult(Directory.Exists(mails) && Directory.GetFiles(mails, "*.eml").Length > 0)));
             Assert.Contains("stays@example.com", await File.ReadAllTextAsync(Assert.Single(Directory.GetFiles(mails, "*.eml"))));
@@ -87,8 +71,8 @@ public sealed class SubscribersCommandTests : IAsyncLifetime
         Assert.False(Holds());
         Assert.DoesNotContain("gone4711", said.ToString(), StringComparison.OrdinalIgnoreCase);
 
-        subscribers = _folder.Write("again.csv", $"email,domain\n{Gone},\nstays@example.com,\nnew@example.com,\n");
-        var import = (await HibpProcess.RunAsync(_folder.Path, _variables, "subscribers", "import", subscribers, "--json"))
+        subscribers = Folder.Write("again.csv", $"email,domain\n{Gone},\nstays@example.com,\nnew@example.com,\n");
+        var import = (await RunAsync("subscribers", "import", subscribers, "--json"))
             .Succeeded().Json;
         Assert.Equal(
             (3, 1, 1),
@@ -99,19 +83,19 @@ public sealed class SubscribersCommandTests : IAsyncLifetime
         // One's own wish is another matter.
         Assert.Contains(
             "--again",
-            (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
+            (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
             StringComparison.Ordinal);
-        (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, Gone, "subscribers", "add", "-", "--again")).Succeeded();
+        (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-", "--again")).Succeeded();
         Assert.Equal(
             $"email,domain\n{Gone},\nnew@example.com,\nstays@example.com,\n",
-            (await RunAsync("subscribers", "export")).ReplaceLineEndings("\n"));
+            (await OutputAsync("subscribers", "export")).ReplaceLineEndings("\n"));
     }
 
-    private async Task<string> RunAsync(params string[] arguments) =>
-        (await HibpProcess.RunAsync(_folder.Path, _variables, arguments)).Succeeded().Output;
+    private async Task<string> OutputAsync(params string[] arguments) =>
+        (await RunAsync(arguments)).Succeeded().Output;
 
     /// <summary>Whether the address is in any byte of any file of the folder: database, its log, mails.</summary>
-    private bool Holds() => Directory.GetFiles(_folder.Path, "*", SearchOption.AllDirectories).Any(file =>
+    private bool Holds() => Directory.GetFiles(Folder.Path, "*", SearchOption.AllDirectories).Any(file =>
     {
         using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
         using var copy = new MemoryStream();

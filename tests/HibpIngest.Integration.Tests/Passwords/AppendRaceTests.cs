@@ -15,9 +15,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     [Fact]
     public async Task A_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        string[] lines = [.. Make(random)];
+        var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
         var watched = new WatchedBlobs(rig.Stores.Blobs) { Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)) };
 
@@ -32,10 +32,10 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     [Fact]
     public async Task A_dropped_mode_does_not_join_a_release_that_is_appended_to_while_the_mode_is_listed()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         using var drops = await DropRig.StartAsync(rig.Connection);
-        string[] lines = [.. Make(random)];
+        var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
         var worker = drops.Open(new WatchedBlobs(rig.Stores.Blobs)
         {
@@ -55,9 +55,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     [Fact]
     public async Task A_mode_whose_hashes_were_left_out_does_not_join_and_one_that_joins_first_gets_them()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        string[] lines = [.. Make(random)];
+        var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
         await appends.SendAsync(random, [0x00000], rows: 3);
         var messages = await appends.TakeAsync();
@@ -87,9 +87,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     [Fact]
     public async Task A_transaction_counts_once_in_a_range_whose_ids_are_forgotten_meanwhile()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
+        var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 20);
         await appends.WorkAsync();
         var time = new TestClock();
@@ -139,9 +139,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
     [Fact]
     public async Task A_transaction_of_a_deleted_release_is_not_added_behind_a_repacking()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        string[] lines = [.. Make(random)];
+        var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines);
         // Begun on a release that is deleted before any of it is added.
         await rig.ImportAsync(lines, HashMode.Sha1, "two", [PasswordBackend.Pack]);
@@ -160,7 +160,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         // Its message comes again; it has seen that no repacking holds the release back when one begins, and ends.
         var handler = appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs)
         {
-            After = OnceAt("Read", PasswordNames.Current, () => RepackAsync(rig), number: 2),
+            After = OnceAt("Read", PasswordNames.Current, () => rig.RepackAsync(), number: 2),
         });
         await handler.RunAsync(body, None);
         await appends.WorkAsync();
@@ -200,10 +200,6 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         }
     }
 
-    private static Task<RepackedPasswords> RepackAsync(PasswordRig rig) =>
-        new RepackPasswords(rig.Stores, rig.Releases, rig.Appends, TimeProvider.System).RunAsync(
-            "repacked", rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
-
     private static PasswordRanges Open(PasswordStores stores) =>
         new(stores, new PasswordOptions(), TimeProvider.System, NullLoggerFactory.Instance);
 
@@ -211,15 +207,4 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(takesGzip: false).Bytes.Span);
 
     private static IEnumerable<string> Ntlm(IEnumerable<string> lines) => lines.Select(line => line[..5] + line[13..]);
-
-    private Random NewRandom()
-    {
-        var seed = Random.Shared.Next();
-        output.WriteLine($"seed {seed}");
-        return new Random(seed);
-    }
-
-    private static IEnumerable<string> Make(Random random) =>
-        new[] { 0x00000, 0x00001 }.SelectMany(prefix => Enumerable.Range(0, 20).Select(
-            _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"));
 }

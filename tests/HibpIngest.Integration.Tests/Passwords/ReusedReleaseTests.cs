@@ -15,18 +15,18 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [Fact]
     public async Task A_worker_that_has_opened_the_deleted_release_appends_to_the_new_one()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x10000)]);
+        var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x10000));
         await before.SendAsync(random, [0x00000], rows: 3);
         var warm = before.NewHandler();
-        await WorkAsync(before, warm);
+        await before.WorkAsync(warm);
         await DeleteAsync(rig, rig.Releases);
 
         // The earlier one had nothing in the second range, as the worker's index says.
-        var after = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x00001)]);
+        var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await after.SendAsync(random, [0x00001], rows: 10);
-        await WorkAsync(after, warm);
+        await after.WorkAsync(warm);
         await AssertServedAsync(rig, after);
     }
 
@@ -37,11 +37,11 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [InlineData("/release.json")]
     public async Task A_deletion_that_was_interrupted_leaves_nothing_that_the_new_release_shows_or_is_repacked_with(string interruptedAt)
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
         await before.SendAsync(random, [0x00000, 0x00002], rows: 10);
-        await WorkAsync(before, before.NewHandler());
+        await before.WorkAsync();
         var watched = new WatchedBlobs(rig.Stores.Blobs)
         {
             Before = (operation, name) => operation == "Delete" && name.EndsWith(interruptedAt, StringComparison.Ordinal)
@@ -50,29 +50,29 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<ProcessEndedException>(
             () => DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
 
-        var after = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000, 0x00001)]);
+        var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await AssertServedAsync(rig, after);
         await after.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await WorkAsync(after, after.NewHandler());
+        await after.WorkAsync();
         await AssertServedAsync(rig, after);
-        await RepackAsync(rig);
+        await rig.RepackAsync();
         await AssertServedAsync(rig, after);
     }
 
     [Fact]
     public async Task Deletion_and_import_that_are_interrupted_at_any_call_leave_the_new_release_whole()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         var draw = new CallDraw(oneOf: 4, output.WriteLine);
         for (var calls = int.MaxValue; calls == int.MaxValue;)
         {
             var (call, isCarriedOut) = (draw.Next(), draw.IsAfterwards());
             using var rig = await PasswordRig.StartAsync();
-            var before = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)], [HashMode.Sha1]);
+            var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000), [HashMode.Sha1]);
             await before.SendAsync(random, [0x00000, 0x00002], rows: 5);
-            await WorkAsync(before, before.NewHandler());
+            await before.WorkAsync();
             var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
-            string[] lines = [.. Make(random, 0x00000, 0x00001)];
+            var lines = AppendRig.Lines(random, 0x00000, 0x00001);
             try
             {
                 await DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched }));
@@ -96,8 +96,8 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var after = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
             await AssertServedAsync(rig, after, HashMode.Sha1);
             await after.SendAsync(random, [0x00000, 0x00001, 0x00002], rows: 10);
-            await WorkAsync(after, after.NewHandler());
-            await RepackAsync(rig);
+            await after.WorkAsync();
+            await rig.RepackAsync();
             await AssertServedAsync(rig, after, HashMode.Sha1);
         }
     }
@@ -105,7 +105,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [Fact]
     public async Task A_release_without_an_id_is_served_appended_to_copied_repacked_and_deleted_where_it_lies()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         using var near = await PasswordRig.StartAsync();
         // As the version before wrote it: this one adds to a release where it is.
@@ -114,9 +114,9 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             PasswordNames.Release("one"),
             PasswordContent.Json("""{"version":1,"name":"one","createdAt":"2026-11-22T14:40:59+00:00","parts":[]}"""u8.ToArray()),
             null, None);
-        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
         var sent = await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await WorkAsync(appends, appends.NewHandler());
+        await appends.WorkAsync();
         Assert.Equal("one", (await appends.FindAsync(sent))!.Release);
         foreach (var name in new[] { "pack/sha1/00", "pack/ntlm/index", "overlay/sha1/00000", "changes/0001" })
             Assert.NotNull(await rig.Stores.Blobs.FindAsync($"releases/one/{name}", None));
@@ -128,7 +128,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(near.Replica, "one", null, None);
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await AssertServedAsync(near, appends);
-        await RepackAsync(rig);
+        await rig.RepackAsync();
         await AssertServedAsync(rig, appends);
         await rig.Releases.DeleteAsync("one", None);
         await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
@@ -139,13 +139,13 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [Fact]
     public async Task A_replica_keeps_nothing_of_a_copy_whose_deletion_was_interrupted_and_refuses_another_release_of_that_name()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         using var near = await PasswordRig.StartAsync();
         var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System);
-        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await WorkAsync(appends, appends.NewHandler());
+        await appends.WorkAsync();
         await replicate.RunAsync(near.Replica, "one", null, None);
         // Its changes are deleted, and what says that they were copied is not.
         var watched = new WatchedBlobs(near.Stores.Blobs)
@@ -171,18 +171,21 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     [Fact]
     public async Task An_overlay_without_a_hash_of_its_imported_range_is_not_repacked()
     {
-        var random = NewRandom();
+        var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
-        var appends = await AppendRig.StartAsync(rig, [.. Make(random, 0x00000)]);
+        var lines = AppendRig.Lines(random, 0x00000);
+        var appends = await AppendRig.StartAsync(rig, lines);
         await appends.SendAsync(random, [0x00000], rows: 3);
-        await WorkAsync(appends, appends.NewHandler());
+        await appends.WorkAsync();
         var overlay = await NameAsync(rig, "/overlay/sha1/00000");
-        var text = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes);
-        var shortened = Encoding.ASCII.GetBytes(text[(text.IndexOf('\n', StringComparison.Ordinal) + 1)..]);
+        var rows = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes).Split('\n');
+        var imported = lines[0][HashModes.PrefixDigits..].Split(':')[0];
+        var shortened = Encoding.ASCII.GetBytes(
+            string.Join('\n', rows.Where(row => !row.StartsWith(imported, StringComparison.Ordinal))));
         await rig.Stores.Blobs.WriteAsync(
             overlay, PasswordContent.Range(RangeGzip.Compress(shortened)), IPasswordBlobs.Anything, None);
 
-        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => RepackAsync(rig));
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.RepackAsync());
         Assert.Contains("range 00000", error.Message, StringComparison.Ordinal);
         Assert.Equal("one", Assert.Single(await rig.Releases.ListAsync(None)).Name);
     }
@@ -192,19 +195,6 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await rig.ImportAsync([$"{new string('A', 40)}:1"], HashMode.Sha1, "other", [PasswordBackend.Pack]);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "other", None);
         await releases.DeleteAsync("one", None);
-    }
-
-    private static Task<RepackedPasswords> RepackAsync(PasswordRig rig) =>
-        new RepackPasswords(rig.Stores, rig.Releases, rig.Appends, TimeProvider.System).RunAsync(
-            "repacked", rig.Folder, (release, token) => rig.Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null, None);
-
-    private static async Task WorkAsync(AppendRig appends, AppendPasswords handler)
-    {
-        while (await appends.TakeAsync() is { Count: > 0 } bodies)
-        {
-            foreach (var body in bodies)
-                await handler.RunAsync(body, None);
-        }
     }
 
     private static async Task<string> NameAsync(PasswordRig rig, string end)
@@ -231,15 +221,4 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
                 Encoding.ASCII.GetString(content!.For(takesGzip: false).Bytes.Span));
         }
     }
-
-    private Random NewRandom()
-    {
-        var seed = Random.Shared.Next();
-        output.WriteLine($"seed {seed}");
-        return new Random(seed);
-    }
-
-    private static IEnumerable<string> Make(Random random, params int[] prefixes) =>
-        prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
-            _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"));
 }

@@ -1,6 +1,7 @@
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
 
 namespace HibpIngest.Testing;
 
@@ -34,6 +35,19 @@ internal sealed class AppendRig
         await rig.AppendQueue.CreateAsync(CancellationToken.None);
         return rows;
     }
+
+    /// <summary>One whose seed the test's output names.</summary>
+    public static Random NewRandom(ITestOutputHelper output)
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        return new Random(seed);
+    }
+
+    /// <summary>Lines of SHA-1 to import, 20 of each range.</summary>
+    public static string[] Lines(Random random, params int[] prefixes) =>
+        [.. prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
+            _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"))];
 
     /// <summary>What is expected of a range: its rows, in order.</summary>
     public IEnumerable<string> Expect(HashMode mode, int prefix)
@@ -106,9 +120,11 @@ internal sealed class AppendRig
     }
 
     /// <summary>Works until no message is left: each as it comes, one behind the other.</summary>
-    public async Task WorkAsync(TimeProvider? time = null)
+    public Task WorkAsync(TimeProvider? time = null) => WorkAsync(NewHandler(time: time));
+
+    /// <summary>The same by a worker that may have worked before.</summary>
+    public async Task WorkAsync(AppendPasswords handler)
     {
-        var handler = NewHandler(time: time);
         while (await TakeAsync() is { Count: > 0 } bodies)
         {
             foreach (var body in bodies)

@@ -62,6 +62,12 @@ internal sealed class PasswordRig : IDisposable
     /// <summary>What the release of a name is known by.</summary>
     public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
+    /// <summary>Repacks what is served into release 'repacked', and serves that.</summary>
+    public Task<RepackedPasswords> RepackAsync() =>
+        new RepackPasswords(Stores, Releases, Appends, TimeProvider.System).RunAsync(
+            "repacked", Folder, (release, token) => Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null,
+            CancellationToken.None);
+
     public void Dispose()
     {
         _account.Dispose();

@@ -1,0 +1,33 @@
+namespace HibpIngest.Testing;
+
+/// <summary>Commands and hosts as processes, on a storage account, a database file and a folder of mails of the test's own.</summary>
+public abstract class CommandTestBase : IAsyncLifetime
+{
+    protected TemporaryFolder Folder { get; } = new();
+
+    /// <summary>The environment of every process: settings may be added.</summary>
+    protected Dictionary<string, string> Variables { get; } = [];
+
+    public virtual async Task InitializeAsync()
+    {
+        Variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
+        Variables["HIBP_DATABASE"] = Path.Combine(Folder.Path, "hibp.db");
+        Variables["HIBP_MAIL"] = "pickup:" + Path.Combine(Folder.Path, "mail");
+    }
+
+    public virtual Task DisposeAsync()
+    {
+        Folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    /// <inheritdoc cref="HibpProcess.SetUpAsync"/>
+    protected Task SetUpAsync() => HibpProcess.SetUpAsync(Folder.Path, Variables);
+
+    /// <inheritdoc cref="HibpProcess.RunAsync"/>
+    protected Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(Folder.Path, Variables, arguments);
+
+    /// <inheritdoc cref="HibpProcess.StartAsync"/>
+    protected Task<HibpProcess> StartAsync(string until, params string[] arguments) =>
+        HibpProcess.StartAsync(Folder.Path, Variables, until, arguments);
+}
