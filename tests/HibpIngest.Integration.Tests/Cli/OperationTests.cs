@@ -15,7 +15,10 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// </summary>
 public sealed partial class OperationTests : IAsyncDisposable
 {
-    private const int Accounts = 40_000;
+    private const int Accounts = 20_000;
+
+    // Most looks are a process each, beside which what they wait for is to go on.
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(3);
 
     private readonly TemporaryFolder _folder = new();
     private readonly SmtpTestServer _mail = new();
@@ -94,8 +97,8 @@ public sealed partial class OperationTests : IAsyncDisposable
             // Looked for in the database: by the time that a process has told of them, slices are done.
             await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, ".hibp", "hibp.db"), TimeProvider.System))
             {
-                await UntilAsync(async () =>
-                    (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null));
+                while ((await database.ListHeldAsync(CancellationToken.None)).All(work => work.Slice is null))
+                    await Task.Delay(TimeSpan.FromMilliseconds(50));
             }
             await KillAsync(dies.Id);
             var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
@@ -208,7 +211,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         {
             if (await look() is { } found)
                 return found;
-            await Task.Delay(TimeSpan.FromSeconds(1), timeout.Token);
+            await Task.Delay(LookEvery, timeout.Token);
         }
     }
 

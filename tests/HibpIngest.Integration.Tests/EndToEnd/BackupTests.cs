@@ -80,7 +80,7 @@ public sealed class BackupTests : IDisposable
         var sign = new HostSign("h", "machine", 7, HostSign.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
         await rig.Context.Register.PutSignAsync(sign, None);
         Assert.Contains("a host is at work on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
-        await rig.Context.Register.PutSignAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromMinutes(1) }, None);
+        await rig.Context.Register.PutSignAsync(sign with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
         // It is open, by this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
         await rig.CloseAsync();
