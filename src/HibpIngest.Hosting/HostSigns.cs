@@ -6,7 +6,7 @@ namespace HibpIngest.Hosting;
 
 /// <summary>
 /// Sends this process's heartbeats, on a thread of its own: a busy process has no thread of the pool to spare for seconds, and
-/// whoever misses its heartbeats for <see cref="HostSign.MissedAfter"/> takes it for dead.
+/// readers that miss its heartbeats for <see cref="HostSign.MissedAfter"/> take it for dead.
 /// </summary>
 /// <param name="signs">Where they are kept, over a connection that what the process does can't keep busy.</param>
 /// <param name="roles">What it does, with ", " between.</param>

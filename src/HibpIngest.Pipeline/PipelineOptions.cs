@@ -131,7 +131,7 @@ public sealed class PipelineOptions
     public string MailFrom { get; set; } = "notifications@localhost";
 
     /// <summary>
-    /// Where the web is (HIBP_WEB_URL), without a slash at the end: every link that is told is made from it, never from what
+    /// Where the web is (HIBP_WEB_URL), without a slash at the end: every link in an answer is made from it, never from what
     /// a request calls its host.
     /// </summary>
     public string WebUrl { get; set; } = "http://127.0.0.1:8080";

@@ -141,7 +141,7 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(
             async session =>
             {
-                // Holds the row that whoever raises the layout's ranges raises: its walk begins after this, or this finds them raised.
+                // Locks the row that raising the layout's ranges changes: that walk begins after this, or this finds them raised.
                 await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
                 if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
                     return false;

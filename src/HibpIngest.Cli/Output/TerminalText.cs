@@ -5,7 +5,7 @@ using System.Text;
 namespace HibpIngest.Cli.Output;
 
 /// <summary>
-/// Cleans text before it is printed. Titles, domains, data classes and file names come from whoever dropped a file, error texts from
+/// Cleans text before it is printed. Titles, domains, data classes and file names come from the person who dropped a file, error texts from
 /// servers: control characters in them command the terminal (its title, its clipboard, lines that are written over), and characters of
 /// direction reorder what a reader sees.
 /// </summary>

@@ -36,7 +36,7 @@ internal static class FileCopy
         {
             try
             {
-                // Asks for it alone, which whoever holds it does not give.
+                // Asks for it alone, which a process that holds it does not allow.
                 using (new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.None))
                 {
                 }

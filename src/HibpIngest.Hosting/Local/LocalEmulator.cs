@@ -41,7 +41,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     /// <summary>How long a connection may take to be accepted.</summary>
     internal TimeSpan AcceptTimeout { get; init; } = DefaultAcceptTimeout;
 
-    /// <summary>What to tell whoever needs one that is <see cref="EmulatorState.Busy"/>.</summary>
+    /// <summary>What to say where one is needed that is <see cref="EmulatorState.Busy"/>.</summary>
     public string BusyMessage =>
         $"the storage emulator runs, but has accepted no connection within {AcceptTimeout.TotalSeconds:0.#} s: it is busy or stopped";
 

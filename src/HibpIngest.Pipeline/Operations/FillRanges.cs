@@ -162,7 +162,7 @@ public sealed partial class FillRanges(
     {
         var transactions =
             from partition in gathered
-            // A token that the service takes no longer begins its part anew: a row may come twice.
+            // A token that the service takes no longer starts its part again: a row may come twice.
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
             select (Partition: partition.Key, Rows: rows);
         await Parallel.ForEachAsync(transactions, AtOnce(RequestsAPart, cancellationToken), async (transaction, token) =>

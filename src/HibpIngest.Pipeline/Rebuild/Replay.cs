@@ -26,7 +26,7 @@ internal sealed record Replay
     public required SortedSet<int> Marks { get; init; }
 
     /// <summary>
-    /// The one before, where it is of the same loads, partitions and ranges; else one that begins anew, with its marks to look for.
+    /// The one before, where it is of the same loads, partitions and ranges; else one that starts again, with its marks to look for.
     /// </summary>
     public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, bool ranges, Replay? before)
     {

@@ -46,7 +46,7 @@ public sealed class AzuriteEmulatorTests
     public async Task What_it_has_saved_belongs_to_the_owner_of_its_folder_though_root_ran_it()
     {
         if (!OperatingSystem.IsLinux())
-            return; // elsewhere a file belongs to whoever wrote it
+            return; // elsewhere a file belongs to the user who wrote it
         using var folder = new TemporaryFolder();
         var owner = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", folder.Path);
         await Shell.RunAsync("chown", owner, folder.Path);

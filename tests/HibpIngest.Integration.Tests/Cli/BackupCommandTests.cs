@@ -116,7 +116,7 @@ public sealed class BackupCommandTests : IDisposable
 
         string[] Copies() => Directory.GetFiles(_folder.Path, "hibp.db.*.restoring");
 
-        // Itself alone: where its terminal goes first, it is told, and removes what it has made.
+        // Itself alone: where its terminal goes first, it gets a signal, and removes what it has made.
         async Task KillAsync()
         {
             using var hibp = Process.GetProcessesByName("dotnet")

@@ -12,7 +12,7 @@ public sealed class HostileMetadataTests : CommandTestBase
     public async Task No_command_prints_what_a_terminal_obeys()
     {
         var subscribers = Folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
-        // A zip's entry, a file and a property are named by whoever made them, too.
+        // A zip's entry, a file and a property are named by the person who made them, too.
         var zip = Path.Combine(Folder.Path, "Alpha.zip");
         await File.WriteAllBytesAsync(zip, PipelineRig.Zip(($"dump{Hostile}.csv", "user1@example1.com,secret\nuser2@example2.com,x\n")));
         Folder.Write("Alpha.json", JsonSerializer.Serialize(new Dictionary<string, object>

@@ -477,7 +477,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         Assert.Empty(first.Prefixes!);
         Assert.Equal([0], (await primary.FindChangesAsync(HashMode.Sha1, first.Next, None))!.Prefixes!);
 
-        // Copied, it is told here too, and is behind whoever asks again.
+        // Copied, it is listed here too, before the place from which is asked next.
         await replicate.RunAsync(near.Replica, "one", null, None);
         time.Advance(TimeSpan.FromHours(1));
         await nearest.RefreshAsync(None);

@@ -80,7 +80,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
-                // As it is: the deletion, begun anew by an import that is interrupted in its turn; or the release that was not deleted.
+                // As it is: the deletion, started again by an import that is interrupted in its turn; or the release that was not deleted.
                 var dies = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {

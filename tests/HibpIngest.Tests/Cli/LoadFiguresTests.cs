@@ -181,7 +181,7 @@ public sealed class LoadFiguresTests
             var ended = run._slices.Max(slice => slice.Done);
             foreach (var (part, time) in (stalls ?? []).OrderByDescending(stall => stall.At))
             {
-                // What was being worked on is begun anew once somebody works again.
+                // What was being worked on is started again once a host works again.
                 var at = run.Began + ((ended - run.Began) * part);
                 run._stalls.Insert(0, (at, time));
                 run._stalls = [.. run._stalls.Select((stall, i) => i == 0 ? stall : (stall.From + time, stall.For))];
