@@ -33,7 +33,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
         var (at, reached) = (0, true);
         while (reached)
         {
-            at = at < BeforeListing ? at + 1 : Math.Max(BeforeListing + 1, draw.Next());
+            at = at < BeforeListing ? at + 1 : Math.Max(at + 1, draw.Next()); // never one twice: breaches are named by it
             var breach = $"Adobe{at}";
             var old = await LoadAsync(rig, breach, 0, Old, purged, """{"Title":"Adobe Systems","IsVerified":true}""");
             var mails = rig.Mails().Count;
