@@ -40,8 +40,8 @@ public sealed class HostileMetadataTests : CommandTestBase
                 Assert.DoesNotContain("unexpected", result.Error, StringComparison.Ordinal);
                 HostileText.AssertClean(result.Output + result.Error, line);
             }
-            var set = await HibpProcess.RunAsync(
-                Folder.Path, Variables, "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
+            var set = await RunAsync(
+                "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
             HostileText.AssertClean(set.Output + set.Error, "breach set");
             await ShowOnTerminalAsync();
             await AssertDocumentsAreExactAsync();

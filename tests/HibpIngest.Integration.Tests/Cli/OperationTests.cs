@@ -97,8 +97,9 @@ public sealed partial class OperationTests : IAsyncDisposable
             // Looked for in the database: by the time that a process has told of them, slices are done.
             await using (var database = SqliteBreachDatabase.Open(Path.Combine(_folder.Path, ".hibp", "hibp.db"), TimeProvider.System))
             {
-                while ((await database.ListHeldAsync(CancellationToken.None)).All(work => work.Slice is null))
-                    await Task.Delay(TimeSpan.FromMilliseconds(50));
+                await UntilAsync(
+                    async () => (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
+                    TimeSpan.FromMilliseconds(50));
             }
             await KillAsync(dies.Id);
             var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
@@ -203,7 +204,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     }
 
     /// <summary>Looks again and again; what ends the test is the time that a process may take.</summary>
-    private static async Task<T> UntilAsync<T>(Func<Task<T?>> look)
+    private static async Task<T> UntilAsync<T>(Func<Task<T?>> look, TimeSpan? every = null)
         where T : class
     {
         using var timeout = new CancellationTokenSource(TimeSpan.FromMinutes(8));
@@ -211,7 +212,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         {
             if (await look() is { } found)
                 return found;
-            await Task.Delay(LookEvery, timeout.Token);
+            await Task.Delay(every ?? LookEvery, timeout.Token);
         }
     }
 

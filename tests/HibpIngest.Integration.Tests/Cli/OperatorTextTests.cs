@@ -30,9 +30,14 @@ public sealed class OperatorTextTests : CommandTestBase
             Assert.Equal(url, await ServerAsync(url));
             using var http = Client();
             // A reader has the catalogue of a few seconds ago.
-            Assert.Equal($"{url}/logos/default.png", await Probe.AskUntilAsync<string?>($"{url}/logos/default.png", async () =>
-                (await http.GetFromJsonAsync<JsonElement>($"{url}/api/v3/breaches")).EnumerateArray()
-                    .Select(breach => breach.GetProperty("LogoPath").GetString()).FirstOrDefault()));
+            var alpha = new Uri($"{url}/api/v3/breach/Alpha");
+            Assert.Equal(HttpStatusCode.OK, await Probe.AskUntilAsync(HttpStatusCode.OK, async () =>
+            {
+                using var answer = await http.GetAsync(alpha);
+                return answer.StatusCode;
+            }));
+            var breach = await http.GetFromJsonAsync<JsonElement>(alpha);
+            Assert.Equal($"{url}/logos/default.png", breach.GetProperty("LogoPath").GetString());
         }
         foreach (var (named, warning) in ((string, string?)[])[
             ("https://breaches.example.com", null), (url, null),
