@@ -64,6 +64,22 @@ public sealed class LoadFiguresTests
         Assert.InRange(end.AccountsPerSecond, 0.8 * 8 * 10_000 / 5, 1.2 * 8 * 10_000 / 5);
     }
 
+    /// <summary>Half of it takes four times as long as the other, as where another job begins or ends on the machine.</summary>
+    [Theory]
+    [InlineData(5, 20)]
+    [InlineData(20, 5)]
+    public void A_load_whose_rate_changes_is_estimated_by_its_last_slices(double secondsOfSlice, double secondsOfLaterSlice)
+    {
+        var run = Simulation.Run(1, 1200, atOnce: 8, secondsOfSlice, 30, secondsOfLaterSlice: secondsOfLaterSlice);
+        var changed = run.DoneAt(600);
+        // From a window of two minutes, and of 64 slices, on.
+        var window = TimeSpan.FromSeconds(Math.Max(130, 70 * secondsOfLaterSlice / 8));
+        var seen = 0;
+        for (var now = changed + window; now < run.Began + ((run.Ended - run.Began) * 0.9); now += TimeSpan.FromSeconds(5), seen++)
+            Assert.InRange(run.FiguresAt(now).Left!.Value / (run.Ended - now), 1 / MostOff, MostOff);
+        Assert.True(seen > 2);
+    }
+
     [Fact]
     public void A_load_that_nobody_works_on_has_no_time_left()
     {
@@ -162,7 +178,8 @@ public sealed class LoadFiguresTests
         public DateTimeOffset Ended { get; private set; }
 
         public static Simulation Run(
-            int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest, (double At, TimeSpan For)[]? stalls = null)
+            int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest, (double At, TimeSpan For)[]? stalls = null,
+            double? secondsOfLaterSlice = null)
         {
             var random = new Random(seed);
             var run = new Simulation();
@@ -173,7 +190,8 @@ public sealed class LoadFiguresTests
                 var committed = Start.AddSeconds(secondsOfIngest * ((i / 2) + 1) / (slices / 2));
                 var worker = Array.IndexOf(workers, workers.Min());
                 var begun = workers[worker] > committed ? workers[worker] : committed;
-                workers[worker] = begun.AddSeconds(secondsOfSlice * (0.7 + (0.6 * random.NextDouble())));
+                workers[worker] = begun.AddSeconds(
+                    (i < slices / 2 ? secondsOfSlice : secondsOfLaterSlice ?? secondsOfSlice) * (0.7 + (0.6 * random.NextDouble())));
                 run._slices.Add((committed, begun, workers[worker]));
             }
             run._ingested = Start.AddSeconds(secondsOfIngest);
@@ -202,6 +220,8 @@ public sealed class LoadFiguresTests
                 at += at > from ? time : TimeSpan.Zero;
             return at;
         }
+
+        public DateTimeOffset DoneAt(int count) => _slices.Select(slice => slice.Done).Order().ElementAt(count - 1);
 
         public TimeSpan WorkAfter(DateTimeOffset now) =>
             Ended - now - _stalls.Where(stall => stall.From >= now).Aggregate(TimeSpan.Zero, (sum, stall) => sum + stall.For);
