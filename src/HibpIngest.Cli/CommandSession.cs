@@ -117,7 +117,7 @@ internal sealed class CommandSession : IDisposable
     {
         if (Settings.Emulator is not { } emulator)
             return;
-        switch (await emulator.FindStateAsync(cancellationToken))
+        switch (await emulator.WaitForStateAsync(new SayProgress(Screen), cancellationToken))
         {
             case EmulatorState.Stopped:
                 throw new StoreUnavailableException(

@@ -134,7 +134,8 @@ internal sealed class DoctorCommand : HibpCommand
         (string Found, string Advice)? setUp = null;
         const string StorageAdvice = "check HIBP_STORAGE and its permissions";
         var storage = pipeline.Account.DisplayName;
-        var emulatorState = settings.Emulator is { } emulator ? await emulator.FindStateAsync(cancellationToken) : EmulatorState.Running;
+        var emulatorState = settings.Emulator is { } emulator
+            ? await emulator.WaitForStateAsync(new SayProgress(session.Screen), cancellationToken) : EmulatorState.Running;
         // Beside each other: what doesn't answer is waited for, and that is one wait then.
         var looks = new[]
         {

@@ -23,6 +23,9 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     private readonly CancellationTokenSource _stop = new();
     private readonly List<Task> _watching = [];
 
+    // By which other processes know that there is an emulator to wait for.
+    private readonly List<IDisposable> _holds = [];
+
     /// <summary>Whether it has started any.</summary>
     public bool HasStarted => _watching.Count > 0;
 
@@ -34,12 +37,14 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     {
         for (var number = 1; number <= count; number++)
         {
-            if (await emulator.FindStateAsync(cancellationToken, number) is not EmulatorState.Stopped and var state)
+            if (await emulator.WaitForStateAsync(progress, cancellationToken, number) is not EmulatorState.Stopped and var state)
             {
                 if (state == EmulatorState.Busy)
                     progress.Report(emulator.BusyMessage);
                 continue;
             }
+            if (emulator.TryHold(number) is { } hold)
+                _holds.Add(hold);
             progress.Report($"starting the storage emulator, with its data in {emulator.DataFolderOf(number)}");
             var started = await emulator.StartAsync(progress, cancellationToken, number);
             progress.Report($"the storage emulator runs (pid {started.ProcessId})");
@@ -52,6 +57,7 @@ public sealed class EmulatorSupervisor(LocalEmulator emulator, IProgress<string>
     {
         await _stop.CancelAsync();
         await Task.WhenAll(_watching);
+        _holds.ForEach(hold => hold.Dispose());
         _stop.Dispose();
     }
 

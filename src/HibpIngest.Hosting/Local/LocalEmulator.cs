@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
@@ -21,6 +22,11 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     public const int HighestPort = 65_000;
 
     private const int Services = 3;
+
+    /// <summary>What starts it again pauses for so long at most, and it takes seconds to load its data.</summary>
+    private static readonly TimeSpan ComesBackWithin = TimeSpan.FromSeconds(60);
+
+    private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
 
     /// <summary>
     /// Loopback refuses at once. Where nothing is refused, something listens whose accept queue is full: connects are repeated after
@@ -55,6 +61,30 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         return states.Contains(EmulatorState.Stopped) ? EmulatorState.Stopped : states.Max();
     }
 
+    /// <summary>
+    /// Whether its services accept connections, where one that ended may be about to be started again, as <c>hibp run</c> does, or one
+    /// that ends still saves: that is waited for.
+    /// </summary>
+    /// <param name="progress">Told when there is something to wait for.</param>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="number">Which emulator.</param>
+    public async Task<EmulatorState> WaitForStateAsync(IProgress<string> progress, CancellationToken cancellationToken, int number = 1)
+    {
+        var began = Stopwatch.GetTimestamp();
+        var isTold = false;
+        while (true)
+        {
+            var isHeld = IsHeld(number);
+            var state = await FindStateAsync(cancellationToken, number);
+            if (state != EmulatorState.Stopped || !isHeld || Stopwatch.GetElapsedTime(began) > ComesBackWithin)
+                return state;
+            if (!isTold)
+                progress.Report("waiting for the storage emulator, which another process is starting or stopping");
+            isTold = true;
+            await Task.Delay(LookEvery, cancellationToken);
+        }
+    }
+
     /// <summary>Starts it, with its data in <see cref="DataFolderOf"/>.</summary>
     /// <param name="progress">Told what takes long.</param>
     /// <param name="cancellationToken">Stops it.</param>
@@ -78,6 +108,41 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     /// <summary>Where the data of one of them is kept.</summary>
     public string DataFolderOf(int number) =>
         Path.Combine(home, number == 1 ? "azurite" : string.Create(CultureInfo.InvariantCulture, $"azurite-{number}"));
+
+    /// <summary>Tells other processes that this one starts it again should it end, until what is returned is disposed of.</summary>
+    /// <param name="number">Which.</param>
+    /// <returns>null: another process does.</returns>
+    internal IDisposable? TryHold(int number)
+    {
+        Directory.CreateDirectory(DataFolderOf(number));
+        try
+        {
+            return new FileStream(HoldOf(number), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        }
+        catch (IOException)
+        {
+            return null;
+        }
+    }
+
+    private string HoldOf(int number) => Path.Combine(DataFolderOf(number), "supervisor.lock");
+
+    private bool IsHeld(int number)
+    {
+        try
+        {
+            using var file = new FileStream(HoldOf(number), FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
+            return false;
+        }
+        catch (Exception e) when (e is FileNotFoundException or DirectoryNotFoundException or UnauthorizedAccessException)
+        {
+            return false;
+        }
+        catch (IOException)
+        {
+            return true;
+        }
+    }
 
     private int PortOf(int number) => port + (10 * (number - 1));
 

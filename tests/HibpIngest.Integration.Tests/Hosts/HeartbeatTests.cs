@@ -2,11 +2,13 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using System.Threading.Channels;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Integration.Tests.Telemetry;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Hosts;
@@ -57,6 +59,33 @@ public sealed class HeartbeatTests
             listeners.Close(1);
             Assert.Equal(EmulatorState.Stopped, await emulator.FindStateAsync(CancellationToken.None));
         }
+    }
+
+    [Fact]
+    public async Task An_emulator_that_is_started_again_is_waited_for_and_one_that_nobody_starts_is_not()
+    {
+        using var folder = new TemporaryFolder();
+        using var listeners = new ThreeListeners(listening: false);
+        var emulator = new LocalEmulator(folder.Path, listeners.FirstPort);
+        var told = Channel.CreateUnbounded<string>();
+        var progress = new ToldProgress(told.Writer);
+        Assert.Equal(EmulatorState.Stopped, await emulator.WaitForStateAsync(progress, CancellationToken.None));
+        var hold = emulator.TryHold(1);
+        Assert.NotNull(hold);
+        Assert.Null(emulator.TryHold(1));
+        var state = emulator.WaitForStateAsync(progress, CancellationToken.None);
+        Assert.Contains("waiting for the storage emulator", await told.Reader.ReadAsync(), StringComparison.Ordinal);
+        Assert.False(state.IsCompleted);
+        hold.Dispose();
+        Assert.Equal(EmulatorState.Stopped, await state.WaitAsync(TestTimeout));
+
+        using var again = emulator.TryHold(1);
+        state = emulator.WaitForStateAsync(progress, CancellationToken.None);
+        await told.Reader.ReadAsync();
+        Assert.False(state.IsCompleted);
+        listeners.Listen();
+        Assert.Equal(EmulatorState.Running, await state.WaitAsync(TestTimeout));
+        Assert.False(told.Reader.TryRead(out _));
     }
 
     /// <summary>A table service that accepts one connection and answers on it; the next waits in the accept queue.</summary>
@@ -155,12 +184,17 @@ public sealed class HeartbeatTests
         public void Dispose() => ForEach(socket => socket.Dispose());
     }
 
+    private sealed class ToldProgress(ChannelWriter<string> told) : IProgress<string>
+    {
+        public void Report(string value) => told.TryWrite(value);
+    }
+
     /// <summary>Three ports in a row, as the emulator has them, that accept nothing and let one connection wait.</summary>
     private sealed class ThreeListeners : IDisposable
     {
         private readonly Sockets _listeners = [];
 
-        public ThreeListeners()
+        public ThreeListeners(bool listening = true)
         {
             while (_listeners.Count < 3)
             {
@@ -169,7 +203,8 @@ public sealed class HeartbeatTests
                     var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
                     _listeners.Add(socket);
                     socket.Bind(new IPEndPoint(IPAddress.Loopback, _listeners.Count == 1 ? 0 : FirstPort + _listeners.Count - 1));
-                    socket.Listen(4);
+                    if (listening)
+                        socket.Listen(4);
                 }
                 catch (SocketException)
                 {
@@ -179,6 +214,8 @@ public sealed class HeartbeatTests
                 }
             }
         }
+
+        public void Listen() => _listeners.ForEach(socket => socket.Listen(4));
 
         public int FirstPort => ((IPEndPoint)_listeners[0].LocalEndPoint!).Port;
 
