@@ -7,6 +7,9 @@ namespace HibpIngest.Testing;
 /// </summary>
 public sealed class TestClock : TimeProvider
 {
+    /// <summary>What has not ended by then never does.</summary>
+    private const int MostSteps = 10_000;
+
     /// <summary>Of what is measured: some take 0 for never.</summary>
     private static readonly TimeSpan Beginning = TimeSpan.FromDays(1);
 
@@ -79,7 +82,7 @@ public sealed class TestClock : TimeProvider
     /// <param name="step">No timer may be set for longer: it would be waited for and never come.</param>
     public async Task AdvanceUntilAsync(Task ended, TimeSpan step)
     {
-        while (true)
+        for (var steps = 0; steps < MostSteps; steps++)
         {
             Task armed;
             lock (_lock)
@@ -88,6 +91,7 @@ public sealed class TestClock : TimeProvider
             if (await Task.WhenAny(ended, armed) == ended)
                 return;
         }
+        throw new TimeoutException($"it has not ended after {MostSteps} steps of {step}");
     }
 
     private sealed class HandTimer(TestClock clock, TimerCallback callback, object? state) : ITimer
