@@ -1,6 +1,7 @@
 using System.Text;
 using System.Text.Json;
 using Azure.Storage.Blobs;
+using Azure.Storage.Blobs.Models;
 
 namespace HibpIngest.Integration.Tests.Functions;
 
@@ -51,7 +52,8 @@ public sealed class PasswordFunctionTests
         await using (var first = await host.StartLocalHostAsync())
         {
             // As soon as there is a plan. (Of one that is killed, messages in hand would be hidden for a minute and a half.)
-            await Eventually.IsSoAsync(async () => await imports.ExistsAsync() && imports.GetBlobs(prefix: "imports/").Any());
+            await Eventually.IsSoAsync(
+                async () => await imports.ExistsAsync() && imports.GetBlobs(new GetBlobsOptions { Prefix = "imports/" }).Any());
             await first.TerminateAsync();
         }
         await using (await host.StartLocalHostAsync())

@@ -31,7 +31,7 @@ public sealed partial class LayoutTests
         ["HibpIngest.Samples"] = [],
         // Adapters: no capability, no host, and nothing of one another.
         ["HibpIngest.AzureStorage"] = ["HibpIngest.Core"],
-        ["HibpIngest.Sql"] = ["HibpIngest.Core", "HibpIngest.SqlServerStandIn"],
+        ["HibpIngest.Sql"] = ["HibpIngest.Core"],
         // Hosts.
         ["HibpIngest.Hosting"] =
             ["HibpIngest.AzureStorage", "HibpIngest.Delivery", "HibpIngest.Lookup", "HibpIngest.Passwords", "HibpIngest.Pipeline",

@@ -79,7 +79,7 @@ public sealed class SqlServerConnectionsTests
         using var another = connections.Create();
         // The pool tells connections apart by the delegate.
         Assert.Same(connection.AccessTokenCallback, another.AccessTokenCallback);
-        var token = await connection.AccessTokenCallback!(new Asked(), CancellationToken.None);
+        var token = await connection.AccessTokenCallback!(Asked, CancellationToken.None);
         Assert.Equal(("a token", OneToken.Expiry), (token.AccessToken, token.ExpiresOn));
         Assert.Equal(["https://database.windows.net/.default"], credential.Scopes);
     }
@@ -116,6 +116,11 @@ public sealed class SqlServerConnectionsTests
     private static TokenCredential NoCredential(string? clientId, bool managed) =>
         throw new InvalidOperationException("no credential is expected to be asked for");
 
+    /// <summary>What the driver asks a token for.</summary>
+    private static SqlAuthenticationParameters Asked => new(
+        SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
+        "https://login.example/tenant", null, null, Guid.NewGuid(), 30);
+
     private sealed class OneToken : TokenCredential
     {
         public static readonly DateTimeOffset Expiry = new(2030, 1, 2, 3, 4, 5, TimeSpan.Zero);
@@ -131,9 +136,4 @@ public sealed class SqlServerConnectionsTests
             return ValueTask.FromResult(new AccessToken("a token", Expiry));
         }
     }
-
-    /// <summary>What the driver asks a token for.</summary>
-    private sealed class Asked() : SqlAuthenticationParameters(
-        SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
-        "https://login.example/tenant", null!, null!, Guid.NewGuid(), 30);
 }
