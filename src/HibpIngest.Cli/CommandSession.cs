@@ -7,7 +7,9 @@ using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli;
@@ -93,8 +95,8 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>Opens the stores, creates what is missing in them, and makes sure that they belong together.</summary>
-    public Task<OpenPipeline> OpenAsync(CancellationToken cancellationToken) =>
-        OpenAsync(pipeline => pipeline.Context.NewStoreSetup().EnsureAsync(cancellationToken), cancellationToken);
+    public Task<ServiceProvider> OpenAsync(CancellationToken cancellationToken) =>
+        OpenAsync(services => services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken), cancellationToken);
 
     /// <summary>Opens the storage account alone, for what needs no database.</summary>
     /// <param name="cancellationToken">Stops it.</param>
@@ -106,10 +108,10 @@ internal sealed class CommandSession : IDisposable
     }
 
     /// <summary>Opens the stores without touching the database.</summary>
-    public async Task<OpenPipeline> OpenStorageAsync(CancellationToken cancellationToken)
+    public async Task<ServiceProvider> OpenStorageAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return PipelineFactory.Open(Settings, Time, Logs);
+        return new ServiceCollection().AddHibp(Settings, Time, Logs).OpenHibp();
     }
 
     /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run, or accepts no connection.</exception>
@@ -130,14 +132,16 @@ internal sealed class CommandSession : IDisposable
     /// <summary>Opens the stores as they are: makes sure that they are there and belong together, and makes nothing.</summary>
     /// <exception cref="NotPossibleException">They are not there.</exception>
     /// <exception cref="StoreMismatchException">They don't belong together.</exception>
-    public Task<OpenPipeline> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
-        async pipeline =>
+    public Task<ServiceProvider> OpenExistingAsync(CancellationToken cancellationToken) => OpenAsync(
+        async services =>
         {
-            await RequireSchemaAsync(pipeline.Context.Database, cancellationToken);
-            if (!await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken))
+            var database = services.GetRequiredService<IBreachDatabase>();
+            await RequireSchemaAsync(database, cancellationToken);
+            if (!await services.GetRequiredService<StoreSetup>().CheckAsync(cancellationToken))
             {
-                throw new NotPossibleException($"database {pipeline.Context.Database.DisplayName} and storage "
-                    + $"{pipeline.Account.DisplayName} are not set up yet: 'hibp run' does that, or name those that are meant by "
+                var storage = services.GetRequiredService<StorageAccount>().DisplayName;
+                throw new NotPossibleException($"database {database.DisplayName} and storage "
+                    + $"{storage} are not set up yet: 'hibp run' does that, or name those that are meant by "
                     + "HIBP_DATABASE and HIBP_STORAGE");
             }
         },
@@ -150,11 +154,11 @@ internal sealed class CommandSession : IDisposable
     /// another installation.
     /// </summary>
     /// <exception cref="StoreMismatchException">Database and storage are of two installations.</exception>
-    public Task<OpenPipeline> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
-        async pipeline =>
+    public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
+        async services =>
         {
             if (NamesDatabase)
-                await pipeline.Context.NewStoreSetup().CheckAsync(cancellationToken);
+                await services.GetRequiredService<StoreSetup>().CheckAsync(cancellationToken);
         },
         cancellationToken);
 
@@ -173,17 +177,17 @@ internal sealed class CommandSession : IDisposable
         _telemetry?.Dispose();
     }
 
-    private async Task<OpenPipeline> OpenAsync(Func<OpenPipeline, Task> check, CancellationToken cancellationToken)
+    private async Task<ServiceProvider> OpenAsync(Func<ServiceProvider, Task> check, CancellationToken cancellationToken)
     {
-        var pipeline = await OpenStorageAsync(cancellationToken);
+        var services = await OpenStorageAsync(cancellationToken);
         try
         {
-            await check(pipeline);
-            return pipeline;
+            await check(services);
+            return services;
         }
         catch
         {
-            await pipeline.DisposeAsync();
+            await services.DisposeAsync();
             throw;
         }
     }
@@ -191,7 +195,7 @@ internal sealed class CommandSession : IDisposable
     private async Task<IBreachDatabase> OpenDatabaseAsync(
         Func<IBreachDatabase, CancellationToken, Task> check, CancellationToken cancellationToken)
     {
-        var database = DatabaseFactory.Open(Settings.Database, Time, Logs);
+        var database = DatabaseServices.Open(Settings.Database, Time, Logs);
         try
         {
             await check(database, cancellationToken);

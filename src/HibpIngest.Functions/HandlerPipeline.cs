@@ -12,39 +12,16 @@ namespace HibpIngest.Functions;
 /// </summary>
 internal sealed class HandlerPipeline : IAsyncDisposable
 {
-    private readonly OpenPipeline? _open;
-    private readonly Parts? _parts;
-    private HostSigns? _signs;
+    private readonly ServiceProvider? _services;
+    private readonly HostSigns? _signs;
     private readonly string _error;
 
-    private HandlerPipeline(OpenPipeline? open, PasswordWork? passwords, AccessWork? access, string error)
-    {
-        (_open, _error) = (open, error);
-        if (open is null)
-            return;
-        var setup = open.Context.NewStoreSetup();
-        _parts = new Parts(setup, open.Context.NewDispatcher(setup), open.Context.NewSweep(), passwords!, access!);
-    }
+    private HandlerPipeline(ServiceProvider? services, HostSigns? signs, string error) =>
+        (_services, _signs, _error) = (services, signs, error);
 
     /// <exception cref="BadInputException">The settings are wrong.</exception>
-    public PipelineContext Context => _open?.Context ?? throw new BadInputException(_error);
-
-    /// <inheritdoc cref="Context"/>
-    public StoreSetup Setup => Required.Setup;
-
-    /// <inheritdoc cref="Context"/>
-    public PipelineDispatcher Dispatcher => Required.Dispatcher;
-
-    /// <inheritdoc cref="Context"/>
-    public Sweep Sweep => Required.Sweep;
-
-    /// <inheritdoc cref="Context"/>
-    public PasswordWork Passwords => Required.Passwords;
-
-    /// <inheritdoc cref="Context"/>
-    public AccessWork Access => Required.Access;
-
-    private Parts Required => _parts ?? throw new BadInputException(_error);
+    public T Get<T>()
+        where T : notnull => (_services ?? throw new BadInputException(_error)).GetRequiredService<T>();
 
     /// <summary>Reads the settings and opens the stores; calls none.</summary>
     /// <param name="environment">The app settings.</param>
@@ -52,36 +29,29 @@ internal sealed class HandlerPipeline : IAsyncDisposable
     /// <param name="logs">Where everything is logged.</param>
     public static HandlerPipeline Open(IDictionary environment, TimeProvider time, HandlerLogs logs)
     {
-        var troubles = new HostTroubles(time);
-        PasswordWork? passwords = null;
-        AccessWork? access = null;
-        var (open, error) = HandlerOpening.Open(environment, logs, HandlerSettings.Read, settings =>
+        var (services, error) = HandlerOpening.Open(environment, logs, HandlerSettings.Read, settings =>
         {
-            var pipeline = PipelineFactory.Open(settings, time, logs.Factory, troubles.Note);
-            passwords = PasswordWork.Open(
-                pipeline.Account, settings.Passwords, settings.Options.WebUrl, time, logs.Factory);
-            access = AccessWork.Open(pipeline.Account, settings.Options, time, logs.Factory);
-            return pipeline;
+            var pipeline = new ServiceCollection().AddHibp(settings, time, logs.Factory, setsUpStores: true);
+            // One of each: one ingest runs in a process at a time.
+            pipeline.AddSingleton<PipelineDispatcher>().AddSingleton<Sweep>();
+            var opened = pipeline.OpenHibp();
+            _ = opened.GetRequiredService<PasswordWork>();
+            return opened;
         });
-        var handler = new HandlerPipeline(open, passwords, access, error);
-        if (open is not null)
-        {
-            handler._signs = new HostSigns(open.Context.Signs, HostSign.Everything, troubles, time);
-            handler._signs.Start();
-        }
-        return handler;
+        if (services is null)
+            return new HandlerPipeline(null, null, error);
+        var troubles = new HostTroubles(time);
+        services.GetRequiredService<PutOffs>().Follow(troubles.Note);
+        var signs = new HostSigns(services.GetRequiredService<IHostSigns>(), HostSign.Everything, troubles, time);
+        signs.Start();
+        return new HandlerPipeline(services, signs, "");
     }
 
     public async ValueTask DisposeAsync()
     {
         if (_signs is not null)
             await _signs.DisposeAsync();
-        _parts?.Passwords.Dispose();
-        _parts?.Access.Dispose();
-        if (_open is not null)
-            await _open.DisposeAsync();
+        if (_services is not null)
+            await _services.DisposeAsync();
     }
-
-    private sealed record Parts(
-        StoreSetup Setup, PipelineDispatcher Dispatcher, Sweep Sweep, PasswordWork Passwords, AccessWork Access);
 }

@@ -9,6 +9,7 @@ using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -69,8 +70,8 @@ internal sealed class BusyBenchmark(string folder)
         using var account = StorageAccount.Open(
             emulator.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { TransactionsInFlight = inFlight });
         await BenchmarkLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
-        var stage = PipelineFactory.ContextOf(
-            account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance).NewUpsertSlice();
+        var stage = PipelineParts.Of(
+            account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance).Get<UpsertSlice>();
 
         var queue = new ConcurrentQueue<Slice>(slices);
         var putOff = 0;

@@ -13,6 +13,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -50,7 +51,7 @@ internal static class CallbackBenchmark
         {
             await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
             var context = ContextOf(account, database, file, secret);
-            await context.NewStoreSetup().EnsureAsync(CancellationToken.None);
+            await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
             var added = await new ClientOperations(account.Clients, account.Keys, account.Prefixes, context.Keys, TimeProvider.System, true)
                 .AddAsync("bench", receiver.Url, false, Cap, CallbackClient.DefaultRpm, CancellationToken.None);
             await account.Prefixes.WriteAsync(added.Client.Number, watched, null, CancellationToken.None);
@@ -75,7 +76,7 @@ internal static class CallbackBenchmark
     {
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var stage = ContextOf(account, database, file, secret).NewCallClients();
+        var stage = ContextOf(account, database, file, secret).Get<CallClients>();
         var slices = await database.ListCallSlicesAsync(1, CancellationToken.None);
         var (began, done, early) = (Stopwatch.GetTimestamp(), 0, 0.0);
         await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = SlicesAtOnce }, async (slice, token) =>
@@ -98,7 +99,7 @@ internal static class CallbackBenchmark
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var context = ContextOf(account, database, file, secret);
-        var stage = context.NewDeliverCallbacks();
+        var stage = context.Get<DeliverCallbacks>();
         var client = (await account.Clients.ListAsync(CancellationToken.None)).Single().Number;
         var all = await AnsweredAsync() is var (_, open) ? most == 0 ? open : Math.Min(most, open) : 0;
         using var end = new CancellationTokenSource();
@@ -214,8 +215,8 @@ internal static class CallbackBenchmark
         }
     }
 
-    private static PipelineContext ContextOf(StorageAccount account, IBreachDatabase database, string file, string secret) =>
-        PipelineFactory.ContextOf(
+    private static PipelineParts ContextOf(StorageAccount account, IBreachDatabase database, string file, string secret) =>
+        PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"),
             new PipelineOptions { CallLoopback = true }, NullLoggerFactory.Instance, SecretKeys.Parse(secret));
 

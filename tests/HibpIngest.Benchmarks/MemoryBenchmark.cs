@@ -5,6 +5,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -51,15 +52,15 @@ internal static class MemoryBenchmark
     {
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var context = PipelineFactory.ContextOf(
+        var context = PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{Path.GetDirectoryName(file)}/mail"), new PipelineOptions(),
             NullLoggerFactory.Instance);
         long rows;
         if (stage == "ingest")
         {
-            await context.NewStoreSetup().EnsureAsync(CancellationToken.None);
+            await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
             var blob = await account.Blobs.FindAsync("Bench.zip", CancellationToken.None) ?? throw new InvalidOperationException("no blob");
-            await context.NewDispatcher().IngestBlobAsync(blob.Version.Name, CancellationToken.None);
+            await context.Get<PipelineDispatcher>().IngestBlobAsync(blob.Version.Name, CancellationToken.None);
             var load = await database.GetLoadAsync(1, CancellationToken.None);
             rows = load!.IngestComplete ? load.Accounts : throw new InvalidOperationException(load.Error);
         }
@@ -67,7 +68,7 @@ internal static class MemoryBenchmark
         {
             // As many slices at once as the host takes messages.
             var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
-            var upsert = context.NewUpsertSlice();
+            var upsert = context.Get<UpsertSlice>();
             await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
                 await upsert.RunAsync(1, slice.Number, token));
             rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;

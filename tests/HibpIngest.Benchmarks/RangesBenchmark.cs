@@ -9,6 +9,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -79,10 +80,10 @@ internal static class RangesBenchmark
                     await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
             }
             var account = StorageAccount.Open(ThrottleBenchmark.Connection(server.Endpoint), NullLoggerFactory.Instance);
-            var context = PipelineFactory.ContextOf(
+            var context = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), new PipelineOptions(), NullLoggerFactory.Instance);
             var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
-            return new Store(database, account, context.NewUpsertSlice(), [.. slices.Take(SlicesEachTime)]);
+            return new Store(database, account, context.Get<UpsertSlice>(), [.. slices.Take(SlicesEachTime)]);
         }
     }
 

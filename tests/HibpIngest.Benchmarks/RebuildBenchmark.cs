@@ -12,6 +12,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -88,7 +89,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         var tables = StorageAccount.Open(UpsertBenchmark.Redirect(connection, endpoint), NullLoggerFactory.Instance).Tables;
         var context = Context(connection, database, Path.Combine(folder, "log")) with { Tables = tables };
         var (cpu, began) = (Environment.CpuUsage.TotalTime, Stopwatch.GetTimestamp());
-        var result = await context.NewRebuildLayout().RunAsync(
+        var result = await context.Get<RebuildLayout>().RunAsync(
             new RebuildOrder(name) { Ranges = false, Folder = folder }, null, None);
         MeasuredChild.Tell(
             Stopwatch.GetElapsedTime(began).TotalSeconds, (Environment.CpuUsage.TotalTime - cpu).TotalSeconds, MeasuredChild.PeakMiB(),
@@ -133,7 +134,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
     {
         await using var database = SqliteBreachDatabase.Open(_file, TimeProvider.System);
         var context = Context(connection, database, _log);
-        await context.NewStoreSetup().EnsureAsync(None);
+        await context.Get<StoreSetup>().EnsureAsync(None);
         var settings = LoadStart.NewSettings(context.Options);
         var batch = new AccountBatch(settings.BatchRows);
         SliceLayout[] layout = [new(new LayoutPlacement(new LayoutFacts()), WithRanges: false)];
@@ -158,7 +159,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
                 SliceBuffers.Return(buffers);
                 await BenchmarkLoad.CompleteSliceAsync(database, slice);
             }
-            await context.NewLogLoad().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
+            await context.Get<LogLoad>().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
             var entry = (await database.GetLogEntryAsync(load.Id, None))!;
             sources.Add(new SegmentSource(
                 context.Log, load.Id, entry.Mark,
@@ -236,11 +237,11 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         await MeasuredChild.RunAsync("rebuild-child", folder, connection, server.Endpoint, "recorded");
     }
 
-    private static PipelineContext Context(string connection, IBreachDatabase database, string log)
+    private static PipelineParts Context(string connection, IBreachDatabase database, string log)
     {
         var options = new PipelineOptions { Log = LogMode.On };
         Directory.CreateDirectory(log);
-        return PipelineFactory.ContextOf(
+        return PipelineParts.Of(
             StorageAccount.Open(connection, NullLoggerFactory.Instance), database, NotificationSenders.Create("pickup:."), options,
             NullLoggerFactory.Instance) with
         { Log = new FolderLog(log) };

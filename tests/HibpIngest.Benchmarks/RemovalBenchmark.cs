@@ -9,6 +9,7 @@ using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -31,18 +32,18 @@ internal static class RemovalBenchmark
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance, null, requests);
             await using var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"removal{purged}.db"), TimeProvider.System);
             var options = new PipelineOptions { Log = LogMode.Off };
-            var context = PipelineFactory.ContextOf(
+            var context = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
-            await context.NewStoreSetup().EnsureAsync(CancellationToken.None);
+            await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
             var load = await UpsertAsync(context, batches);
             await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
             if (purged)
-                await context.NewLoadOperations().PurgeAsync(load.Id, withoutLog: true, null, CancellationToken.None);
+                await context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: true, null, CancellationToken.None);
 
             requests.Clear();
             using var slowed = share < 1 ? new SlowedProcess(emulator.ProcessId, share) : null;
             var began = Stopwatch.GetTimestamp();
-            var removed = await context.NewRemoveBreach().RunAsync(load.Breach, null, CancellationToken.None);
+            var removed = await context.Get<RemoveBreach>().RunAsync(load.Breach, null, CancellationToken.None);
             var took = Stopwatch.GetElapsedTime(began);
             var how = purged ? "by walking the table" : "by their rows";
             var rate = removed.Entities / took.TotalSeconds;
@@ -51,7 +52,7 @@ internal static class RemovalBenchmark
         }
     }
 
-    private static async Task<Load> UpsertAsync(PipelineContext context, IReadOnlyList<AccountBatch> batches)
+    private static async Task<Load> UpsertAsync(PipelineParts context, IReadOnlyList<AccountBatch> batches)
     {
         var load = await BenchmarkLoad.StartAsync(context.Database, context.Options);
         await using (var copy = await BenchmarkLoad.OpenCopyAsync(context.Database, load))
@@ -59,7 +60,7 @@ internal static class RemovalBenchmark
             foreach (var batch in batches)
                 await copy.CommitAsync(batch, new LoadCheckpoint(), false, CancellationToken.None);
         }
-        var stage = context.NewUpsertSlice();
+        var stage = context.Get<UpsertSlice>();
         foreach (var slice in await context.Database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None))
             await stage.RunAsync(slice.Load, slice.Number);
         var another = (await context.Database.GetLoadAsync(load.Id, CancellationToken.None))!.Mark + 1;

@@ -9,6 +9,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -76,7 +77,7 @@ internal sealed class ThrottleBenchmark(string folder)
         {
             using var account = StorageAccount.Open(Connection(server.Endpoint), NullLoggerFactory.Instance);
             await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-            var stage = Context(account, database, options).NewUpsertSlice();
+            var stage = Context(account, database, options).Get<UpsertSlice>();
             await Task.WhenAll(Enumerable.Range(0, inFlight / processes).Select(_ => Task.Run(async () =>
             {
                 while (queue.TryDequeue(out var slice))
@@ -116,7 +117,7 @@ internal sealed class ThrottleBenchmark(string folder)
         $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
 
-    private PipelineContext Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
+    private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
     {
         Database = database,
         Tables = account.Tables,
@@ -134,7 +135,7 @@ internal sealed class ThrottleBenchmark(string folder)
         Queues = account.Queues,
         Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
         Options = options,
-        Passwords = new ArchivePasswords(database, database, null),
+        Passwords = new ArchivePasswords(database, database, new InstallationKeys(null, null)),
         Logs = NullLoggerFactory.Instance,
     };
 

@@ -7,6 +7,7 @@ using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
+using HibpIngest.Testing;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
@@ -106,9 +107,9 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         return (_slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count), Stopwatch.GetElapsedTime(began));
     }
 
-    private async Task RunSlicesAsync(PipelineContext context, int first)
+    private async Task RunSlicesAsync(PipelineParts context, int first)
     {
-        var stage = context.NewUpsertSlice();
+        var stage = context.Get<UpsertSlice>();
         foreach (var slice in _slices.Skip(first).Take(SlicesEachTime))
             await stage.RunAsync(slice.Load, slice.Number);
     }
@@ -123,10 +124,10 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         return (entities, Stopwatch.GetElapsedTime(began));
     }
 
-    private PipelineContext Context(string connection)
+    private PipelineParts Context(string connection)
     {
         var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        return PipelineFactory.ContextOf(
+        return PipelineParts.Of(
             account, _database, NotificationSenders.Create($"pickup:{_folder}/mail"), _options, NullLoggerFactory.Instance);
     }
 

@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting.Backups;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -26,15 +28,16 @@ internal sealed class BackupCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (context, screen, to) = (pipeline.Context, session.Screen, session.Parsed.GetRequiredValue(_to));
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var (database, screen, to) = (services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Parsed.GetRequiredValue(_to));
         if (Path.EndsInDirectorySeparator(to))
             Directory.CreateDirectory(to);
-        var source = new FileInfo(DatabaseBackup.RequireFile(context.Database).DisplayName);
+        var source = new FileInfo(DatabaseBackup.RequireFile(database).DisplayName);
         // Each byte is copied, and then read again.
         var (file, note) = await Transfer.ShowAsync(
             screen, "copying and checking", source.Exists ? 2 * source.Length : 0, session.Time,
-            progress => new DatabaseBackup(context.Database, context.Register, session.Time).TakeAsync(to, progress, cancellationToken));
+            progress => new DatabaseBackup(database, services.GetRequiredService<IStoreRegister>(), session.Time)
+                .TakeAsync(to, progress, cancellationToken));
         if (screen.Json)
         {
             screen.ShowJson(
@@ -91,11 +94,11 @@ internal sealed class RestoreCommand : HibpCommand
         if (!isTried)
             _confirmation.RequireAnswerable(parsed, "restore");
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var context = pipeline.Context;
-        var database = DatabaseBackup.RequireFile(context.Database);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var database = DatabaseBackup.RequireFile(services.GetRequiredService<IBreachDatabase>());
         var (note, file) = await BackupNote.FindAsync(parsed.GetRequiredValue(_from), cancellationToken);
-        using var restore = new DatabaseRestore(database, context.Register, context.SuppressionKey, session.Time);
+        using var restore = new DatabaseRestore(
+            database, services.GetRequiredService<IStoreRegister>(), services.GetRequiredService<InstallationKeys>(), session.Time);
         await Transfer.ShowAsync(screen, "copying and checking", note.Bytes, session.Time, async progress =>
         {
             await restore.PrepareAsync(file, note, progress, cancellationToken);
@@ -117,7 +120,7 @@ internal sealed class RestoreCommand : HibpCommand
         // Before anything else can fail.
         if (kept is not null)
             screen.Say($"the database that was there is kept as {kept}");
-        var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, pipeline, empty: false, cancellationToken);
+        var (document, moved, files) = await DatabaseRestoredCommand.MoveOnAsync(session, services, empty: false, cancellationToken);
         if (screen.Json)
             screen.ShowJson(new RestoreDocument(file, note.TakenAt, kept, document), Documents.Default.RestoreDocument);
         else

@@ -5,6 +5,8 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -17,8 +19,8 @@ internal sealed class BreachCommands() : CommandGroup(
     /// <summary>Hides or shows; in force once it returns.</summary>
     public static async Task<int> SetHiddenAsync(CommandSession session, string name, bool hidden, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await pipeline.Context.NewBreachOperations().SetHiddenAsync(name, hidden, cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await services.GetRequiredService<BreachOperations>().SetHiddenAsync(name, hidden, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(
                 new BreachChangeDocument(breach.Name, hidden, Removed: false, Entities: null), Documents.Default.BreachChangeDocument);
@@ -83,8 +85,8 @@ internal sealed class BreachSetCommand : HibpCommand
     {
         if (!_described.IsGiven(session.Parsed))
             throw new BadInputException("nothing to set was given; see: hibp breach set --help");
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await pipeline.Context.NewBreachOperations().DescribeAsync(
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await services.GetRequiredService<BreachOperations>().DescribeAsync(
             session.Parsed.GetRequiredValue(_name), JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)),
             cancellationToken);
         if (session.Screen.Json)
@@ -115,8 +117,8 @@ internal sealed class BreachAssignCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var load = await pipeline.Context.NewLoadOperations().AssignAsync(
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var load = await services.GetRequiredService<LoadOperations>().AssignAsync(
             session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(Documents.Of(load), Documents.Default.LoadDocument);
@@ -150,11 +152,12 @@ internal sealed class BreachRemoveCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         _confirmation.RequireAnswerable(session.Parsed, "breach remove");
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_name), cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_name), cancellationToken);
         await _confirmation.AskAsync(
             session, $"This takes {breach.Name} off every account, and can't be undone.", breach.Name, cancellationToken);
-        var removal = await RemoveAsync(session, pipeline, breach.Name, cancellationToken);
+        var removal = await RemoveAsync(session, services, breach.Name, cancellationToken);
         var gone = removal.Left.Count == 0;
         if (session.Screen.Json)
         {
@@ -177,17 +180,17 @@ internal sealed class BreachRemoveCommand : HibpCommand
 
     /// <summary>Whatever breaks it off, it says how to go on.</summary>
     private static async Task<BreachRemoval> RemoveAsync(
-        CommandSession session, OpenPipeline pipeline, string breach, CancellationToken cancellationToken)
+        CommandSession session, ServiceProvider services, string breach, CancellationToken cancellationToken)
     {
         var begun = false;
         // Heartbeats, by which status tells a removal that is running from one that was interrupted.
         await using var signs = new HostSigns(
-            pipeline.Context.Signs, HostsView.Removing(breach), new HostTroubles(session.Time), session.Time);
+            services.GetRequiredService<IHostSigns>(), HostsView.Removing(breach), new HostTroubles(session.Time), session.Time);
         signs.Start();
         try
         {
             return await Spinner.ShowAsync(session.Screen, $"removing {breach}", session.Time, progress =>
-                pipeline.Context.NewRemoveBreach().RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
+                services.GetRequiredService<RemoveBreach>().RunAsync(breach, new Noting(progress, () => begun = true), cancellationToken));
         }
         catch (Exception e) when (begun && e is not CatalogueBehindException)
         {

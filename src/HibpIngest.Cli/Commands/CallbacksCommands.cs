@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -31,12 +33,12 @@ internal abstract class CallbackCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = session.Parsed.GetValue(Breach);
         if (breach is not null)
-            breach = (await GetBreachAsync(pipeline.Context.Database, breach, cancellationToken)).Name;
+            breach = (await GetBreachAsync(services.GetRequiredService<IBreachDatabase>(), breach, cancellationToken)).Name;
         await RunAsync(
-            session, pipeline.Context.NewCallbackOperations(), session.Parsed.GetValue(Client)?.Trim(), breach, cancellationToken);
+            session, services.GetRequiredService<CallbackOperations>(), session.Parsed.GetValue(Client)?.Trim(), breach, cancellationToken);
         return 0;
     }
 

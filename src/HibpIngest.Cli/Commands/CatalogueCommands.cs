@@ -1,4 +1,6 @@
 using HibpIngest.Cli.Output;
+using HibpIngest.Pipeline;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -20,8 +22,8 @@ internal sealed class CataloguePublishCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var published = await pipeline.Context.NewPublishCatalogue().RunAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var published = await services.GetRequiredService<PublishCatalogue>().RunAsync(cancellationToken);
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(

@@ -4,6 +4,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -216,8 +217,8 @@ internal sealed class ClientsResumeCommand : ClientCommand
             Show(session, await operations.SetPausedAsync(NameOf(session), false, cancellationToken));
             return;
         }
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        Show(session, await pipeline.Context.NewCallbackOperations().ResumeAsync(operations, NameOf(session), cancellationToken));
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        Show(session, await services.GetRequiredService<CallbackOperations>().ResumeAsync(operations, NameOf(session), cancellationToken));
     }
 }
 

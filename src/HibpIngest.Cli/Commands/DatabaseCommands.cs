@@ -2,6 +2,9 @@ using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
@@ -20,7 +23,7 @@ internal sealed class DatabaseUpgradeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var database = DatabaseFactory.Open(session.Settings.Database, session.Time, session.Logs);
+        await using var database = DatabaseServices.Open(session.Settings.Database, session.Time, session.Logs);
         var (from, _) = await database.GetSchemaVersionAsync(cancellationToken);
         await database.UpgradeAsync(cancellationToken);
         var (to, _) = await database.GetSchemaVersionAsync(cancellationToken);
@@ -61,8 +64,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var emulators = await RunCommand.StartEmulatorsAsync(session, accounts: null, cancellationToken);
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var (document, moved, files) = await MoveOnAsync(session, pipeline, session.Parsed.GetValue(_empty), cancellationToken);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var (document, moved, files) = await MoveOnAsync(session, services, session.Parsed.GetValue(_empty), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(document, Documents.Default.RestoredDocument);
         else
@@ -73,26 +76,26 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     /// <summary>Moves the database on, and shows how far it is.</summary>
     /// <returns>What came of it, and the names of the files that are loaded again.</returns>
     public static async Task<(RestoredDocument Document, MovedOn Moved, IReadOnlyList<string> Files)> MoveOnAsync(
-        CommandSession session, OpenPipeline pipeline, bool empty, CancellationToken cancellationToken)
+        CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
     {
-        var context = pipeline.Context;
         // A removal that is made up for takes minutes: what comes back and what goes is said when it does.
         session.PipelineLevel = LogLevel.Information;
+        var database = services.GetRequiredService<IBreachDatabase>();
         MovedOn? moved = null;
         await Spinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
         {
-            moved = await context.NewMoveOn().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
+            moved = await services.GetRequiredService<MoveOn>().RunAsync(cancellationToken, empty, new LoadProgress(session, progress));
             return moved.Loads;
         });
         // Their ids are drawn after all that were given before.
-        var files = (await context.Database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id > moved!.Ids.Load)
+        var files = (await database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id > moved!.Ids.Load)
             .Select(load => load.Blob.Name).Order(StringComparer.Ordinal).ToList();
         var subscriptions = 0L;
-        await foreach (var _ in context.Database.ListSubscribersAsync(cancellationToken))
+        await foreach (var _ in database.ListSubscribersAsync(cancellationToken))
             subscriptions++;
         return (
             new RestoredDocument(
-                context.Database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
+                database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,
                 moved.Suppressed, moved.Hidden),
             moved, files);
     }

@@ -13,6 +13,7 @@ using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
 using HibpIngest.Samples;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Spectre.Console;
 
@@ -119,25 +120,27 @@ internal sealed class DemoCommand : HibpCommand
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
-        await using var pipeline = PipelineFactory.Open(settings, time, session.Logs, put => GiveUpOn(put.Error));
-        var context = pipeline.Context;
-        await context.NewStoreSetup().EnsureAsync(cancellationToken);
+        await using var services = new ServiceCollection().AddHibp(settings, time, session.Logs).OpenHibp();
+        services.GetRequiredService<PutOffs>().Follow(put => GiveUpOn(put.Error));
+        var (database, keys) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<InstallationKeys>());
+        await services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
 
         var imported = await SubscribersImportCommand.ImportAsync(
-            context.Database, context.SuppressionKey,
-            SubscribersImportCommand.Read(Path.Combine(samples, ShippedSample.Subscribers)), cancellationToken);
+            database, keys.Suppression, SubscribersImportCommand.Read(Path.Combine(samples, ShippedSample.Subscribers)),
+            cancellationToken);
         screen.Say($"imported {TableFormat.Number(imported.Added)} subscriptions of the sample");
-        await context.Database.ImportSubscribersAsync(
-            [.. subscribed.Select(address => new Subscription(address, null))], context.SuppressionKey, cancellationToken);
+        await database.ImportSubscribersAsync(
+            [.. subscribed.Select(address => new Subscription(address, null))], keys.Suppression, cancellationToken);
         screen.Say($"dropping {drop.Blob} ({TableFormat.Bytes(file.Length)}) as breach {drop.Breach}");
         // The ingest is in this process: no key is needed.
         if (password is not null)
-            await context.Passwords.PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
-        var version = await DropCommand.UploadAsync(context.Blobs, time, screen, file, drop, cancellationToken);
+            await services.GetRequiredService<ArchivePasswords>().PutAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
+        var version = await DropCommand.UploadAsync(
+            services.GetRequiredService<IBreachBlobs>(), time, screen, file, drop, cancellationToken);
 
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         var host = LocalHost.RunAsync(
-            context,
+            services,
             new LocalHostOptions
             {
                 Queues = Impatient,
@@ -152,7 +155,7 @@ internal sealed class DemoCommand : HibpCommand
         Load load;
         try
         {
-            var follow = new LoadFollower(context.Database, screen, time, MailsPerSecond).FollowAsync(version, stop.Token);
+            var follow = new LoadFollower(database, screen, time, MailsPerSecond).FollowAsync(version, stop.Token);
             var first = await Task.WhenAny(follow, host, hopeless.Task);
             if (first == hopeless.Task)
                 throw new CommandFailedException((await hopeless.Task).Message);
@@ -169,12 +172,13 @@ internal sealed class DemoCommand : HibpCommand
             throw new CommandFailedException($"load {load.Id} of {load.Breach} failed: {load.Error}");
         var total = time.GetElapsedTime(started);
 
-        var account = await FirstAccountAsync(context.Database, load, cancellationToken);
-        var found = account is null ? [] : await AskAsync(session, pipeline.Account, account, cancellationToken);
+        var account = await FirstAccountAsync(database, load, cancellationToken);
+        var found = account is null ? []
+            : await AskAsync(session, services.GetRequiredService<StorageAccount>(), account, cancellationToken);
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
         {
-            subscribers.Add(new DemoSubscriber(address, await IsToldAsync(context.Database, load, address, cancellationToken)));
+            subscribers.Add(new DemoSubscriber(address, await IsToldAsync(database, load, address, cancellationToken)));
         }
         if (screen.Json)
         {

@@ -6,8 +6,10 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
+using HibpIngest.Sql;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -81,7 +83,7 @@ internal sealed class DoctorCommand : HibpCommand
     private static DoctorLine CheckHome(PipelineSettings settings)
     {
         // A closed folder closes all that is in it, save what has another name elsewhere.
-        var database = settings.Database == settings.DefaultDatabase || DatabaseFactory.IsServer(settings.Database) ? [] :
+        var database = settings.Database == settings.DefaultDatabase || DatabaseServices.IsServer(settings.Database) ? [] :
             SqliteBreachDatabase.Companions.Prepend("").Select(suffix => settings.Database + suffix);
         string[] open = [.. database.Prepend(settings.Home).Select(Path.GetFullPath).Where(UnixFiles.IsOpenToOthers)];
         return open.Length > 0
@@ -114,10 +116,10 @@ internal sealed class DoctorCommand : HibpCommand
     private static async Task CheckStoresAsync(
         CommandSession session, PipelineSettings settings, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        OpenPipeline pipeline;
+        ServiceProvider services;
         try
         {
-            pipeline = PipelineFactory.Open(settings, session.Time, session.Logs, storage: Impatient);
+            services = new ServiceCollection().AddHibp(settings, session.Time, session.Logs, Impatient).OpenHibp();
         }
         catch (HibpException e)
         {
@@ -126,14 +128,17 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Insert(0, new DoctorLine("settings", Broken, e.Message, "mend the setting"));
             return;
         }
-        await using var closing = pipeline;
-        var context = pipeline.Context;
+        await using var closing = services;
+        var (database, register, queues) = (
+            services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<IStoreRegister>(),
+            services.GetRequiredService<IMessageQueues>());
+        var (sender, keys) = (services.GetRequiredService<INotificationSender>(), services.GetRequiredService<InstallationKeys>());
         StoreIdentity? inTable = null;
         StoreIdentity? inDatabase = null;
         var (found, expected) = (0, 0);
         (string Found, string Advice)? setUp = null;
         const string StorageAdvice = "check HIBP_STORAGE and its permissions";
-        var storage = pipeline.Account.DisplayName;
+        var storage = services.GetRequiredService<StorageAccount>().DisplayName;
         var emulatorState = settings.Emulator is { } emulator
             ? await emulator.WaitForStateAsync(new SayProgress(session.Screen), cancellationToken) : EmulatorState.Running;
         // Beside each other: what doesn't answer is waited for, and that is one wait then.
@@ -141,25 +146,25 @@ internal sealed class DoctorCommand : HibpCommand
         {
             LookAtStorageAsync(
                 "blobs", () => $"{storage}, container {IBreachBlobs.Container}",
-                async token => await context.Blobs.ListDropsAsync(token).AnyAsync(token)),
-            LookAtStorageAsync("queues", () => storage, context.Queues.Get(QueueNames.Ingest).GetDepthAsync),
-            LookAtStorageAsync("tables", () => storage, async token => inTable = await context.Register.GetIdentityAsync(token)),
+                async token => await services.GetRequiredService<IBreachBlobs>().ListDropsAsync(token).AnyAsync(token)),
+            LookAtStorageAsync("queues", () => storage, queues.Get(QueueNames.Ingest).GetDepthAsync),
+            LookAtStorageAsync("tables", () => storage, async token => inTable = await register.GetIdentityAsync(token)),
             LookAsync(
-                "database", () => $"{context.Database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
+                "database", () => $"{database.DisplayName}, schema version {found}", "check HIBP_DATABASE",
                 async token =>
                 {
-                    (found, expected) = await context.Database.GetSchemaVersionAsync(token);
-                    setUp = await context.Database.CheckSetUpAsync(token);
+                    (found, expected) = await database.GetSchemaVersionAsync(token);
+                    setUp = await database.CheckSetUpAsync(token);
                     if (found == 0)
-                        throw new StoreMissingException($"{context.Database.DisplayName} is not there, or is empty");
-                    inDatabase = await context.Database.GetIdentityAsync(token);
+                        throw new StoreMissingException($"{database.DisplayName} is not there, or is empty");
+                    inDatabase = await database.GetIdentityAsync(token);
                 }),
             LookAsync(
-                "mails", () => context.Sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM, and what else mails are made from",
+                "mails", () => sender.DisplayName, "check HIBP_MAIL and HIBP_MAIL_FROM, and what else mails are made from",
                 token =>
                 {
-                    _ = new MailComposer(context.Options.MailFrom, context.Service);
-                    return context.Sender.CheckAsync(MailFrom.Parse(context.Options.MailFrom).Address, token);
+                    _ = new MailComposer(settings.Options.MailFrom, settings.Service);
+                    return sender.CheckAsync(MailFrom.Parse(settings.Options.MailFrom).Address, token);
                 }),
         };
         var lines = await Task.WhenAll(looks);
@@ -177,7 +182,7 @@ internal sealed class DoctorCommand : HibpCommand
         var belong = false;
         if (databaseAnswers && storageAnswers)
         {
-            var identity = await CheckIdentityAsync(context.NewStoreSetup(), inDatabase, inTable, cancellationToken);
+            var identity = await CheckIdentityAsync(services.GetRequiredService<StoreSetup>(), inDatabase, inTable, cancellationToken);
             checks.Add(identity);
             belong = identity.State == Ok && inTable is not null && found == expected;
         }
@@ -186,16 +191,16 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("identity", "database and tables"));
         }
         if (storageAnswers)
-            await CheckRolesAsync(context.Queues, context.Register, session.Time.GetUtcNow(), checks, cancellationToken);
+            await CheckRolesAsync(queues, register, session.Time.GetUtcNow(), checks, cancellationToken);
         else
             checks.Add(Skipped("roles", "queues and tables"));
         if (belong)
         {
-            await CheckLayoutsAsync(context.Database, context.Database, context.Register, checks, cancellationToken);
-            await CheckLogAsync(context.Database, context.Options.Log, checks, cancellationToken);
+            await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
+            await CheckLogAsync(database, settings.Options.Log, checks, cancellationToken);
             checks.Add(await LookAsync(
                 "suppressions", () => "the key is the one that they were made under, or there are none", "set HIBP_SUPPRESSION_KEY",
-                context.NewApplySuppressions().CheckKeyAsync));
+                services.GetRequiredService<ApplySuppressions>().CheckKeyAsync));
         }
         else
         {
@@ -203,13 +208,13 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("account log", "a database and tables that belong together"));
             checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
-        checks.Add(context.Passwords.Durable
+        checks.Add(services.GetRequiredService<ArchivePasswords>().Durable
             ? new DoctorLine(
                 "secret key", Ok, settings.SecretKey is not null ? "set" : "in a file in HIBP_HOME, created when it is first needed", null)
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "needed for encrypted archives and clients only: "
                 + "openssl rand -base64 32 makes one"));
         if (storageAnswers)
-            await CheckClientsAsync(context.Clients, context.Keys, checks, cancellationToken);
+            await CheckClientsAsync(services.GetRequiredService<ICallbackClients>(), keys.Secret, checks, cancellationToken);
         else
             checks.Add(Skipped("clients", "tables"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;

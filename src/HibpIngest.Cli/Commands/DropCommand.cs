@@ -9,6 +9,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -79,21 +80,23 @@ internal sealed class DropCommand : HibpCommand
         if (password is not null)
             ArchivePasswords.CheckTakesOne(drop.Blob);
         var wait = session.Parsed.GetValue(_wait);
-        await using var pipeline = wait || password is not null
+        await using var services = wait || password is not null
             ? await session.OpenAsync(cancellationToken) : await session.OpenToDropAsync(cancellationToken);
-        await pipeline.Context.Blobs.CreateAsync(cancellationToken);
+        var blobs = services.GetRequiredService<IBreachBlobs>();
+        await blobs.CreateAsync(cancellationToken);
         if (!session.Parsed.GetValue(_again))
         {
             await RefuseSameAsync(
-                pipeline.Context.Blobs, session.NamesDatabase ? pipeline.Context.Database : null, file, drop, cancellationToken);
+                blobs, session.NamesDatabase ? services.GetRequiredService<IBreachDatabase>() : null, file, drop, cancellationToken);
         }
         // Before the upload: when the pipeline sees it, all that it needs is there.
         if (password is not null)
-            await pipeline.Context.Passwords.KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
+            await services.GetRequiredService<ArchivePasswords>()
+                .KeepAsync(ArchivePasswords.Coming(drop.Blob), password, cancellationToken);
 
-        var version = await UploadAsync(pipeline.Context.Blobs, session.Time, session.Screen, file, drop, cancellationToken);
+        var version = await UploadAsync(blobs, session.Time, session.Screen, file, drop, cancellationToken);
         if (password is not null)
-            await pipeline.Context.Passwords.SettleAsync(version, password, cancellationToken);
+            await services.GetRequiredService<ArchivePasswords>().SettleAsync(version, password, cancellationToken);
         if (!wait)
         {
             if (session.Screen.Json)
@@ -105,9 +108,10 @@ internal sealed class DropCommand : HibpCommand
             return 0;
         }
         var follower = new LoadFollower(
-            pipeline.Context.Database, session.Screen, session.Time, pipeline.Context.Options.MailsPerSecond)
+            services.GetRequiredService<IBreachDatabase>(), session.Screen, session.Time, session.Settings.Options.MailsPerSecond)
         {
-            NotTaken = (NotTakenTimeout, () => NotTakenAsync(pipeline.Context.Register, session.Time.GetUtcNow(), cancellationToken)),
+            NotTaken = (NotTakenTimeout, () => NotTakenAsync(
+                services.GetRequiredService<IStoreRegister>(), session.Time.GetUtcNow(), cancellationToken)),
             Stalled = (
                 StallTimeout, "nothing has moved for a minute; is 'hibp run' at work, with the same storage and database? (still waiting)"),
         };

@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -22,9 +24,10 @@ internal sealed class HoldCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var waiting = await pipeline.Context.NewMailOperations().HoldAsync(breach.Name, cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var waiting = await services.GetRequiredService<MailOperations>().HoldAsync(breach.Name, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new NotifyDocument(breach.Name, waiting), Documents.Default.NotifyDocument);
         else

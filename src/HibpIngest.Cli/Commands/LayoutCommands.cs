@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -19,8 +20,8 @@ internal sealed class LayoutsCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var layouts = await pipeline.Context.NewLayoutOperations().ListAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var layouts = await services.GetRequiredService<LayoutOperations>().ListAsync(cancellationToken);
         if (session.Screen.Json)
         {
             session.Screen.ShowJson([.. layouts.Select(LayoutDocument.Of)], Documents.Default.LayoutDocumentArray);
@@ -69,8 +70,8 @@ internal sealed class SwitchCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var name = session.Parsed.GetRequiredValue(_name);
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var before = await pipeline.Context.NewLayoutOperations()
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var before = await services.GetRequiredService<LayoutOperations>()
             .SwitchAsync(name, session.Parsed.GetValue(_withoutRanges), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new SwitchDocument(name, before.Name), Documents.Default.SwitchDocument);
@@ -108,9 +109,9 @@ internal sealed class LayoutDropCommand : HibpCommand
     {
         var name = session.Parsed.GetRequiredValue(_name);
         _confirmation.RequireAnswerable(session.Parsed, "layout drop");
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         await _confirmation.AskAsync(session, $"The tables of layout {name} are deleted for good.", name, cancellationToken);
-        await pipeline.Context.NewLayoutOperations().DropAsync(
+        await services.GetRequiredService<LayoutOperations>().DropAsync(
             name, () => session.Screen.Say("It is written no more; waiting until nobody uses its tables."), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new LayoutDropDocument(name), Documents.Default.LayoutDropDocument);

@@ -1,11 +1,13 @@
 using System.CommandLine;
 using HibpIngest.AccountLog;
+using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -29,8 +31,9 @@ internal sealed class LogListCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var loads = (await LogManifest.ReadAsync(pipeline.Context.Log, cancellationToken)).Loads.Select(LogLoadDocument.Of).ToList();
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var loads = (await LogManifest.ReadAsync(services.GetRequiredService<IAccountLogBlobs>(), cancellationToken))
+            .Loads.Select(LogLoadDocument.Of).ToList();
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(new LogListDocument(loads), Documents.Default.LogListDocument);
@@ -89,32 +92,32 @@ internal sealed class LogWriteCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var context = pipeline.Context;
-        if (context.Options.Log == LogMode.Off)
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var database = services.GetRequiredService<IBreachDatabase>();
+        if (session.Settings.Options.Log == LogMode.Off)
             throw new NotPossibleException("the account log is off: HIBP_LOG=on turns it on");
-        await context.Log.CreateAsync(cancellationToken);
+        await services.GetRequiredService<IAccountLogBlobs>().CreateAsync(cancellationToken);
         if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
-            await context.NewRepairLog().RunAsync(repaired, cancellationToken);
+            await services.GetRequiredService<RepairLog>().RunAsync(repaired, cancellationToken);
         var written = new List<LogWrittenLoad>();
         var lost = new List<LogWrittenLoad>();
-        foreach (var load in await ChooseAsync(session, context.Database, cancellationToken))
+        foreach (var load in await ChooseAsync(session, database, cancellationToken))
         {
             if (load is { Purged: true, LoggedVersion: null, PublishedAt: not null })
             {
                 lost.Add(new LogWrittenLoad(load.Id, load.Breach, 0));
                 continue;
             }
-            if (!load.WaitsForLog || await context.Database.GetLogEntryAsync(load.Id, cancellationToken) is not { } entry)
+            if (!load.WaitsForLog || await database.GetLogEntryAsync(load.Id, cancellationToken) is not { } entry)
                 continue;
             // A host sees to it, should this be broken off.
-            await context.Register.MarkOpenAsync(load.Id, cancellationToken);
+            await services.GetRequiredService<IStoreRegister>().MarkOpenAsync(load.Id, cancellationToken);
             var rows = await Output.Spinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
             {
-                await context.NewLogLoad().RunAsync(entry, progress, cancellationToken);
+                await services.GetRequiredService<LogLoad>().RunAsync(entry, progress, cancellationToken);
                 return entry.LastPosition;
             });
-            if (await context.Database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
+            if (await database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
             {
                 throw new NotPossibleException(
                     $"load {load.Id} of {load.Breach} is not logged: what is told of it has just changed, or it is being removed; run it "
@@ -171,12 +174,12 @@ internal sealed class LogVerifyCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var context = pipeline.Context;
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
         var (faults, rows, accounts) = (new List<string>(), 0L, 0L);
-        var manifest = await LogManifest.ReadAsync(context.Log, cancellationToken);
-        var known = (await context.Database.ListLoadsAsync(null, cancellationToken)).ToDictionary(load => load.Id);
+        var manifest = await LogManifest.ReadAsync(services.GetRequiredService<IAccountLogBlobs>(), cancellationToken);
+        var known = (await services.GetRequiredService<IBreachDatabase>().ListLoadsAsync(null, cancellationToken))
+            .ToDictionary(load => load.Id);
         foreach (var load in known.Values.Where(load => load.PublishedAt is not null))
         {
             if (!load.IsLogged)
@@ -190,7 +193,7 @@ internal sealed class LogVerifyCommand : HibpCommand
                 var before = rows;
                 rows += await Output.Spinner.ShowAsync(
                     session.Screen, $"load {load.Id} of {load.Breach}: rows read back",
-                    progress => context.NewVerifyLog().RunAsync(load.Id, progress, cancellationToken));
+                    progress => services.GetRequiredService<VerifyLog>().RunAsync(load.Id, progress, cancellationToken));
             }
             catch (HibpException e) when (e is not StoreUnavailableException)
             {
@@ -212,8 +215,9 @@ internal sealed class LogVerifyCommand : HibpCommand
         }
         if (session.Parsed.GetValue(_accounts) && faults.Count == 0)
         {
-            var reads = WebFactory.ReadsOf(pipeline.Account, session.Time, session.Logs);
-            var compare = new CompareAccounts(context.Log, reads, context.Options.TransactionsInFlight);
+            var reads = WebFactory.ReadsOf(services.GetRequiredService<StorageAccount>(), session.Time, session.Logs);
+            var compare = new CompareAccounts(
+                services.GetRequiredService<IAccountLogBlobs>(), reads, session.Settings.Options.TransactionsInFlight);
             foreach (var load in manifest.Counting)
             {
                 var missing = await Output.Spinner.ShowAsync(
@@ -277,8 +281,8 @@ internal sealed class LogRepairCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         _confirmation.RequireAnswerable(session.Parsed, "log repair");
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var repair = pipeline.Context.NewRepairRemoved();
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var repair = services.GetRequiredService<RepairRemoved>();
         var plan = await repair.PlanAsync(session.Parsed.GetValue(_all), cancellationToken);
         foreach (var line in plan.Skipped)
             session.Screen.Say(line);
@@ -332,11 +336,11 @@ internal sealed class LogExportCommand : HibpCommand
     /// <summary>Copies the log to a folder.</summary>
     public static async Task<int> CopyAsync(CommandSession session, string folder, BlockCodec? codec, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
         LogCopied? copied = null;
         await Output.Spinner.ShowAsync(session.Screen, "rows copied", async progress =>
         {
-            copied = await new CopyLog(pipeline.Context.Log, new FolderLog(folder)).RunAsync(
+            copied = await new CopyLog(services.GetRequiredService<IAccountLogBlobs>(), new FolderLog(folder)).RunAsync(
                 codec, new Progress(progress), cancellationToken);
             return copied.Rows;
         });
@@ -416,14 +420,15 @@ internal sealed class LogStatsCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenStorageAsync(cancellationToken);
-        var manifest = await LogManifest.ReadAsync(pipeline.Context.Log, cancellationToken);
+        await using var services = await session.OpenStorageAsync(cancellationToken);
+        var manifest = await LogManifest.ReadAsync(services.GetRequiredService<IAccountLogBlobs>(), cancellationToken);
         var merge = new MergeAccounts(session.Parsed.GetValue(_temp) ?? Path.GetTempPath());
         LogFigures? figures = null;
         await Output.Spinner.ShowAsync(session.Screen, "rows counted", async progress =>
         {
             figures = await LogStatistics.CountAsync(
-                pipeline.Context.Log, merge, [.. manifest.Counting], LargestDomains, progress, cancellationToken);
+                services.GetRequiredService<IAccountLogBlobs>(), merge, [.. manifest.Counting], LargestDomains, progress,
+                cancellationToken);
             return figures.Rows;
         });
         if (session.Parsed.GetValue(_svg) is { } file)

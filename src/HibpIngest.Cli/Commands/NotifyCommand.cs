@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -25,16 +27,17 @@ internal sealed class NotifyCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var operations = pipeline.Context.NewMailOperations();
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var operations = services.GetRequiredService<MailOperations>();
         if (session.Parsed.GetValue(_dryRun))
         {
             var lines = new List<PreviewLine>();
             await foreach (var notification in operations.PreviewAsync(breach.Name, cancellationToken))
                 lines.Add(new PreviewLine(notification.Email, notification.Domain, notification.Accounts));
             session.Screen.Say("looking through the accounts for what clients watch");
-            var calls = await pipeline.Context.NewPreviewCalls().RunAsync(breach.Name, cancellationToken);
+            var calls = await services.GetRequiredService<PreviewCalls>().RunAsync(breach.Name, cancellationToken);
             if (session.Screen.Json)
             {
                 session.Screen.ShowJson(

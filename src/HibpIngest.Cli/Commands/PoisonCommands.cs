@@ -2,6 +2,7 @@ using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -46,12 +47,12 @@ internal sealed class PoisonListCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var name = session.Parsed.GetValue(_queue);
         var queues = new List<PoisonQueueDocument>();
         foreach (var queue in string.IsNullOrEmpty(name) ? QueueNames.All : [name])
         {
-            var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
+            var poison = services.GetRequiredService<IMessageQueues>().Get(queue + QueueNames.PoisonSuffix);
             var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
             var head = messages == 0 ? [] : await poison.PeekAsync(MostShown, cancellationToken);
             queues.Add(
@@ -89,9 +90,9 @@ internal sealed class PoisonRequeueCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
-        var requeued = await pipeline.Context.NewPoisonQueue().RequeueAsync(queue, cancellationToken);
+        var requeued = await services.GetRequiredService<PoisonQueue>().RequeueAsync(queue, cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new QueueChangeDocument(queue, requeued), Documents.Default.QueueChangeDocument);
         else
@@ -114,9 +115,9 @@ internal sealed class PoisonPurgeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var queue = session.Parsed.GetRequiredValue(_queue);
-        var poison = pipeline.Context.Queues.Get(queue + QueueNames.PoisonSuffix);
+        var poison = services.GetRequiredService<IMessageQueues>().Get(queue + QueueNames.PoisonSuffix);
         var messages = (await poison.GetDepthAsync(cancellationToken)).Messages;
         await poison.ClearAsync(cancellationToken);
         if (session.Screen.Json)

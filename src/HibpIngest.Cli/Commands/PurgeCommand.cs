@@ -4,6 +4,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -44,10 +45,10 @@ internal sealed class PurgeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var operations = pipeline.Context.NewLoadOperations();
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var operations = services.GetRequiredService<LoadOperations>();
         var purged = new List<PurgedLoad>();
-        foreach (var load in await ChooseAsync(session, pipeline.Context.Database, cancellationToken))
+        foreach (var load in await ChooseAsync(session, services.GetRequiredService<IBreachDatabase>(), cancellationToken))
         {
             var rows = await Spinner.ShowAsync(
                 session.Screen, $"load {load.Id}: rows purged",

@@ -2,6 +2,7 @@ using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -37,9 +38,10 @@ internal sealed class RangesFillCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
-        var accounts = await FillAsync(session, pipeline.Context.NewFillRanges(), session.Parsed.GetValue(_layout), cancellationToken);
+        var accounts = await FillAsync(
+            session, services.GetRequiredService<FillRanges>(), session.Parsed.GetValue(_layout), cancellationToken);
         var took = session.Time.GetElapsedTime(began);
         if (session.Screen.Json)
         {
@@ -85,9 +87,9 @@ internal sealed class RangesStatusCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         // What readers go by.
-        var layout = await pipeline.Context.Register.GetReadLayoutAsync(cancellationToken);
+        var layout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
         var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
         if (session.Screen.Json)
             session.Screen.ShowJson(new RangesDocument(state), Documents.Default.RangesDocument);

@@ -3,6 +3,7 @@ using System.Globalization;
 using HibpIngest.AccountLog;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -71,9 +72,9 @@ internal sealed class RebuildCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var order = Read(session.Parsed);
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var began = session.Time.GetTimestamp();
-        var result = await RebuildAsync(session, pipeline.Context.NewRebuildLayout(), order, cancellationToken);
+        var result = await RebuildAsync(session, services.GetRequiredService<RebuildLayout>(), order, cancellationToken);
         var took = session.Time.GetElapsedTime(began);
         if (session.Screen.Json)
             session.Screen.ShowJson(RebuildDocument.Of(result, took), Documents.Default.RebuildDocument);

@@ -1,6 +1,8 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -28,9 +30,10 @@ internal sealed class RequeueCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var breach = await GetBreachAsync(pipeline.Context.Database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
-        var requeued = await pipeline.Context.NewLoadOperations().RequeueSlicesAsync(
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var breach = await GetBreachAsync(
+            services.GetRequiredService<IBreachDatabase>(), session.Parsed.GetRequiredValue(_breach), cancellationToken);
+        var requeued = await services.GetRequiredService<LoadOperations>().RequeueSlicesAsync(
             breach.Name, session.Parsed.GetValue(_slice), session.Parsed.GetValue(_failed), cancellationToken);
         if (session.Screen.Json)
             session.Screen.ShowJson(new RequeueDocument(breach.Name, requeued), Documents.Default.RequeueDocument);

@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -31,9 +32,9 @@ internal sealed class ResumeCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
         var failed = session.Parsed.GetRequiredValue(_load);
-        var load = await pipeline.Context.NewLoadOperations().ResumeAsync(
+        var load = await services.GetRequiredService<LoadOperations>().ResumeAsync(
             failed, session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
         if (session.Screen.Json)

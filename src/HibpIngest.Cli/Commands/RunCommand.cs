@@ -1,5 +1,6 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
+using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
@@ -9,6 +10,7 @@ using HibpIngest.Hosting.Web;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
@@ -114,45 +116,42 @@ internal sealed class RunCommand : HibpCommand
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Refused before it says that it is ready. The web needs no database.
         using var account = roles.HasFlag(HostRoles.Web) ? await session.OpenAccountAsync(cancellationToken, WebFactory.Storage) : null;
-        await using var pipeline = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
-        if (pipeline?.Context.Database is SqliteBreachDatabase file)
+        await using var services = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
+        if (services?.GetRequiredService<IBreachDatabase>() is SqliteBreachDatabase file)
             DatabaseRestore.RemoveLeft(file.DisplayName);
-        using var passwords = pipeline is null ? null
-            : PasswordWork.Open(
-                pipeline.Account, session.Settings.Passwords, session.Settings.Options.WebUrl, session.Time, session.Logs);
-        using var access = pipeline is null ? null
-            : AccessWork.Open(pipeline.Account, session.Settings.Options, session.Time, session.Logs);
+        var (passwords, access) = (services?.GetRequiredService<PasswordWork>(), services?.GetRequiredService<AccessWork>());
         await using var server = account is null ? null : await serve.StartAsync(session, account, cancellationToken);
         await using var operators = listen is not null
-            ? await OperatorListener.StartAsync(listen, pipeline?.Account ?? account!, session.Time, cancellationToken) : null;
+            ? await OperatorListener.StartAsync(
+                listen, services?.GetRequiredService<StorageAccount>() ?? account!, session.Time, cancellationToken) : null;
         if (operators is not null)
         {
             session.Screen.Say($"watch at: {operators.Address}");
             session.Screen.Say("          without a key: no proxy may stand in front of it");
         }
-        if (pipeline is not null)
+        if (services is not null)
         {
-            session.Screen.Say($"storage:  {pipeline.Account.DisplayName}");
-            session.Screen.Say($"database: {pipeline.Context.Database.DisplayName}");
-            session.Screen.Say($"mails:    {pipeline.Context.Sender.DisplayName}");
+            session.Screen.Say($"storage:  {services.GetRequiredService<StorageAccount>().DisplayName}");
+            session.Screen.Say($"database: {services.GetRequiredService<IBreachDatabase>().DisplayName}");
+            session.Screen.Say($"mails:    {services.GetRequiredService<INotificationSender>().DisplayName}");
             if (roles.HasFlag(HostRoles.Notify))
-                await CheckMailAsync(session, pipeline.Context.Sender, cancellationToken);
+                await CheckMailAsync(session, services.GetRequiredService<INotificationSender>(), cancellationToken);
         }
-        session.Screen.Say(pipeline is null
+        session.Screen.Say(services is null
             ? "ready; stop with Ctrl+C" : "ready; drop a breach with 'hibp drop FILE' in another terminal, stop with Ctrl+C");
-        using var stopping = pipeline is not null ? default
+        using var stopping = services is not null ? default
             : cancellationToken.Register(() => session.Screen.Say($"stopping: waiting for requests in progress; {StopAgain}"));
         try
         {
-            if (pipeline is null)
+            if (services is null)
                 await Task.Delay(Timeout.InfiniteTimeSpan, session.Time, cancellationToken);
             else
             {
                 await using var progress = new LoadLines(
-                    pipeline.Context.Register, pipeline.Context.Database, session.Screen, session.Time,
-                    pipeline.Context.Options.MailsPerSecond);
+                    services.GetRequiredService<IStoreRegister>(), services.GetRequiredService<IBreachDatabase>(), session.Screen,
+                    session.Time, session.Settings.Options.MailsPerSecond);
                 await LocalHost.RunAsync(
-                    pipeline.Context,
+                    services,
                     new LocalHostOptions
                     {
                         Roles = roles & HostRoles.All,
@@ -165,8 +164,8 @@ internal sealed class RunCommand : HibpCommand
         }
         finally
         {
-            if (emulators is { HasStarted: true } && pipeline is not null)
-                await WarnOthersAsync(session, pipeline.Context.Register);
+            if (emulators is { HasStarted: true } && services is not null)
+                await WarnOthersAsync(session, services.GetRequiredService<IStoreRegister>());
             session.Screen.Say("stopped");
         }
         cancellationToken.ThrowIfCancellationRequested();

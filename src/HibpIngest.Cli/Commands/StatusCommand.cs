@@ -4,6 +4,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 using Spectre.Console.Rendering;
 
@@ -122,7 +123,7 @@ internal sealed class StatusCommand : HibpCommand
         private const int Newest = 5;
 
         private readonly LoadMotion _motion = new(session.Time);
-        private OpenPipeline? _open;
+        private ServiceProvider? _open;
         private string? _breach;
 
         public async Task<StatusPicture> TakeAsync(CancellationToken cancellationToken)
@@ -133,9 +134,9 @@ internal sealed class StatusCommand : HibpCommand
                 await session.RequireEmulatorAsync(cancellationToken);
             // Asked for until it is known: without it all of them would be shown.
             if (name is not null)
-                _breach ??= (await GetBreachAsync(_open.Context.Database, name, cancellationToken)).Name;
+                _breach ??= (await GetBreachAsync(_open.GetRequiredService<IBreachDatabase>(), name, cancellationToken)).Name;
             var picture = await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
-            return await picture.WithWorkAsync(_open.Context.Database, Shown(picture).Loads, cancellationToken);
+            return await picture.WithWorkAsync(_open.GetRequiredService<IBreachDatabase>(), Shown(picture).Loads, cancellationToken);
         }
 
         /// <returns>A picture, or why there is none.</returns>
@@ -160,7 +161,7 @@ internal sealed class StatusCommand : HibpCommand
             }
         }
 
-        public double MailsPerSecond => (_open?.Context.Options ?? session.Settings.Options).MailsPerSecond;
+        public double MailsPerSecond => session.Settings.Options.MailsPerSecond;
 
         public IRenderable View(StatusPicture picture, int? most)
         {
@@ -169,7 +170,7 @@ internal sealed class StatusCommand : HibpCommand
             if (most is { } count)
                 shown = Fit(shown, count);
             return StatusView.Create(
-                shown, now, MailsPerSecond, (_open?.Context.Options ?? session.Settings.Options).Log == LogMode.On, _motion.Moves,
+                shown, now, MailsPerSecond, session.Settings.Options.Log == LogMode.On, _motion.Moves,
                 picture.Loads.Count - shown.Loads.Count);
         }
 

@@ -5,6 +5,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -135,8 +136,8 @@ internal sealed class SubscribersAddCommand : AddressCommand
     {
         if (session.Parsed.GetValue(_again))
         {
-            await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-            return await pipeline.Context.NewSubscriberOperations().AddAsync(wanted, again: true, cancellationToken);
+            await using var services = await session.OpenExistingAsync(cancellationToken);
+            return await services.GetRequiredService<SubscriberOperations>().AddAsync(wanted, again: true, cancellationToken);
         }
         var key = session.Settings.OpenSuppressionKey();
         await using var database = await session.OpenDatabaseAsync(cancellationToken);
@@ -175,8 +176,8 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
         var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
         var named = session.Parsed.GetRequiredValue(_reason);
         SuppressionReason? reason = named == NoReason ? null : Enum.Parse<SuppressionReason>(named, ignoreCase: true);
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var removed = await pipeline.Context.NewSubscriberOperations().RemoveAsync(addresses, domains, reason, cancellationToken);
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var removed = await services.GetRequiredService<SubscriberOperations>().RemoveAsync(addresses, domains, reason, cancellationToken);
         Show(session, removed, reason is null ? "; an import may bring them back" : ", and no import brings them back");
         return 0;
     }
@@ -194,8 +195,8 @@ internal sealed class SubscribersForgetCommand : AddressCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
-        await using var pipeline = await session.OpenExistingAsync(cancellationToken);
-        var removed = await pipeline.Context.NewSubscriberOperations()
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        var removed = await services.GetRequiredService<SubscriberOperations>()
             .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);
         var whose = addresses.Count == 1 ? "the address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
         Show(session, removed, $", and {whose} forgotten; what stays elsewhere, and for how long, is in docs/operating.md");

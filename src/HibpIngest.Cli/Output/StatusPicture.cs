@@ -3,6 +3,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Output;
 
@@ -24,19 +25,19 @@ internal sealed record StatusPicture(
     /// <summary>When loads were worked on, by load, as far as it was read.</summary>
     public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
 
-    public static async Task<StatusPicture> ReadAsync(OpenPipeline pipeline, string? breach, CancellationToken cancellationToken)
+    public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
     {
-        var context = pipeline.Context;
-        var queues = ReadQueuesAsync(context.Queues, cancellationToken);
-        var hosts = context.Register.ListSignsAsync(cancellationToken);
-        var loads = await context.Calls.WithPausedAsync(
-            await context.Database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
-        var held = await context.Database.ListHeldAsync(cancellationToken);
+        var (database, register) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<IStoreRegister>());
+        var queues = ReadQueuesAsync(services.GetRequiredService<IMessageQueues>(), cancellationToken);
+        var hosts = register.ListSignsAsync(cancellationToken);
+        var loads = await services.GetRequiredService<CallSchedule>().WithPausedAsync(
+            await database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
+        var held = await database.ListHeldAsync(cancellationToken);
         return new StatusPicture(
             loads, await queues, await hosts, [.. held.Where(work => breach is null || work.Breach == breach)],
-            breach is null ? await WaitingAsync(context.Blobs, context.Register, loads, cancellationToken) : [])
+            breach is null ? await WaitingAsync(services.GetRequiredService<IBreachBlobs>(), register, loads, cancellationToken) : [])
         {
-            Removals = [.. (await context.NewRemovalStatus().ListAsync(cancellationToken))
+            Removals = [.. (await services.GetRequiredService<RemovalStatus>().ListAsync(cancellationToken))
                 .Where(removal => breach is null || removal.Breach == breach)],
         };
     }

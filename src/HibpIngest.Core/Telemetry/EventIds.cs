@@ -190,8 +190,8 @@ public static class EventIds
     public const int LocalHostStopped = 9021;
     public const int LocalHostRunFailed = 9022;
 
-    // PipelineFactory
-    public const int PipelineFactorySettings = 9030;
+    // HostServices
+    public const int HostServicesSettings = 9030;
 
     // Answers
     public const int AnswersFailed = 9040;

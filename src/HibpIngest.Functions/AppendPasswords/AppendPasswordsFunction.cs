@@ -1,3 +1,4 @@
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
@@ -9,5 +10,5 @@ internal static class AppendPasswordsFunction
     public const string Name = "AppendPasswords";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Passwords.DispatchAsync(QueueNames.PasswordsAppend, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PasswordWork>().DispatchAsync(QueueNames.PasswordsAppend, invocation.QueueMessage(), cancellationToken);
 }

@@ -9,5 +9,5 @@ internal static class CallClientsFunction
     public const string Name = "CallClients";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Calls, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Calls, invocation.QueueMessage(), cancellationToken);
 }

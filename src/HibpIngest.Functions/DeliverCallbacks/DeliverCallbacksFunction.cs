@@ -9,5 +9,5 @@ internal static class DeliverCallbacksFunction
     public const string Name = "DeliverCallbacks";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Callbacks, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Callbacks, invocation.QueueMessage(), cancellationToken);
 }

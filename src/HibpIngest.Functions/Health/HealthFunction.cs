@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Stores;
 using HibpIngest.Web;
 
 namespace HibpIngest.Functions;
@@ -20,7 +21,7 @@ internal sealed class HealthFunction
         {
             try
             {
-                _ = await pipeline.Context.Register.GetIdentityAsync(cancellationToken);
+                _ = await pipeline.Get<IStoreRegister>().GetIdentityAsync(cancellationToken);
             }
             catch (StoreMissingException)
             {

@@ -1,3 +1,4 @@
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
@@ -9,5 +10,5 @@ internal static class ImportPasswordsFunction
     public const string Name = "ImportPasswords";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Passwords.DispatchAsync(QueueNames.PasswordsImport, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PasswordWork>().DispatchAsync(QueueNames.PasswordsImport, invocation.QueueMessage(), cancellationToken);
 }

@@ -1,3 +1,4 @@
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Functions;
@@ -12,5 +13,5 @@ internal static class IngestBreachFunction
     public const string Name = "IngestBreach";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.IngestBlobAsync(invocation.BlobName(IBreachBlobs.Container), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().IngestBlobAsync(invocation.BlobName(IBreachBlobs.Container), cancellationToken);
 }

@@ -9,5 +9,5 @@ internal static class LogLoadFunction
     public const string Name = "LogLoad";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Log, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Log, invocation.QueueMessage(), cancellationToken);
 }

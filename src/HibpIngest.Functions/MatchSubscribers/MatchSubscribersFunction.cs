@@ -9,5 +9,5 @@ internal static class MatchSubscribersFunction
     public const string Name = "MatchSubscribers";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Match, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, invocation.QueueMessage(), cancellationToken);
 }

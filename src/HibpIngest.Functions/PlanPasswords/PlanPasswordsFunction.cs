@@ -1,3 +1,4 @@
+using HibpIngest.Hosting;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Functions;
@@ -12,5 +13,5 @@ internal static class PlanPasswordsFunction
     public const string Name = "PlanPasswords";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Passwords.PlanAsync(invocation.BlobName(IPasswordDrops.Container), cancellationToken);
+        pipeline.Get<PasswordWork>().PlanAsync(invocation.BlobName(IPasswordDrops.Container), cancellationToken);
 }

@@ -12,5 +12,5 @@ internal static class ResumeIngestFunction
     public const string Name = "ResumeIngest";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Ingest, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, invocation.QueueMessage(), cancellationToken);
 }

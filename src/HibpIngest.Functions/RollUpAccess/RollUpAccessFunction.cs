@@ -1,3 +1,4 @@
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
@@ -9,5 +10,5 @@ internal static class RollUpAccessFunction
     public const string Name = "RollUpAccess";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Access.DispatchAsync(invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<AccessWork>().DispatchAsync(invocation.QueueMessage(), cancellationToken);
 }

@@ -9,5 +9,5 @@ internal static class SendNotificationsFunction
     public const string Name = "SendNotifications";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Mail, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, invocation.QueueMessage(), cancellationToken);
 }

@@ -1,4 +1,6 @@
 using System.Text.Json;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Functions;
 
@@ -16,13 +18,14 @@ internal static class SweepFunction
         invocation.Require("timer", JsonValueKind.Object);
         // None waits for another's stores.
         var others = Task.WhenAll(
-            pipeline.Passwords.SweepAsync(pipeline.Context.Options.SweepBlobAge, cancellationToken),
-            pipeline.Access.SweepAsync(cancellationToken));
+            pipeline.Get<PasswordWork>().SweepAsync(pipeline.Get<PipelineOptions>().SweepBlobAge, cancellationToken),
+            pipeline.Get<AccessWork>().SweepAsync(cancellationToken));
         try
         {
-            if (!await pipeline.Setup.IsAtRestAsync(cancellationToken))
-                await pipeline.Setup.EnsureOnceAsync(cancellationToken);
-            await pipeline.Sweep.RunAsync(cancellationToken);
+            var setup = pipeline.Get<StoreSetup>();
+            if (!await setup.IsAtRestAsync(cancellationToken))
+                await setup.EnsureOnceAsync(cancellationToken);
+            await pipeline.Get<Sweep>().RunAsync(cancellationToken);
         }
         finally
         {

@@ -9,5 +9,5 @@ internal static class UpsertSliceFunction
     public const string Name = "UpsertSlice";
 
     public static Task RunAsync(Invocation invocation, HandlerPipeline pipeline, CancellationToken cancellationToken) =>
-        pipeline.Dispatcher.DispatchAsync(QueueNames.Slices, invocation.QueueMessage(), cancellationToken);
+        pipeline.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, invocation.QueueMessage(), cancellationToken);
 }

@@ -13,9 +13,9 @@ namespace HibpIngest.Hosting.Backups;
 /// </summary>
 /// <param name="database">Its place; not opened yet.</param>
 /// <param name="register">That of its store.</param>
-/// <param name="key">Of suppressions, where there are any.</param>
+/// <param name="keys">That of suppressions is checked, where there are any.</param>
 /// <param name="time">The clock.</param>
-public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, SuppressionKey? key, TimeProvider time)
+public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegister register, InstallationKeys keys, TimeProvider time)
     : IDisposable
 {
     private const string StagedSuffix = ".restoring";
@@ -71,7 +71,7 @@ public sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegiste
             }
             await UpgradeAsync(staged, note, cancellationToken);
             // MoveOn needs it, and is better not begun without.
-            await new ApplySuppressions(staged, register, key).CheckKeyAsync(cancellationToken);
+            await new ApplySuppressions(staged, register, keys).CheckKeyAsync(cancellationToken);
             await staged.SkipNotificationIdsAsync(cancellationToken);
         }
         SqliteBreachDatabase.Settle(_staged);

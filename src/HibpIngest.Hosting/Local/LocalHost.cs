@@ -4,6 +4,7 @@ using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Local;
@@ -22,11 +23,14 @@ public static partial class LocalHost
     /// <exception cref="StoreMismatchException">Database and table don't belong together, or the database's
     /// file is no longer the one that was opened.</exception>
     /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
-    public static async Task RunAsync(PipelineContext context, LocalHostOptions options, CancellationToken cancellationToken)
+    public static async Task RunAsync(IServiceProvider services, LocalHostOptions options, CancellationToken cancellationToken)
     {
-        await context.NewStoreSetup().EnsureAsync(cancellationToken);
+        await services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
 
-        var log = context.Logs.CreateLogger("HibpIngest.LocalHost");
+        var (time, rules, logs) = (
+            services.GetRequiredService<TimeProvider>(), services.GetRequiredService<PipelineOptions>(),
+            services.GetRequiredService<ILoggerFactory>());
+        var log = logs.CreateLogger("HibpIngest.LocalHost");
         // One loop that ends with an error ends the others: a host that does half of its work would look alive.
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         // Messages that are being worked on, by queue.
@@ -35,22 +39,15 @@ public static partial class LocalHost
             () => options.OnStopping?.Invoke(working.Where(one => one.Value > 0).ToDictionary()));
         StoreMismatchException? mismatch = null;
         var loops = new List<Task>();
-        var troubles = new HostTroubles(context.Time);
+        var troubles = new HostTroubles(time);
         var health = new StoreHealth(log, (what, reason, pause) => troubles.Note(0, what, reason, pause));
-        var tellPutOff = context.OnPutOff;
-        context = context with
-        {
-            OnPutOff = put =>
-            {
-                troubles.Note(put);
-                tellPutOff?.Invoke(put);
-            },
-        };
-        var dispatcher = context.NewDispatcher();
+        services.GetRequiredService<PutOffs>().Follow(troubles.Note);
+        var queues = services.GetRequiredService<IMessageQueues>();
+        var dispatcher = services.GetRequiredService<PipelineDispatcher>();
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
         if (options.Roles.HasFlag(HostRoles.Ingest))
         {
-            var scan = context.NewBlobScan();
+            var scan = services.GetRequiredService<BlobScan>();
             loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
             Listen(HostRoles.Ingest, one);
         }
@@ -67,17 +64,18 @@ public static partial class LocalHost
             Listen(HostRoles.Access, options.Queues);
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
-            var sweep = context.NewSweep();
+            var file = services.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
+            var sweep = services.GetRequiredService<Sweep>();
             loops.Add(RepeatAsync("sweep", options.SweepEvery, token =>
             {
                 // At rest nothing else would ask the database.
-                (context.Database as SqliteBreachDatabase)?.CheckFile();
+                file?.CheckFile();
                 return sweep.RunAsync(token);
             }));
             if (options.Passwords is { } swept)
             {
                 loops.Add(RepeatAsync(
-                    "passwords sweep", options.SweepEvery, token => swept.SweepAsync(context.Options.SweepBlobAge, token)));
+                    "passwords sweep", options.SweepEvery, token => swept.SweepAsync(rules.SweepBlobAge, token)));
             }
             if (options.Access is { } access)
                 loops.Add(RepeatAsync("access log sweep", options.SweepEvery, access.SweepAsync));
@@ -85,7 +83,8 @@ public static partial class LocalHost
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
         const string Heartbeat = "heartbeat";
-        await using (var signs = new HostSigns(context.Signs, Describe(options.Roles), troubles, context.Time, failure =>
+        var heartbeats = services.GetRequiredService<IHostSigns>();
+        await using (var signs = new HostSigns(heartbeats, Describe(options.Roles), troubles, time, failure =>
         {
             if (failure is StoreUnavailableException down)
                 health.Down(Heartbeat, down, HostSign.Every);
@@ -101,15 +100,15 @@ public static partial class LocalHost
         if (mismatch is not null)
             throw mismatch;
 
-        void Listen(HostRoles role, QueueListenerOptions rules)
+        void Listen(HostRoles role, QueueListenerOptions listening)
         {
             if (options.Roles.HasFlag(role))
-                loops.AddRange(RoleQueues.Of(role).Select(queue => ListenAsync(queue, rules)));
+                loops.AddRange(RoleQueues.Of(role).Select(queue => ListenAsync(queue, listening)));
         }
 
-        Task ListenAsync(string queue, QueueListenerOptions rules) => UntilStopAsync(async () => await new QueueListener(
-            context.Queues, queue, (body, token) => DispatchAsync(queue, body, token),
-            rules with { MaxDequeueCount = context.Options.MaxTries }, context.Time, context.Logs.CreateLogger<QueueListener>(), health,
+        Task ListenAsync(string queue, QueueListenerOptions listening) => UntilStopAsync(async () => await new QueueListener(
+            queues, queue, (body, token) => DispatchAsync(queue, body, token),
+            listening with { MaxDequeueCount = rules.MaxTries }, time, logs.CreateLogger<QueueListener>(), health,
             options.OnFailure is { } tell ? e => tell(queue, e) : null).RunAsync(stop.Token));
 
         async Task DispatchAsync(string queue, string body, CancellationToken token)
@@ -154,7 +153,7 @@ public static partial class LocalHost
                     LogRunFailed(log, what, e is HibpException ? e.Message : UnexpectedError.Describe(e));
                     options.OnFailure?.Invoke(what, e);
                 }
-                await Task.Delay(every, context.Time, stop.Token);
+                await Task.Delay(every, time, stop.Token);
             }
         });
 

@@ -12,7 +12,7 @@ namespace HibpIngest.Pipeline;
 /// </summary>
 public sealed partial class CallClients(
     ILoads loads, ICallSlices slices, LoggedRows rows, ICallbackClients clients, WatchedPrefixes watched, ICallbackBlobs blobs,
-    SecretKeys? keys, IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
+    InstallationKeys keys, IReadLayout layout, ITableReads tables, CallSchedule schedule, ILogger<CallClients> log)
     : IStage<CallMessage, CallRun>
 {
     /// <inheritdoc/>
@@ -113,7 +113,7 @@ public sealed partial class CallClients(
         var (calls, content) = Seal(delivery, accounts, bitmap, told);
         if (calls == 0 || await blobs.WriteAsync(delivery, content, replaces: false, cancellationToken))
             return calls;
-        if (await blobs.ReadAsync(delivery, cancellationToken) is { } there && CallList.Open(keys!, delivery, there) is { } list)
+        if (await blobs.ReadAsync(delivery, cancellationToken) is { } there && CallList.Open(keys.Secret!, delivery, there) is { } list)
             return list.Count;
         await blobs.WriteAsync(delivery, content, replaces: true, cancellationToken);
         return calls;
@@ -124,11 +124,11 @@ public sealed partial class CallClients(
         var found = accounts.Find(bitmap, told is null ? null : hash => !told.Contains(hash));
         if (found.Length == 0)
             return (0, []);
-        if (keys is null)
+        if (keys.Secret is null)
         {
             throw new NotPossibleException("what clients are called of is sealed under HIBP_SECRET_KEY, which is not set: set the one that "
                 + "they were added with (hibp clients add) for every host");
         }
-        return (CallList.CountOf(found), CallList.Seal(keys, delivery, found));
+        return (CallList.CountOf(found), CallList.Seal(keys.Secret, delivery, found));
     }
 }

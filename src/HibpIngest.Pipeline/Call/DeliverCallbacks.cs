@@ -11,8 +11,8 @@ namespace HibpIngest.Pipeline;
 /// second; what a crash keeps from being recorded is called again under the same key.
 /// </summary>
 public sealed partial class DeliverCallbacks(
-    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, SecretKeys? keys, ICallbackSender sender, CallSchedule schedule,
-    PipelineOptions options, TimeProvider time, ILogger<DeliverCallbacks> log)
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, InstallationKeys keys, ICallbackSender sender,
+    CallSchedule schedule, PipelineOptions options, TimeProvider time, ILogger<DeliverCallbacks> log)
     : IStage<CallbackMessage, CallbackRun>
 {
     // Opened at once: enough that as many calls as the largest cap are in flight, whatever a slice holds, and some MB at most.
@@ -250,7 +250,8 @@ public sealed partial class DeliverCallbacks(
             {
                 settled.Add(Failed(delivery, "what it was to be called of is gone"));
             }
-            else if (keys is null || CallList.Open(keys, delivery.Key, content) is not { } calls || calls.Count != delivery.Calls)
+            else if (keys.Secret is not { } secret || CallList.Open(secret, delivery.Key, content) is not { } calls
+                || calls.Count != delivery.Calls)
             {
                 settled.Add(Failed(delivery, "what it was to be called of is sealed under a HIBP_SECRET_KEY that this host doesn't have"));
             }
@@ -266,7 +267,7 @@ public sealed partial class DeliverCallbacks(
         delivery.Key, delivery.Done ?? [], delivery.Answered, CallbackState.Open, reason, PauseOf(delivery.Deferrals));
 
     private CallTarget? OpenSecret(CallbackClient client) =>
-        ClientOperations.OpenSecret(client, keys) is { } secret ? new CallTarget(new Uri(client.Url), secret) : null;
+        ClientOperations.OpenSecret(client, keys.Secret) is { } secret ? new CallTarget(new Uri(client.Url), secret) : null;
 
     private async Task EndAsync(int client, string owner, CallPace pace)
     {

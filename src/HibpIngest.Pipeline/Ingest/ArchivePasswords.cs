@@ -22,8 +22,8 @@ public sealed class ArchivePasswords
     /// <param name="database">Where they are kept.</param>
     /// <param name="loads">Whose archives they open.</param>
     /// <param name="keys">They are sealed with; null: there are none.</param>
-    public ArchivePasswords(IArchivePasswords database, ILoads loads, SecretKeys? keys) =>
-        (_database, _loads, _keys) = (database, loads, keys);
+    public ArchivePasswords(IArchivePasswords database, ILoads loads, InstallationKeys keys) =>
+        (_database, _loads, _keys) = (database, loads, keys.Secret);
 
     /// <summary>Whether passwords outlive this process.</summary>
     public bool Durable => _keys is not null;

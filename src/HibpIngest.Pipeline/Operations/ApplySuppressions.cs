@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline;
 /// Brings the database to what the register knows of who is not to be told: it lacks some of that where it was restored from
 /// a backup, or where a command was broken off between the two. May be run at any time, beside itself, and again.
 /// </summary>
-public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, SuppressionKey? key)
+public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLog register, InstallationKeys keys)
 {
     /// <summary>In one transaction: what is done stays done, should it be broken off.</summary>
     private const int AtOnce = 10_000;
@@ -20,9 +20,9 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
         string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
         foreach (var check in checks)
         {
-            if (check is null || check == key?.Check)
+            if (check is null || check == keys.Suppression?.Check)
                 continue;
-            throw new StoreMismatchException((key is null or { Check: "" }
+            throw new StoreMismatchException((keys.Suppression is null or { Check: "" }
                 ? "HIBP_SUPPRESSION_KEY is not set, nor is there a file suppression.key in HIBP_HOME beside the emulator, and there are "
                 + "addresses that are not to be told, known by that key"
                 : "HIBP_SUPPRESSION_KEY is another than the one under which the addresses are known that are not to be told")
@@ -39,7 +39,7 @@ public sealed class ApplySuppressions(ISuppressions suppressions, ISuppressionLo
     public async Task<int> RunAsync(CancellationToken cancellationToken)
     {
         await CheckKeyAsync(cancellationToken);
-        if (key is null)
+        if (keys.Suppression is not { } key)
             return 0;
         var inDatabase = await suppressions.ListSuppressionsAsync(cancellationToken);
         if (await FindCheckAsync(cancellationToken) is null)

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline;
 /// changed first: what a crash keeps from the database, the next start applies to it.
 /// </summary>
 public sealed class SubscriberOperations(
-    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, SuppressionKey? key,
+    ISubscribers subscribers, ISuppressions suppressions, ISuppressionLog register, ApplySuppressions apply, InstallationKeys keys,
     TimeProvider time)
 {
     /// <summary>Subscribes to an address's own accounts, or to domains.</summary>
@@ -30,7 +30,7 @@ public sealed class SubscriberOperations(
                 await register.AppendSuppressionAsync(one with { At = Now }, lifted: true, cancellationToken);
             await suppressions.LiftSuppressionsAsync([.. lifted.Select(one => one.Hash)], cancellationToken);
         }
-        return await subscribers.ImportSubscribersAsync(wanted, key, cancellationToken);
+        return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
 
     /// <summary>Takes subscriptions away, with what waits to be mailed to them.</summary>
@@ -69,7 +69,7 @@ public sealed class SubscriberOperations(
 
     private DateTimeOffset Now => time.GetUtcNow();
 
-    private SuppressionKey RequireKey() => key ?? throw new NotPossibleException(
+    private SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
         "HIBP_SUPPRESSION_KEY is needed for this: who is not to be told is known by it; make one with: openssl rand -base64 32, keep it, "
         + "and set it for every host");
 }

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline;
 /// <summary>Takes each message to its stage, and each dropped blob that an event announces.</summary>
 public sealed class PipelineDispatcher(
     StageRunner runner, IngestBreach ingest, UpsertSlice upsert, MatchSubscribers match, SendNotifications send, LogLoad log,
-    CallClients call, DeliverCallbacks deliver, LoadStart starts, IBreachBlobs blobs, StoreSetup? setup = null)
+    CallClients call, DeliverCallbacks deliver, LoadStart starts, IBreachBlobs blobs)
 {
     /// <summary>
     /// Returns when the message's work is durably done (or safely sent on); then, and only then, it may be
@@ -49,8 +49,7 @@ public sealed class PipelineDispatcher(
             await runner.RunAsync(new IngestMessage { Blob = version.Name, ETag = version.ETag }, ingest, cancellationToken);
             return;
         }
-        if (setup is not null)
-            await setup.EnsureOnceAsync(cancellationToken);
+        await runner.EnsureStoresAsync(cancellationToken);
         await starts.RefuseAsync(version, cancellationToken);
     }
 }

@@ -15,16 +15,19 @@ namespace HibpIngest.Pipeline;
 /// <param name="messages">The queues.</param>
 /// <param name="trace">Which trace a load's spans are of.</param>
 /// <param name="options">For the tries.</param>
-/// <param name="log">Where what was put off is told.</param>
+/// <param name="putOffs">Told of every message that is put off.</param>
+/// <param name="log">Where what was put off is logged.</param>
 /// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it
 /// listens; its failures are settled like a stage's.</param>
-/// <param name="onPutOff">Told of every message that is put off.</param>
 public sealed partial class StageRunner(
-    PipelineMessages messages, LoadTrace trace, PipelineOptions options, ILogger<StageRunner> log,
-    StoreSetup? setup = null, Action<PutOff>? onPutOff = null)
+    PipelineMessages messages, LoadTrace trace, PipelineOptions options, PutOffs putOffs, ILogger<StageRunner> log,
+    StoreSetup? setup = null)
 {
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
+
+    /// <summary>Makes sure of the stores, once, where the host has not done so.</summary>
+    public Task EnsureStoresAsync(CancellationToken cancellationToken) => setup?.EnsureOnceAsync(cancellationToken) ?? Task.CompletedTask;
 
     /// <summary>Returns when the message's work is durably done, or the message safely sent on.</summary>
     public async Task RunAsync<TMessage, TWork>(TMessage message, IStage<TMessage, TWork> stage, CancellationToken cancellationToken)
@@ -36,8 +39,7 @@ public sealed partial class StageRunner(
         var ready = false;
         try
         {
-            if (setup is not null)
-                await setup.EnsureOnceAsync(cancellationToken);
+            await EnsureStoresAsync(cancellationToken);
             ready = true;
             if (message.LoadId > 0)
                 span = LoadTrace.Start(
@@ -116,7 +118,7 @@ public sealed partial class StageRunner(
         var throttled = error is StoreThrottledException;
         var delay = Delay(throttled ? 0 : message.Deferrals);
         LogPutOff(log, message.Queue, delay, error.Message);
-        onPutOff?.Invoke(new PutOff(message.Queue, load, error, delay));
+        putOffs.Note(new PutOff(message.Queue, load, error, delay));
         // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
         if (!message.MovesLoad || load == 0)

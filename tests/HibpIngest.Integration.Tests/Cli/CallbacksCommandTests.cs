@@ -1,3 +1,5 @@
+using HibpIngest.Pipeline;
+
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>What an operator sees and does of calls to clients, as a process.</summary>
@@ -31,7 +33,7 @@ public sealed class CallbacksCommandTests
         // One takes nothing for three days, and one all.
         rig.Caller.Answer = call => Task.FromResult(
             call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase) ? RecordingCaller.Refused : RecordingCaller.Accepted);
-        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.RunToEndAsync();
         Assert.Equal((100, 0), await OfContosoAsync(rig, "open", "dead"));
         for (var hours = 0; hours < 74; hours++)

@@ -10,6 +10,9 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>The local host as a whole: its roles, several beside each other, and what it tells when a store is full.</summary>
 public sealed class LocalHostTests
 {
+    private static Task RunHostAsync(PipelineParts parts, LocalHostOptions options, CancellationToken cancellationToken) =>
+        LocalHost.RunAsync(parts.Services, options, cancellationToken);
+
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
     // Nobody waits in a test for what a person would wait for.
@@ -51,7 +54,7 @@ public sealed class LocalHostTests
         await rig.DropAsync("Second.zip", Zip(400, 900));
 
         using var stop = new CancellationTokenSource();
-        var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => LocalHost.RunAsync(context, Quick, stop.Token))
+        var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => RunHostAsync(context, Quick, stop.Token))
             .ToList();
         await UntilAsync(async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }], hosts);
         await stop.CancelAsync();
@@ -80,7 +83,7 @@ public sealed class LocalHostTests
         var (begun, go) = (new TaskCompletionSource(), new TaskCompletionSource());
         using var stop = new CancellationTokenSource();
         var said = new List<IReadOnlyDictionary<string, int>>();
-        var host = LocalHost.RunAsync(
+        var host = RunHostAsync(
             rig.Context with
             {
                 Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
@@ -107,7 +110,7 @@ public sealed class LocalHostTests
         // Room for the schema and some rows.
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
-        var host = LocalHost.RunAsync(
+        var host = RunHostAsync(
             rig.Context with { Database = database, OnPutOff = put => told.TrySetResult(put.Error) }, Quick, stop.Token);
         await Task.WhenAny(told.Task, host).WaitAsync(TestTimeout);
         Assert.IsType<StoreFullException>(await told.Task);
@@ -164,7 +167,7 @@ public sealed class LocalHostTests
                     started.TrySetResult();
             },
         };
-        var host = LocalHost.RunAsync(
+        var host = RunHostAsync(
             rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
         await Task.WhenAny(started.Task, host).WaitAsync(TestTimeout);
         return host;
@@ -173,7 +176,7 @@ public sealed class LocalHostTests
     private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
     {
         using var stop = new CancellationTokenSource();
-        var host = LocalHost.RunAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
+        var host = RunHostAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
         await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
         await stop.CancelAsync();
         await host.WaitAsync(TestTimeout);

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using HibpIngest.AccountLog;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -18,7 +19,7 @@ public sealed class RestoreDrillTests
         await LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems"}""");
         await LoadAsync(rig, "Bold.zip", 40, """{"IsSensitive":true}""");
         await LoadAsync(rig, "Cash.zip", 80);
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Cash", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Cash", true, None);
         await rig.RunToEndAsync();
         var (table, mails) = (await rig.TableAsync(), rig.Mails());
         Assert.Single(mails);

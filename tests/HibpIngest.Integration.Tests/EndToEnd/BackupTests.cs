@@ -7,6 +7,7 @@ using HibpIngest.Hosting.Backups;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -27,7 +28,7 @@ public sealed class BackupTests : IDisposable
         await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
         Assert.Equal(LoadState.Held, Assert.Single(await rig.LoadsAsync()).State);
         // Released, and not sent yet.
-        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("Adobe", None));
+        Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("Adobe", None));
         Assert.Equal(LoadState.Notifying, Assert.Single(await rig.LoadsAsync()).State);
         var (file, note) = await BackUpAsync(rig);
         await rig.RunToEndAsync();
@@ -37,7 +38,7 @@ public sealed class BackupTests : IDisposable
 
         Directory.Delete(rig.MailFolder, recursive: true);
         var restored = await RestoreAsync(rig, file, note);
-        await restored.NewSweep().RunAsync(None);
+        await restored.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
         var load = Assert.Single(await restored.Database.ListLoadsAsync(null, None));
@@ -108,7 +109,7 @@ public sealed class BackupTests : IDisposable
         {
             var (found, path) = await BackupNote.FindAsync(file, None);
             await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time);
-            using var restore = new DatabaseRestore(database, rig.Context.Register, key: null, rig.Time);
+            using var restore = new DatabaseRestore(database, rig.Context.Register, new InstallationKeys(null, null), rig.Time);
             await restore.PrepareAsync(path, found, Nobody, None);
         })).Message;
 
@@ -152,32 +153,32 @@ public sealed class BackupTests : IDisposable
     {
         await using var rig = await StartAsync();
         await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
-        await rig.Context.NewMailOperations().NotifyAsync("Adobe", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("Adobe", None);
         var backup = await rig.BackUpAsync("other");
         await rig.RunToEndAsync();
         Assert.Single(rig.Mails());
         await rig.RestoreAsync(backup);
         Directory.Delete(rig.MailFolder, recursive: true);
         var restored = rig.OpenContext();
-        await restored.NewMoveOn().RunAsync(None);
-        await restored.NewSweep().RunAsync(None);
+        await restored.Get<MoveOn>().RunAsync(None);
+        await restored.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
         Assert.Equal(LoadState.Held, Assert.Single(await restored.Database.ListLoadsAsync(null, None)).State);
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
     }
 
-    private static async Task<PipelineContext> RestoreAsync(PipelineRig rig, string file, BackupNote note)
+    private static async Task<PipelineParts> RestoreAsync(PipelineRig rig, string file, BackupNote note)
     {
         await rig.CloseAsync();
         var context = rig.OpenContext();
         using var restore = new DatabaseRestore(
-            DatabaseBackup.RequireFile(context.Database), context.Register, context.SuppressionKey, rig.Time);
+            DatabaseBackup.RequireFile(context.Database), context.Register, new InstallationKeys(null, context.SuppressionKey), rig.Time);
         await restore.PrepareAsync(file, note, Nobody, None);
         await restore.PutInPlaceAsync(None);
         // A host that is started in between refuses.
-        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
-        await context.NewMoveOn().RunAsync(None);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
+        await context.Get<MoveOn>().RunAsync(None);
         return context;
     }
 

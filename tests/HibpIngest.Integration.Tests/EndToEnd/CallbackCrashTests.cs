@@ -47,11 +47,11 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         Assert.Empty(rig.Caller.Calls);
 
         var dying = point.Wrap(rig.OpenContext());
-        await CrashPoint.WorkAsync(rig.Context.Queues, dying, () => dying.NewMailOperations().NotifyAsync("X", None));
+        await CrashPoint.WorkAsync(rig.Context.Queues, dying, () => dying.Get<MailOperations>().NotifyAsync("X", None));
         clock.Advance(TimeSpan.FromHours(1));
         // Where it died before anything was released, the operator tries again.
         if ((await rig.Stores.LoadAsync(1)).State == LoadState.Held)
-            await rig.Context.NewMailOperations().NotifyAsync("X", None);
+            await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.SettleAsync();
         await rig.SweepAsync();
 

@@ -50,7 +50,7 @@ public sealed class CallbackTests
 
         // Nothing changes by everything once more: every slice again, and its messages.
         var before = rig.Caller.Calls.Count;
-        await rig.Context.NewLoadOperations().RequeueSlicesAsync("X", null, failedOnly: false, None);
+        await rig.Context.Get<LoadOperations>().RequeueSlicesAsync("X", null, failedOnly: false, None);
         await rig.RunToEndAsync();
         await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(new CallMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
         await rig.Context.Queues.Get(QueueNames.Callbacks).SendAsync(
@@ -113,7 +113,7 @@ public sealed class CallbackTests
         load = await rig.Stores.LoadAsync(1);
         Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Dead, load.Calls.Answered));
 
-        var operations = rig.Context.NewCallbackOperations();
+        var operations = rig.Context.Get<CallbackOperations>();
         var listed = Assert.Single(await operations.ListAsync(None), one => one.Client == "down").Summary;
         Assert.Equal(("X", 60L, 0L, "it answered 500"), (listed.Breach, listed.Dead, listed.Answered, listed.Error));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
@@ -167,7 +167,7 @@ public sealed class CallbackTests
         }
         Assert.Equal(asked, rig.Caller.Calls.Count);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
-        await rig.Context.NewCallbackOperations().ResumeAsync(rig.NewClientOperations(), "gone", None);
+        await rig.Context.Get<CallbackOperations>().ResumeAsync(rig.NewClientOperations(), "gone", None);
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();
         Assert.True(rig.Caller.Calls.Count > asked);
@@ -191,7 +191,7 @@ public sealed class CallbackTests
         await rig.SweepAsync();
         Assert.Equal(LoadState.Held, (await rig.Stores.LoadAsync(1)).State);
         Assert.Empty(rig.Caller.Calls);
-        var estimate = Assert.Single(await rig.Context.NewPreviewCalls().RunAsync("X", None));
+        var estimate = Assert.Single(await rig.Context.Get<PreviewCalls>().RunAsync("X", None));
         Assert.Equal((300, true), (estimate.Calls, estimate.IsExact));
 
         // In mid-way it is stopped again: what is in flight ends, and nothing else is begun behind the next record.
@@ -202,13 +202,13 @@ public sealed class CallbackTests
             await gate.WaitAsync();
             return RecordingCaller.Accepted;
         };
-        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         var running = rig.RunToEndAsync();
         await WaitUntilAsync(() => Task.FromResult(Volatile.Read(ref begun) == 20 + CallbackClient.DefaultCap));
         if (how == "hold")
-            await rig.Context.NewMailOperations().HoldAsync("X", None);
+            await rig.Context.Get<MailOperations>().HoldAsync("X", None);
         else
-            await rig.Context.NewBreachOperations().SetHiddenAsync("X", true, None);
+            await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", true, None);
         // Of two records the first finds it out, and the second comes behind that.
         foreach (var answered in (int[])[21, 22])
         {
@@ -220,9 +220,9 @@ public sealed class CallbackTests
         Assert.InRange(rig.Caller.Calls.Count, 20 + CallbackClient.DefaultCap, 22 + CallbackClient.DefaultCap);
 
         if (how == "hold")
-            await rig.Context.NewMailOperations().NotifyAsync("X", None);
+            await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         else
-            await rig.Context.NewBreachOperations().SetHiddenAsync("X", false, None);
+            await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", false, None);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 300), rig.Told(client));
         Assert.Equal(300, rig.Caller.Calls.Count);
@@ -263,15 +263,15 @@ public sealed class CallbackTests
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
-        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         var message = new CallMessage { Load = 1, Slice = 1 };
-        var (one, other) = (rig.Context.NewCallClients(), rig.OpenContext().NewCallClients());
+        var (one, other) = (rig.Context.Get<CallClients>(), rig.OpenContext().Get<CallClients>());
         var (first, second) = (await one.TakeAsync(message, None), await other.TakeAsync(message, None));
         await one.RunAsync(first!, None);
-        await rig.Context.NewMailOperations().HoldAsync("X", None);
+        await rig.Context.Get<MailOperations>().HoldAsync("X", None);
         await other.RunAsync(second!, None);
         Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
-        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
     }
@@ -293,13 +293,13 @@ public sealed class CallbackTests
         Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
         Assert.Equal(30, (await rig.CallsAsync(1)).Open);
 
-        await rig.Context.NewRemoveBreach().RunAsync("X", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("X", null, None);
         Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, 1, 1), None));
         var calls = rig.Caller.Calls.Count;
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();
         Assert.Equal(calls, rig.Caller.Calls.Count);
-        Assert.Empty(await rig.Context.NewCallbackOperations().ListAsync(None));
+        Assert.Empty(await rig.Context.Get<CallbackOperations>().ListAsync(None));
     }
 
     [Fact]
@@ -328,7 +328,7 @@ public sealed class CallbackTests
         const string OfSlice2 = "id BETWEEN (1 << 40) + 41 AND (1 << 40) + 80";
         await rig.Stores.ExecuteAsync($"CREATE TABLE kept AS SELECT * FROM rows WHERE {OfSlice2}");
         await rig.Stores.ExecuteAsync($"DELETE FROM rows WHERE {OfSlice2}");
-        await rig.Context.NewMailOperations().NotifyAsync("X", None);
+        await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.RunToEndAsync();
         await rig.SweepAsync();
         Assert.Equal(80, rig.Caller.Calls.Count);
@@ -337,14 +337,14 @@ public sealed class CallbackTests
         for (var hours = 0; hours < 3; hours++)
         {
             clock.Advance(TimeSpan.FromHours(1));
-            await rig.Context.NewSweep().RunAsync(None);
+            await rig.Context.Get<Sweep>().RunAsync(None);
             Assert.Equal(0, (await rig.Stores.DepthsAsync())[QueueNames.Calls]);
         }
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
         Assert.Contains("slice 2", (await rig.CallsAsync(1)).Error, StringComparison.Ordinal);
 
         await rig.Stores.ExecuteAsync("INSERT INTO rows SELECT * FROM kept");
-        Assert.Equal((0, 1), await rig.Context.NewCallbackOperations().RetryAsync(null, "X", None));
+        Assert.Equal((0, 1), await rig.Context.Get<CallbackOperations>().RetryAsync(null, "X", None));
         await rig.RunToEndAsync();
         Assert.Equal(CallRig.Expect("X", 0, 120), rig.Told(client));
         Assert.Equal((true, null), ((await rig.CallsAsync(1)).IsLookedThrough, (await rig.CallsAsync(1)).Error));
@@ -366,7 +366,7 @@ public sealed class CallbackTests
         Assert.Equal(30, rig.Caller.Calls.Count);
 
         await rig.RestoreAsync(backup);
-        await rig.Context.NewMoveOn().RunAsync(None);
+        await rig.Context.Get<MoveOn>().RunAsync(None);
         await rig.SettleAsync();
         Assert.Equal(60, rig.Caller.Calls.Count);
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));

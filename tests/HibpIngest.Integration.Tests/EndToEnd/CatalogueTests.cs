@@ -58,7 +58,7 @@ public sealed class CatalogueTests
         await DropAsync(rig, "Bold", 3, null);
         var before = (await catalogue.ListAsync()).ToDictionary(entry => entry.Name);
 
-        var operations = rig.Context.NewBreachOperations();
+        var operations = rig.Context.Get<BreachOperations>();
         await operations.SetHiddenAsync("adobe", hidden: true, None);
         await catalogue.AssertShowsAsync("hidden", "Bold");
         await operations.SetHiddenAsync("adobe", hidden: false, None);
@@ -71,14 +71,14 @@ public sealed class CatalogueTests
         Assert.Equal(before["breach/Bold.json"], after["breach/Bold.json"]);
         Assert.Equal(before[CatalogueDocuments.DataClasses], after[CatalogueDocuments.DataClasses]);
         Assert.NotEqual(before["breach/Adobe.json"], after["breach/Adobe.json"]);
-        var published = await rig.Context.NewPublishCatalogue().RunAsync(None);
+        var published = await rig.Context.Get<PublishCatalogue>().RunAsync(None);
         Assert.Equal((2, 0, 0), (published.Breaches, published.Written, published.Deleted));
         Assert.Equal(after, (await catalogue.ListAsync()).ToDictionary(entry => entry.Name));
 
         var load = (await rig.LoadsAsync())[0];
-        await rig.Context.NewLoadOperations().AssignAsync(load.Id, "Renamed", None);
+        await rig.Context.Get<LoadOperations>().AssignAsync(load.Id, "Renamed", None);
         await catalogue.AssertShowsAsync("assigned", "Bold", "Renamed");
-        await rig.Context.NewRemoveBreach().RunAsync("bold", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("bold", null, None);
         await catalogue.AssertShowsAsync("removed", "Renamed");
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
@@ -88,10 +88,10 @@ public sealed class CatalogueTests
     {
         await using var rig = await PipelineRig.StartAsync();
         await DropAsync(rig, "Adobe", 3, null);
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewBreachOperations().SetHiddenAsync("Bold", true, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.Get<BreachOperations>().SetHiddenAsync("Bold", true, None));
         await Assert.ThrowsAsync<BadInputException>(
-            () => rig.Context.NewBreachOperations().DescribeAsync("Adobe", "{"u8.ToArray(), None));
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.NewRemoveBreach().RunAsync("Bold", null, None));
+            () => rig.Context.Get<BreachOperations>().DescribeAsync("Adobe", "{"u8.ToArray(), None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.Get<RemoveBreach>().RunAsync("Bold", null, None));
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
 
@@ -113,14 +113,14 @@ public sealed class CatalogueTests
             var point = new CrashPoint(at, afterwards);
             try
             {
-                await point.Wrap(rig.OpenContext()).NewBreachOperations().SetHiddenAsync("Adobe", !hidden, None);
+                await point.Wrap(rig.OpenContext()).Get<BreachOperations>().SetHiddenAsync("Adobe", !hidden, None);
             }
             catch (CrashException)
             {
                 // as it should
             }
             hidden = (await rig.Context.Database.GetBreachAsync("Adobe", None))!.Hidden;
-            await rig.OpenContext().NewSweep().RunAsync(None);
+            await rig.OpenContext().Get<Sweep>().RunAsync(None);
             await catalogue.AssertShowsAsync($"died at call {at}: {point.Where}", hidden ? ["Bold"] : ["Adobe", "Bold"]);
             if (!point.Crashed)
                 break;
@@ -130,7 +130,7 @@ public sealed class CatalogueTests
         // Their owners are known to be dead a while later.
         Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
         clock.Advance(PublishCatalogue.OldestMark);
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
     }
 
@@ -147,7 +147,7 @@ public sealed class CatalogueTests
                 published.Add(minute);
             return Task.CompletedTask;
         });
-        var sweep = watched.Wrap(rig.Context).NewSweep();
+        var sweep = watched.Wrap(rig.Context).Get<Sweep>();
         for (minute = 1; minute <= 125; minute++)
         {
             clock.Advance(TimeSpan.FromMinutes(1));
@@ -163,14 +163,14 @@ public sealed class CatalogueTests
     public async Task A_sweep_asks_no_database_where_no_mark_is_set()
     {
         await using var rig = await PipelineRig.StartAsync();
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         var asked = new HookedPorts((_, method) => throw new InvalidOperationException(method));
-        await asked.Wrap(rig.Context).NewSweep().RunAsync(None);
+        await asked.Wrap(rig.Context).Get<Sweep>().RunAsync(None);
         Assert.Equal(0, asked.Calls);
-        Assert.True(await rig.Context.NewStoreSetup().IsAtRestAsync(None));
+        Assert.True(await rig.Context.Get<StoreSetup>().IsAtRestAsync(None));
         await rig.Context.Register.MarkBehindAsync(DateTimeOffset.UnixEpoch, None);
-        Assert.False(await rig.Context.NewStoreSetup().IsAtRestAsync(None));
-        await Assert.ThrowsAsync<InvalidOperationException>(() => asked.Wrap(rig.Context).NewSweep().RunAsync(None));
+        Assert.False(await rig.Context.Get<StoreSetup>().IsAtRestAsync(None));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => asked.Wrap(rig.Context).Get<Sweep>().RunAsync(None));
     }
 
     /// <summary>A writer with an old state that comes late, at whichever of its calls, doesn't bring a hidden breach back.</summary>
@@ -194,7 +194,7 @@ public sealed class CatalogueTests
             else
             {
                 await rig.Context.Database.SetHiddenAsync("Bold", true, None);
-                await rig.Context.NewPublishCatalogue().RunAsync(None);
+                await rig.Context.Get<PublishCatalogue>().RunAsync(None);
                 await rig.Context.Database.SetHiddenAsync("Bold", false, None);
             }
 
@@ -208,11 +208,11 @@ public sealed class CatalogueTests
                     if (++calls == at)
                     {
                         await rig.Context.Database.SetHiddenAsync("Bold", true, None);
-                        await rig.Context.NewPublishCatalogue().RunAsync(None);
+                        await rig.Context.Get<PublishCatalogue>().RunAsync(None);
                     }
                 }),
             };
-            await slow.NewPublishCatalogue().RunAsync(None);
+            await slow.Get<PublishCatalogue>().RunAsync(None);
             if (calls < at)
                 break;
             await catalogue.AssertShowsAsync($"overtaken before call {at}", "Adobe");
@@ -240,18 +240,18 @@ public sealed class CatalogueTests
         await catalogue.AssertShowsAsync("down", "Adobe");
 
         var behind = await Assert.ThrowsAsync<CatalogueBehindException>(
-            () => down.NewBreachOperations().SetHiddenAsync("adobe", true, None));
+            () => down.Get<BreachOperations>().SetHiddenAsync("adobe", true, None));
         Assert.Contains("Adobe is hidden, but", behind.Message, StringComparison.Ordinal);
         Assert.Contains("still shown", behind.Message, StringComparison.Ordinal);
         Assert.Contains("hibp catalogue publish", behind.Message, StringComparison.Ordinal);
-        await Assert.ThrowsAsync<CatalogueBehindException>(() => down.NewRemoveBreach().RunAsync("Adobe", null, None));
+        await Assert.ThrowsAsync<CatalogueBehindException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
         Assert.Equal(3, (await rig.TableAsync()).Count); // no account is touched while readers are told of the breach
-        await down.NewSweep().RunAsync(None);
+        await down.Get<Sweep>().RunAsync(None);
         Assert.Equal(3, (await rig.Context.Register.ListBehindAsync(None)).Count);
 
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         await catalogue.AssertShowsAsync("up again", "Bold");
-        await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Adobe", null, None);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Adobe", None));
     }
 
@@ -270,13 +270,13 @@ public sealed class CatalogueTests
             await copy.ExecuteNonQueryAsync();
         }
         for (var i = 0; i < 3; i++)
-            await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", i % 2 == 0, None);
+            await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", i % 2 == 0, None);
         await catalogue.AssertShowsAsync("hidden");
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await restored.NewPublishCatalogue().RunAsync(None);
+        await restored.Get<PublishCatalogue>().RunAsync(None);
         await catalogue.AssertShowsAsync("still hidden");
-        await restored.NewBreachOperations().SetHiddenAsync("Adobe", false, None);
+        await restored.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
         await catalogue.AssertShowsAsync("shown", "Adobe");
     }
 
@@ -305,15 +305,15 @@ public sealed class CatalogueTests
         await DropAsync(rig, "in/Adobe.2", 1, null);
         Assert.Equal(Png(5, 5), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
         await PutAsync("in/Adobe.2.png", Png(5, 0));
-        await rig.Context.NewPublishCatalogue().RunAsync(None);
+        await rig.Context.Get<PublishCatalogue>().RunAsync(None);
         Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
 
         // What lay beside the zip is gone; what was published of it stays.
         await PutAsync("in/Adobe.2.png", []);
         await PutAsync("in/Adobe.png", []);
-        await rig.Context.NewPublishCatalogue().RunAsync(None);
+        await rig.Context.Get<PublishCatalogue>().RunAsync(None);
         Assert.Equal(Png(1_024, 1), (await rig.Context.Catalogue.ReadAsync(CatalogueDocuments.Logo("Adobe"), null, None))!.Bytes.ToArray());
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal(["logo/D #1.png"], (await catalogue.ListAsync(CatalogueDocuments.Logos)).Select(entry => entry.Name));
 
         Task PutAsync(string name, byte[] content) => rig.Context.Blobs.WriteSmallAsync(name, content, None);

@@ -43,13 +43,13 @@ public sealed class CrashTests(ITestOutputHelper output)
 
         var dying = point.Wrap(rig.OpenContext());
         await CrashPoint.WorkAsync(
-            rig.Context.Queues, dying, () => dying.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
+            rig.Context.Queues, dying, () => dying.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
         // The next process finds leases that have run out, and messages old enough to be missed.
         for (var round = 0; round < 4 && (round == 0 || await IsOpenAsync(rig)); round++)
         {
             clock.Advance(TimeSpan.FromHours(1));
             var context = rig.OpenContext();
-            await context.NewSweep().RunAsync(CancellationToken.None);
+            await context.Get<Sweep>().RunAsync(CancellationToken.None);
             await PipelineRig.RunToEndAsync(context);
         }
 

@@ -3,6 +3,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -26,7 +27,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Other", 50, 100);
         Assert.Empty(await rig.RangesAsync());
         var progress = new Reports();
-        Assert.Equal(150, await rig.OpenContext().NewFillRanges().RunAsync(null, progress, None));
+        Assert.Equal(150, await rig.OpenContext().Get<FillRanges>().RunAsync(null, progress, None));
         await AssertFilledAsync(rig, 150);
         Assert.Equal((150L, IAccountTable.Parts), (progress.Seen[^1].Accounts, progress.Seen[^1].PartsDone));
 
@@ -35,7 +36,7 @@ public sealed class FillTests(ITestOutputHelper output)
         Assert.Equal([1, 2], entry.Marks);
 
         // Again: there is nothing to do. What comes later is written by its slices.
-        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
+        Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
         await LoadAsync(rig, "Later", 140, 30);
         await AssertFilledAsync(rig, 170);
     }
@@ -50,7 +51,7 @@ public sealed class FillTests(ITestOutputHelper output)
         foreach (var mark in new[] { 249, 250, 251, 500, 501, 777 })
             await MarkLoadAsync(rig, mark, mark % 2 == 0 ? 0 : 10, 20);
         await MarkLoadAsync(rig, 600, 100, 5); // no mark of theirs is in the first row
-        Assert.Equal(35, await rig.Context.NewFillRanges(chunkRows: 7).RunAsync(null, null, None));
+        Assert.Equal(35, await rig.Context.Get<FillRanges>(7).RunAsync(null, null, None));
         await AssertFilledAsync(rig, 35);
     }
 
@@ -73,7 +74,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Off, new TestClock());
         await LoadAsync(rig, "Old", 0, 30);
         var point = new CrashPoint(at, afterwards);
-        var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 5).RunAsync(null, null, None));
+        var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).Get<FillRanges>(5).RunAsync(null, null, None));
         Assert.Equal(point.Crashed, died is not null);
         output.WriteLine($"died at call {at}: {point.Where}");
 
@@ -82,7 +83,7 @@ public sealed class FillTests(ITestOutputHelper output)
             Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
         ((TestClock)rig.Time).Advance(TimeSpan.FromMinutes(2)); // the lock of the dead
         await LoadAsync(rig, "Between", 25, 10);
-        await rig.OpenContext().NewFillRanges(chunkRows: 5).RunAsync(null, null, None);
+        await rig.OpenContext().Get<FillRanges>(5).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 35);
         return point.Calls;
     }
@@ -97,12 +98,12 @@ public sealed class FillTests(ITestOutputHelper output)
         var hooks = new HookedPorts((_, what) =>
             what == nameof(ILayouts.SetFillAsync) && ++recorded == 20 ? stop.CancelAsync() : Task.CompletedTask);
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
-            () => hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, stop.Token));
+            () => hooks.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, stop.Token));
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         // Its lock is gone with it, and what it has walked is not read again.
         var pages = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountPages.ReadPageAsync) ? ++pages : 0));
-        await counting.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, None);
+        await counting.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, None);
         Assert.InRange(pages, 1, IAccountTable.Parts - 15);
         await AssertFilledAsync(rig, 100);
     }
@@ -115,7 +116,7 @@ public sealed class FillTests(ITestOutputHelper output)
         for (var i = 0; i < 3; i++)
             await rig.DropAsync($"New{i}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100 + (60 * i), 150))));
         var loading = Task.Run(() => PipelineRig.RunToEndAsync(rig.OpenContext()));
-        await rig.OpenContext().NewFillRanges(chunkRows: 10).RunAsync(null, null, None);
+        await rig.OpenContext().Get<FillRanges>(10).RunAsync(null, null, None);
         await loading;
         await rig.RunToEndAsync();
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal(LoadState.Done, load.State));
@@ -138,7 +139,7 @@ public sealed class FillTests(ITestOutputHelper output)
             if (what == nameof(IAccountTable.UpsertAsync) && !filled)
             {
                 filled = true;
-                Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
+                Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
             }
         });
         await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
@@ -158,12 +159,12 @@ public sealed class FillTests(ITestOutputHelper output)
                 return;
             first = false;
             var refused = await Assert.ThrowsAsync<NotPossibleException>(
-                () => rig.OpenContext().NewFillRanges().RunAsync(null, null, None));
+                () => rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None));
             Assert.Contains("another 'hibp ranges fill' or 'hibp rebuild' is at work", refused.Message, StringComparison.Ordinal);
             // As where the lock has run out under a process that stood still.
             await Task.WhenAll(Enumerable.Range(0, 2).Select(_ => FillUnlockedAsync(rig)));
         });
-        await hooks.Wrap(rig.OpenContext()).NewFillRanges(chunkRows: 9).RunAsync(null, null, None);
+        await hooks.Wrap(rig.OpenContext()).Get<FillRanges>(9).RunAsync(null, null, None);
         await AssertFilledAsync(rig, 100);
     }
 
@@ -176,7 +177,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 60);
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
-            await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None);
         // The removal runs whole behind a page that was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>
@@ -184,10 +185,10 @@ public sealed class FillTests(ITestOutputHelper output)
             if (what == nameof(IRangeTable.MergeAsync) && !removed)
             {
                 removed = true;
-                await rig.OpenContext().NewRemoveBreach().RunAsync("Gone", null, None);
+                await rig.OpenContext().Get<RemoveBreach>().RunAsync("Gone", null, None);
             }
         });
-        await hooks.Wrap(rig.OpenContext()).NewFillRanges().RunAsync(null, null, None);
+        await hooks.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, None);
         Assert.True(removed);
         await AssertFilledAsync(rig, 60);
         Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
@@ -200,9 +201,9 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 20);
         await LoadAsync(rig, "Old", 10, 20);
         await rig.Context.Database.BeginRemovalAsync("Gone", None); // and broken off
-        Assert.Equal(20, await rig.Context.NewFillRanges().RunAsync(null, null, None));
+        Assert.Equal(20, await rig.Context.Get<FillRanges>().RunAsync(null, null, None));
         Assert.All((await rig.RangesAsync()).Values, marks => Assert.Equal("b2", marks));
-        await rig.Context.NewRemoveBreach().RunAsync("Gone", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Gone", null, None);
         await AssertFilledAsync(rig, 20);
     }
 
@@ -213,7 +214,7 @@ public sealed class FillTests(ITestOutputHelper output)
         {
             try
             {
-                await Unlocked(rig).NewFillRanges(chunkRows: 9).RunAsync(null, null, None);
+                await Unlocked(rig).Get<FillRanges>(9).RunAsync(null, null, None);
                 return;
             }
             catch (NotPossibleException) when (left > 1)
@@ -223,7 +224,7 @@ public sealed class FillTests(ITestOutputHelper output)
         }
     }
 
-    private static PipelineContext Unlocked(PipelineRig rig)
+    private static PipelineParts Unlocked(PipelineRig rig)
     {
         var context = rig.OpenContext();
         return context with

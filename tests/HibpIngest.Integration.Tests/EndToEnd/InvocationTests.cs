@@ -37,14 +37,14 @@ public sealed class InvocationTests
             };
         var dispatcher =
             (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) })
-            .NewDispatcher();
+            .Get<PipelineDispatcher>();
         await dispatcher.IngestBlobAsync("Big.zip", CancellationToken.None);
         // Within the limit, so it has copied as much as its budget lets it.
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.InRange((await rig.LoadAsync(1)).LastPosition, 100, 900);
 
         dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) })
-            .NewDispatcher();
+            .Get<PipelineDispatcher>();
         var before = (await rig.LoadAsync(1)).LastPosition;
         await dispatcher.DispatchAsync(QueueNames.Ingest, """{"version":1,"load":1}""", CancellationToken.None);
         var failed = await rig.LoadAsync(1);
@@ -54,7 +54,7 @@ public sealed class InvocationTests
         Assert.Contains("hibp resume 1", failed.Error, StringComparison.Ordinal);
 
         rig.Options.PlanLimit = TimeSpan.Zero;
-        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 1_000L), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts));
         Assert.Equal(PipelineRig.Expected(0, 1_000).Order(), (await rig.TableAsync()).Keys.Order());
@@ -106,7 +106,7 @@ public sealed class InvocationTests
                 atWork.TrySetResult();
                 return ++opened == 1 ? open.Task : Task.CompletedTask;
             }),
-        }).NewDispatcher();
+        }).Get<PipelineDispatcher>();
         var first = dispatcher.IngestBlobAsync("First.zip", CancellationToken.None);
         await Task.WhenAny(first, atWork.Task);
         using var stop = new CancellationTokenSource();
@@ -132,14 +132,14 @@ public sealed class InvocationTests
     public async Task An_event_fires_once_for_a_version_whatever_its_folder()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
-        var dispatcher = rig.Context.NewDispatcher();
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         await rig.DropAsync("a/b/X.zip", _zip);
         for (var i = 0; i < 3; i++)
             await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, "X"), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Breach));
         // Gone from everywhere, it doesn't come back by an event that was late.
-        await rig.Context.NewRemoveBreach().RunAsync("X", null, CancellationToken.None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("X", null, CancellationToken.None);
         await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
         Assert.Empty(await rig.LoadsAsync());
         // A new version fires again.
@@ -157,7 +157,7 @@ public sealed class InvocationTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(blob, _zip);
-        await rig.Context.NewDispatcher().IngestBlobAsync(blob, CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().IngestBlobAsync(blob, CancellationToken.None);
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.Equal((LoadState.Failed, "unnamed"), (load.State, load.Breach));
         Assert.DoesNotContain("example", load.Error, StringComparison.Ordinal);

@@ -2,6 +2,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -19,7 +20,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options => options.Ranges = mode);
         Assert.Equal(state, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
         rig.Options.Ranges = mode == RangesMode.On ? RangesMode.Off : RangesMode.On;
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         await AssertAgreedAsync(rig.Context, state);
     }
 
@@ -33,12 +34,12 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
             var at = draw.Next();
             await using var rig = await PipelineRig.NewAsync();
             var point = new CrashPoint(at, draw.IsAfterwards());
-            var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).NewStoreSetup().EnsureAsync(None));
+            var died = await Record.ExceptionAsync(() => point.Wrap(rig.OpenContext()).Get<StoreSetup>().EnsureAsync(None));
             crashed = died is CrashException;
             output.WriteLine($"died at call {at}: {point.Where}");
             // What reads meanwhile is told of no layout, or of the right one.
             Assert.NotEqual(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))?.Ranges);
-            await rig.Context.NewStoreSetup().EnsureAsync(None);
+            await rig.Context.Get<StoreSetup>().EnsureAsync(None);
             await AssertAgreedAsync(rig.Context, RangesState.On);
             calls = point.Calls;
         }
@@ -53,7 +54,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
         await rig.Context.Database.RaiseRangesAsync(1, state, None);
         Assert.Equal(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         await AssertAgreedAsync(rig.Context, state);
     }
 
@@ -63,7 +64,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(options => options.Ranges = RangesMode.Off);
         var version = (await rig.Context.Database.GetLayoutsAsync(None)).Version;
         await rig.Context.Register.PutLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.On }, None);
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         await AssertAgreedAsync(rig.Context, RangesState.On);
         Assert.True((await rig.Context.Database.GetLayoutsAsync(None)).Version > version); // so that no slice under way is done without
     }
@@ -75,12 +76,12 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await rig.Context.Database.UpgradeAsync(None);
         var third = new StoreLayout { Id = 3, Ranges = (RangesState)3 };
         await rig.Context.Database.AddFirstLayoutAsync(third, filled: false, None);
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.Context.NewStoreSetup().EnsureAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.Context.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("use the newer program", refused.Message, StringComparison.Ordinal);
         Assert.Empty(await rig.Context.Register.ListLayoutsAsync(None));
     }
 
-    private static async Task AssertAgreedAsync(PipelineContext context, RangesState state)
+    private static async Task AssertAgreedAsync(PipelineParts context, RangesState state)
     {
         var set = await context.Database.GetLayoutsAsync(None);
         Assert.Equal(state, Assert.Single(set.Layouts).Ranges);

@@ -110,7 +110,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 
         var held = await LayoutContent.ReadAccountsAsync(rig, wide!);
         Assert.Equal(PipelineRig.Expected(Accounts, 50).Order(), held.Keys.Order());
-        var operations = rig.OpenContext().NewLayoutOperations();
+        var operations = rig.OpenContext().Get<LayoutOperations>();
         Assert.Equal([("1", true, 0L), (Wide, false, Accounts)], await ShowAsync(operations));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
         Assert.Contains("lacks 150 rows", refused.Message, StringComparison.Ordinal);
@@ -118,7 +118,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 
         // A slice that is done once more is in it by itself.
         await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
             new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
         await rig.RunToEndAsync();
@@ -146,13 +146,13 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LoadAsync(rig, "Adobe", 0, Accounts);
         await LoadAsync(rig, "Bold", 100, 60);
         if (purged)
-            await rig.Context.NewLoadOperations().PurgeAsync(1, true, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(1, true, null, None);
         // Broken off under way, it goes on.
         var calls = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && ++calls == 40
             ? throw new CrashException() : Task.CompletedTask);
-        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).NewRemoveBreach(50).RunAsync("Adobe", null, None));
-        await rig.OpenContext().NewRemoveBreach(50).RunAsync("Adobe", null, None);
+        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).Get<RemoveBreach>(50).RunAsync("Adobe", null, None));
+        await rig.OpenContext().Get<RemoveBreach>(50).RunAsync("Adobe", null, None);
 
         Assert.Equal(PipelineRig.Expected(100, 60).Order(), (await rig.TableAsync()).Keys.Order());
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b2"], marks));
@@ -168,12 +168,12 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LoadAsync(rig, "Adobe", 0, Accounts);
         Assert.Empty(await LayoutContent.ReadRangesAsync(rig, wide));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.OpenContext().NewLayoutOperations().SwitchAsync(Wide, withoutRanges: false, None));
+            () => rig.OpenContext().Get<LayoutOperations>().SwitchAsync(Wide, withoutRanges: false, None));
         Assert.Contains("hibp ranges fill --layout wide", refused.Message, StringComparison.Ordinal);
-        await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().NewFillRanges().RunAsync("other", null, None));
-        Assert.Equal(0, await rig.OpenContext().NewFillRanges().RunAsync(null, null, None)); // those that are read are on
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().Get<FillRanges>().RunAsync("other", null, None));
+        Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None)); // those that are read are on
 
-        Assert.Equal(Accounts, await rig.OpenContext().NewFillRanges(chunkRows: 20).RunAsync(Wide, null, None));
+        Assert.Equal(Accounts, await rig.OpenContext().Get<FillRanges>(20).RunAsync(Wide, null, None));
         await LayoutContent.AssertHeldAsync(rig, wide with { Ranges = RangesState.On });
         await SwitchAsync(rig, Wide);
         await FindAllAsync(rig);
@@ -195,13 +195,13 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             isLong = false;
             await clock.AdvanceUntilAsync(renewed.Task, TimeSpan.FromSeconds(21)).WaitAsync(TimeSpan.FromSeconds(30));
             refused = await Record.ExceptionAsync(
-                () => rig.OpenContext().NewLayoutOperations().AddAsync("other", [1], Spread, RangesState.On, None));
+                () => rig.OpenContext().Get<LayoutOperations>().AddAsync("other", [1], Spread, RangesState.On, None));
         });
-        await hooks.Wrap(rig.OpenContext()).NewLayoutOperations().AddAsync(Wide, [1, 2], Spread, RangesState.On, None);
+        await hooks.Wrap(rig.OpenContext()).Get<LayoutOperations>().AddAsync(Wide, [1, 2], Spread, RangesState.On, None);
         Assert.Contains(
             "another change of the layouts is under way", Assert.IsType<NotPossibleException>(refused).Message, StringComparison.Ordinal);
         Assert.Equal(["1", Wide], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
-        await rig.OpenContext().NewLayoutOperations().AddAsync("other", [1], Spread, RangesState.On, None); // it was given back
+        await rig.OpenContext().Get<LayoutOperations>().AddAsync("other", [1], Spread, RangesState.On, None); // it was given back
     }
 
     [Theory]
@@ -238,7 +238,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
         await AddAsync(rig);
         await LoadAsync(rig, "Adobe", 0, Accounts);
-        var operations = rig.OpenContext().NewLayoutOperations();
+        var operations = rig.OpenContext().Get<LayoutOperations>();
         var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("1", null, None));
         Assert.Contains("is read", refused.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("other", null, None));
@@ -263,7 +263,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.DoesNotContain("rangeswide", await TablesAsync(rig));
         refused = await Assert.ThrowsAsync<NotPossibleException>(() => AddAsync(rig));
         Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.DoesNotContain("accountswide", await TablesAsync(rig));
         await LoadAsync(rig, "Bold", 0, 20);
         await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
@@ -278,17 +278,17 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var added = new StoreLayout { Id = 2, Ranges = RangesState.On, Facts = Named("two") };
         await register.PutLayoutAsync(added, None);
         await register.PutLayoutAsync(new StoreLayout { Id = 3, Ranges = RangesState.On, Facts = Named("three"), IsDropped = true }, None);
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal(["1", "two"], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts.Select(layout => layout.Name));
 
         await register.TrySwitchAsync(1, 2, None);
         await register.PutLayoutAsync(StoreLayout.First with { IsDropped = true }, None);
-        await rig.OpenContext().NewStoreSetup().EnsureAsync(None);
+        await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal([added], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts);
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.OpenContext().NewLayoutOperations().AddAsync("three", [1], Spread, RangesState.On, None));
+            () => rig.OpenContext().Get<LayoutOperations>().AddAsync("three", [1], Spread, RangesState.On, None));
         Assert.Contains("no name is given twice", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(4, (await rig.OpenContext().NewLayoutOperations().AddAsync("four", [1], Spread, RangesState.On, None)).Id);
+        Assert.Equal(4, (await rig.OpenContext().Get<LayoutOperations>().AddAsync("four", [1], Spread, RangesState.On, None)).Id);
 
         static LayoutFacts Named(string name) => new() { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}" };
     }
@@ -311,7 +311,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             _ => [rig.Further[0], other.Connection],
         });
         var context = rig.OpenContext() with { StoreAccounts = account.StoreAccounts, Tables = account.Tables };
-        var setup = context.NewStoreSetup();
+        var setup = context.Get<StoreSetup>();
         foreach (var check in (Func<Task>[])[() => setup.EnsureAsync(None), () => setup.CheckAsync(None)])
         {
             var refused = await Assert.ThrowsAsync<StoreMismatchException>(check);
@@ -334,12 +334,12 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         using var account = StorageAccount.Open(
             rig.Connection, NullLoggerFactory.Instance, further: [await AzuriteFixture.NewAccountAsync()]);
         var context = rig.OpenContext() with { StoreAccounts = account.StoreAccounts, Tables = account.Tables };
-        await context.NewStoreSetup().EnsureAsync(None);
+        await context.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal([(1, 2), (2, 2)], await Task.WhenAll(
             Enumerable.Range(1, 2).Select(async number => (await account.StoreAccounts.FindAsync(number, None)) is { } found
                 ? (found.Number, found.Of) : default)));
-        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
-        await context.NewStoreSetup().EnsureAsync(None);
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
+        await context.Get<StoreSetup>().EnsureAsync(None);
     }
 
     [Theory]
@@ -351,15 +351,15 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await Assert.ThrowsAsync<BadInputException>(
-            () => rig.Context.NewLayoutOperations().AddAsync(name, [1], Spread, RangesState.On, None));
+            () => rig.Context.Get<LayoutOperations>().AddAsync(name, [1], Spread, RangesState.On, None));
     }
 
     private static Task<StoreLayout> AddAsync(PipelineRig rig, RangesState ranges = RangesState.On) =>
-        rig.OpenContext().NewLayoutOperations().AddAsync(
+        rig.OpenContext().Get<LayoutOperations>().AddAsync(
             Wide, [.. Enumerable.Range(1, rig.Further.Count + 1).Reverse()], Spread, ranges, None);
 
     private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
-        rig.OpenContext().NewLayoutOperations().SwitchAsync(name, withoutRanges: false, None);
+        rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
 
     private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count)
     {

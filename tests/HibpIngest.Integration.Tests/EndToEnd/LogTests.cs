@@ -40,7 +40,7 @@ public sealed class LogTests
         Assert.True(root.GetProperty("metadata").GetProperty("IsSensitive").GetBoolean());
         Assert.Equal(
             [1, 201, 401], root.GetProperty("segments").EnumerateArray().Select(segment => segment.GetProperty("first").GetInt64()));
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
@@ -54,14 +54,14 @@ public sealed class LogTests
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.Equal(
             "Adobe Systems", load.Document!.Metadata.GetProperty("Title").GetString()));
 
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal([1L, 2], (await rig.Context.Register.ListOpenAsync(None)).Select(open => open.Load).Order());
         await rig.RunToEndAsync();
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.True(load.Document!.Hidden));
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", false, None);
-        await rig.Context.NewLoadOperations().AssignAsync(2, "Bold", None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
+        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Bold", None);
         await rig.RunToEndAsync();
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal([("Adobe", false), ("Bold", false)], logged.Select(load => (load.Document!.Breach, load.Document.Hidden)));
         Assert.All(logged, load => Assert.Contains(LogNames.Load, load.Documents));
@@ -79,11 +79,11 @@ public sealed class LogTests
         // The log's messages are all lost.
         await RunWithoutLogAsync(rig);
         Assert.True((await rig.LoadAsync(1)) is { State: LoadState.Done, WaitsForLog: true });
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Single(await rig.Context.Register.ListOpenAsync(None));
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
         clock.Advance(TimeSpan.FromMinutes(21));
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
 
         // What lies in its segment's place is another load's.
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
@@ -103,7 +103,7 @@ public sealed class LogTests
 
         await rig.Context.Log.DeleteAsync(name, None);
         clock.Advance(TimeSpan.FromMinutes(21));
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.RunToEndAsync();
         Assert.True((await rig.LoadAsync(1)) is { IsLogged: true, LogError: null });
         Assert.Equal(Rows, Assert.Single(await LogContent.ReadAsync(rig.Context.Log)).Accounts.Count);
@@ -116,10 +116,10 @@ public sealed class LogTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
         var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
-        await rig.Context.NewLogLoad().RunAsync(entry, null, None);
+        await rig.Context.Get<LogLoad>().RunAsync(entry, null, None);
         var before = await ListAsync(rig);
         await rig.ExecuteAsync("UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
-        await rig.Context.NewLogLoad().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<LogLoad>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
         Assert.Equal(before, await ListAsync(rig));
         Assert.True((await rig.LoadAsync(1)).IsLogged);
     }
@@ -136,9 +136,9 @@ public sealed class LogTests
             [(1, LoggedState.Replaced), (2, LoggedState.Counts), (3, LoggedState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
         // The one that had taken its place is removed: that brings it back to nobody.
-        await rig.Context.NewLoadOperations().AssignAsync(2, "Dust", None);
+        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Dust", None);
         await rig.RunToEndAsync();
-        await rig.Context.NewRemoveBreach().RunAsync("Dust", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
         Assert.Equal(
             [(1, LoggedState.Replaced), (2, LoggedState.Removed), (3, LoggedState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
@@ -157,14 +157,14 @@ public sealed class LogTests
         var log = PortProxy<IAccountLogBlobs>.Create(rig.Context.Log, async method =>
         {
             if (method == nameof(IAccountLogBlobs.UploadAsync) && Interlocked.Increment(ref uploads) == 2)
-                await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+                await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         });
-        await Assert.ThrowsAnyAsync<HibpException>(() => (rig.Context with { Log = log }).NewLogLoad().RunAsync(entry, null, None));
+        await Assert.ThrowsAnyAsync<HibpException>(() => (rig.Context with { Log = log }).Get<LogLoad>().RunAsync(entry, null, None));
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal(
             [(1, LoggedState.Counts, Segments), (2, LoggedState.Removed, 0)], logged.Select(one => (one.Load, one.State, one.Segments)));
         Assert.Equal([LogNames.Removed], logged[1].Documents);
-        var removed = await rig.Context.NewRemoveBreach().RunAsync("Bold", null, None);
+        var removed = await rig.Context.Get<RemoveBreach>().RunAsync("Bold", null, None);
         Assert.Equal([1L], removed.Loads);
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), one => Assert.Equal([LogNames.Removed], one.Documents));
         Assert.Empty(await rig.TableAsync());
@@ -176,10 +176,10 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var operations = rig.Context.NewLoadOperations();
+        var operations = rig.Context.Get<LoadOperations>();
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: false, null, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.PurgeAsync(1, withoutLog: true, null, None));
-        await rig.Context.NewLogLoad().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<LogLoad>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
 
         // One bit of one segment, wherever in it.
         var name = (await ListAsync(rig)).Select(blob => blob.Name)
@@ -214,7 +214,7 @@ public sealed class LogTests
         await rig.RunToEndAsync();
         Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
         Assert.True(await rig.LoadAsync(1) is { State: LoadState.Done, Purged: true, IsLogged: true, Accounts: Rows });
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
@@ -225,10 +225,10 @@ public sealed class LogTests
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: false, null, None));
+            () => rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: false, null, None));
         Assert.Contains("--without-log", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(Rows, await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None));
-        await rig.Context.NewSweep().RunAsync(None);
+        Assert.Equal(Rows, await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None));
+        await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
@@ -250,8 +250,8 @@ public sealed class LogTests
     /// <summary>Every message is taken but the log's, which are gone.</summary>
     private static async Task RunWithoutLogAsync(PipelineRig rig)
     {
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.NewDispatcher();
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         for (var any = true; any;)
         {
             any = false;

@@ -6,6 +6,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -51,13 +52,13 @@ public sealed class NotifyTests
         for (var hours = 0.0; hours < 71; hours += 1)
         {
             clock.Advance(TimeSpan.FromHours(1));
-            await context.NewSweep().RunAsync(None);
+            await context.Get<Sweep>().RunAsync(None);
             await PipelineRig.RunToEndAsync(context);
         }
         Assert.InRange(server.Commands.Count(line => line.Contains("user33@", StringComparison.Ordinal)), 15, 40);
         Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
         clock.Advance(TimeSpan.FromHours(6));
-        await context.NewSweep().RunAsync(None);
+        await context.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal((LoadState.Done, new NotificationCounts(0, 99, 1)), await FindAsync(rig));
         Assert.Contains(codes, await rig.ErrorOfAsync("user33@example.com"), StringComparison.Ordinal);
@@ -85,7 +86,7 @@ public sealed class NotifyTests
         Assert.Equal(["chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         throttled = false;
         clock.Advance(TimeSpan.FromMinutes(20));
-        await context.NewSweep().RunAsync(None);
+        await context.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal(["boss@example.net", "chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         Assert.Equal(LoadState.Done, (await FindAsync(rig)).State);
@@ -129,13 +130,13 @@ public sealed class NotifyTests
         await rig.ImportAsync([.. PipelineRig.Expected(0, 30).Select(account => (account, (string?)null))]);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))));
         await PipelineRig.RunToEndAsync(context);
-        await context.NewSweep().RunAsync(None);
+        await context.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(context);
 
         Assert.Equal(10, server.Mails.Count);
         Assert.Equal((LoadState.Notifying, new NotificationCounts(20, 10, 0)), await FindAsync(rig));
         await rig.Context.Database.SetHiddenAsync("X", hidden: false, None);
-        await context.NewSweep().RunAsync(None);
+        await context.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal((LoadState.Done, new NotificationCounts(0, 30, 0)), await FindAsync(rig));
         Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
@@ -162,10 +163,10 @@ public sealed class NotifyTests
             await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Each))), """{"notify":"hold"}""");
         await PipelineRig.RunToEndAsync(context);
         foreach (var breach in new[] { "One", "Two" })
-            await context.NewMailOperations().NotifyAsync(breach, None);
+            await context.Get<MailOperations>().NotifyAsync(breach, None);
 
         // Two loads, their messages at once, as two workers would have them.
-        var dispatcher = context.NewDispatcher();
+        var dispatcher = context.Get<PipelineDispatcher>();
         await Task.WhenAll(((long[])[1, 2]).Select(load => Task.Run(() =>
             dispatcher.DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = Each }.ToJson(), None))));
 
@@ -191,7 +192,7 @@ public sealed class NotifyTests
             var context = rig.Context with { Queues = queues };
             try
             {
-                await context.NewSweep().RunAsync(None);
+                await context.Get<Sweep>().RunAsync(None);
             }
             catch (OperationCanceledException)
             {
@@ -202,10 +203,10 @@ public sealed class NotifyTests
         }
         Assert.Equal((LoadState.Done, new NotificationCounts(0, Mails, 0)), await FindAsync(rig));
 
-        static async Task PumpAsync(PipelineContext context)
+        static async Task PumpAsync(PipelineParts context)
         {
-            await context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-            var dispatcher = context.NewDispatcher();
+            await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
+            var dispatcher = context.Get<PipelineDispatcher>();
             foreach (var name in QueueNames.All)
             {
                 var queue = context.Queues.Get(name);
@@ -244,7 +245,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -257,7 +258,7 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("user3@example.com", null));
         var load = await MatchingAsync(rig);
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         await rig.Context.Queues.Get(QueueNames.Mail).ClearAsync(None);
         for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Notifying; tries++)
         {
@@ -269,7 +270,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a word", failed.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', failed.Error!);
-        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -282,7 +283,7 @@ public sealed class NotifyTests
         var load = await MatchingAsync(rig);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
         Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Match]);
@@ -295,11 +296,11 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 2);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig);
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         var calls = new List<string>();
         var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
         var message = new MailMessage { Load = load, First = 1, Last = 2 };
-        await (rig.Context with { Database = database }).NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await (rig.Context with { Database = database }).Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
 
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
@@ -322,7 +323,7 @@ public sealed class NotifyTests
         var second = await rig.LoadAsync(2);
         Assert.Equal((LoadState.Held, new NotificationCounts(2, 0, 0)), (second.State, second.Notifications));
         Assert.Contains("load 1", second.HeldBecause, StringComparison.Ordinal);
-        Assert.Equal(2, await rig.Context.NewMailOperations().NotifyAsync("X", None));
+        Assert.Equal(2, await rig.Context.Get<MailOperations>().NotifyAsync("X", None));
         await rig.RunToEndAsync();
         Assert.Equal(["user3@example.com", "user5@d5.example.org"], rig.Recipients());
     }
@@ -336,7 +337,7 @@ public sealed class NotifyTests
         server.Script = step =>
         {
             if (step.Name == "." && server.Mails.Count == 4 && Interlocked.Exchange(ref stopped, 1) == 0)
-                Assert.Equal(6, rig.Context.NewMailOperations().HoldAsync("x", None).GetAwaiter().GetResult());
+                Assert.Equal(6, rig.Context.Get<MailOperations>().HoldAsync("x", None).GetAwaiter().GetResult());
             return null;
         };
         await using var sender = NotificationSenders.Create(server.Setting);
@@ -350,28 +351,28 @@ public sealed class NotifyTests
         Assert.Equal((LoadState.Held, new NotificationCounts(5, 5, 0)), await FindAsync(rig));
         Assert.Contains("hibp hold", (await rig.LoadAsync(1)).HeldBecause, StringComparison.Ordinal);
         var waiting = 0;
-        await foreach (var notification in context.NewMailOperations().PreviewAsync("X", None))
+        await foreach (var notification in context.Get<MailOperations>().PreviewAsync("X", None))
             waiting += notification.IsOpen ? 1 : 0;
         Assert.Equal(5, waiting);
 
         await rig.ImportAsync(("user11@d11.example.org", null));
         await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 12))), """{"notify":"send"}""");
-        await context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         var ingest = Assert.Single(await context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
-        await context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
+        await context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
         await context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, None);
-        Assert.Equal(5, await context.NewMailOperations().HoldAsync("X", None));
+        Assert.Equal(5, await context.Get<MailOperations>().HoldAsync("X", None));
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal(LoadState.Held, (await rig.LoadAsync(2)).State);
         Assert.Equal(5, server.Mails.Count);
 
-        Assert.Equal(6, await context.NewMailOperations().NotifyAsync("X", None));
+        Assert.Equal(6, await context.Get<MailOperations>().NotifyAsync("X", None));
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal(11, server.Mails.Select(mail => mail.To).Distinct().Count());
         Assert.Equal(11, server.Mails.Count);
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal((LoadState.Done, (string?)null), (load.State, load.HeldBecause)));
-        await Assert.ThrowsAsync<NotPossibleException>(() => context.NewMailOperations().HoldAsync("X", None));
-        await Assert.ThrowsAsync<NotPossibleException>(() => context.NewMailOperations().HoldAsync("Unknown", None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => context.Get<MailOperations>().HoldAsync("X", None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => context.Get<MailOperations>().HoldAsync("Unknown", None));
     }
 
     [Theory]
@@ -384,7 +385,7 @@ public sealed class NotifyTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), metadata);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Held, new NotificationCounts(1, 0, 0)), await FindAsync(rig));
-        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("X", None));
+        Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("X", None));
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         Assert.Single(rig.Mails());
@@ -423,18 +424,18 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options => (options.MailsPerMessage, options.MailsPerSecond) = (1, 0.05));
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig, Mails);
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         // 16 at least; 5 minutes' at this rate are 15.
         Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // A copy of the match message sends none again.
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
         var message = new MailMessage { Load = load, First = 1, Last = 1 };
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
         message = new MailMessage { Load = load, First = 2, Last = 2 };
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
             (await rig.LoadAsync(load)).Notifications));
     }
@@ -461,8 +462,8 @@ public sealed class NotifyTests
     private static async Task<long> MatchingAsync(PipelineRig rig, int accounts = 10)
     {
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.NewDispatcher();
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         foreach (var name in new[] { QueueNames.Ingest, QueueNames.Slices })
         {
             var queue = rig.Context.Queues.Get(name);
@@ -496,7 +497,7 @@ public sealed class NotifyTests
         };
         try
         {
-            await context.NewDispatcher().DispatchAsync(queue, message.ToJson(), None);
+            await context.Get<PipelineDispatcher>().DispatchAsync(queue, message.ToJson(), None);
         }
         catch (CrashException)
         {

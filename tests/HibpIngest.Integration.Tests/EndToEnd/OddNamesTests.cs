@@ -2,6 +2,7 @@ using System.Text;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using HibpIngest.Breaches;
+using HibpIngest.Pipeline;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -19,7 +20,7 @@ public sealed class OddNamesTests
         await using var rig = await PipelineRig.StartAsync();
         await DropAsync(rig, "Alpha.zip", Bad, BadFolder, Noncharacter, "bad\u0001.png", "Zeta.zip");
         await rig.RunToEndAsync();
-        await rig.Context.NewSweep().RunAsync(None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.RunToEndAsync();
 
         var loads = await rig.LoadsAsync();
@@ -33,7 +34,7 @@ public sealed class OddNamesTests
             loads.Single(load => load.Blob.Name == Bad).Error, StringComparison.Ordinal);
         Assert.Contains(@"'dir\u0002/Adobe.zip'", loads.Single(load => load.Blob.Name == BadFolder).Error, StringComparison.Ordinal);
         Assert.Contains(@"'c\uFFFE.csv'", loads.Single(load => load.Blob.Name == Noncharacter).Error, StringComparison.Ordinal);
-        Assert.Equal(0, await rig.OpenContext().NewBlobScan().RunAsync(TimeSpan.Zero, None));
+        Assert.Equal(0, await rig.OpenContext().Get<BlobScan>().RunAsync(TimeSpan.Zero, None));
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
     }
 
@@ -47,7 +48,7 @@ public sealed class OddNamesTests
         await DropAsync(rig, Bad, "Zeta.zip");
         await rig.RunToEndAsync();
         await rig.RestoreAsync(backup);
-        await rig.OpenContext().NewMoveOn().RunAsync(None);
+        await rig.OpenContext().Get<MoveOn>().RunAsync(None);
         var restored = rig.OpenContext();
         await PipelineRig.RunToEndAsync(restored);
         var loads = await restored.Database.ListLoadsAsync(null, None);

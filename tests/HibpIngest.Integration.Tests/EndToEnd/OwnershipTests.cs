@@ -28,14 +28,14 @@ public sealed class OwnershipTests
 
         // The event of the blob, as the Functions host sends it again after the crash.
         var (queues, sent) = Observe(rig);
-        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        await (rig.Context with { Queues = queues }).Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
         var again = Assert.Single(sent);
         Assert.Equal((QueueNames.Ingest, load), (again.Queue, PipelineMessage.Parse<IngestMessage>(again.Body).Load));
         Assert.InRange(again.Delay, rig.Options.LoadLease - TimeSpan.FromSeconds(20), rig.Options.LoadLease + TimeSpan.FromSeconds(5));
 
         // And by the message itself: the load idles for no longer than that.
         _time.Advance(again.Delay);
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
         Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(load)).State);
     }
 
@@ -49,7 +49,7 @@ public sealed class OwnershipTests
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
             new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
         var (queues, sent) = Observe(rig);
-        var sweep = (rig.Context with { Queues = queues }).NewSweep();
+        var sweep = (rig.Context with { Queues = queues }).Get<Sweep>();
 
         await sweep.RunAsync(CancellationToken.None);
         Assert.Empty(sent);
@@ -76,14 +76,14 @@ public sealed class OwnershipTests
                 await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.LoadLease);
         }
-        await rig.Context.NewDispatcher().DispatchAsync(
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
         Assert.Contains($"hibp resume {load}", failed.Error, StringComparison.Ordinal);
 
-        await rig.Context.NewLoadOperations().ResumeAsync(load, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(load, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 300L), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Accounts));
     }
@@ -104,7 +104,8 @@ public sealed class OwnershipTests
                 rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"))
             };
         for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
-            await down.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+            await down.Get<PipelineDispatcher>().DispatchAsync(
+                QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
     }
 
@@ -123,7 +124,8 @@ public sealed class OwnershipTests
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
-        await loser.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        await loser.Get<PipelineDispatcher>().DispatchAsync(
+            QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
         Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.LoadLease, CancellationToken.None));
@@ -150,7 +152,7 @@ public sealed class OwnershipTests
                 await refused.Task;
                 throw new InvalidOperationException("a defect behind it");
             }),
-        }).NewDispatcher();
+        }).Get<PipelineDispatcher>();
         foreach (var load in (long[])[first, second])
         {
             await dispatcher.DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None)
@@ -172,7 +174,8 @@ public sealed class OwnershipTests
             Queues = queues,
             Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new InvalidOperationException("a defect")),
         };
-        await context.NewDispatcher().DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
+        await context.Get<PipelineDispatcher>().DispatchAsync(
+            QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var again = PipelineMessage.Parse<IngestMessage>(Assert.Single(sent).Body);
         Assert.Equal((load, 1), (again.Load, again.Deferrals));
         var found = await rig.LoadAsync(load);
@@ -191,7 +194,7 @@ public sealed class OwnershipTests
         Assert.Contains($"hibp resume {load.Id} --restart", load.Error, StringComparison.Ordinal);
 
         rig.Options.DedupeCap = 1_000;
-        var restarted = await rig.Context.NewLoadOperations().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
+        var restarted = await rig.Context.Get<LoadOperations>().ResumeAsync(load.Id, restart: true, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
     }
@@ -211,22 +214,23 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(name, _zip);
         var (queues, sent) = Observe(rig);
-        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
         await AssertRefusedAsync(load: 1);
-        Assert.Equal(0, await (rig.Context with { Queues = queues }).NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None));
+        Assert.Equal(0, await (rig.Context with { Queues = queues }).Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
 
         // And by its event, while the database is down: the host brings that again, and nothing is sent on.
         await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
         var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down"))
             .Wrap(rig.Context) with
         { Queues = queues };
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.NewDispatcher().IngestBlobAsync(name, CancellationToken.None));
-        await (rig.Context with { Queues = queues }).NewDispatcher().IngestBlobAsync(name, CancellationToken.None);
+        await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => down.Get<PipelineDispatcher>().IngestBlobAsync(name, CancellationToken.None));
+        await (rig.Context with { Queues = queues }).Get<PipelineDispatcher>().IngestBlobAsync(name, CancellationToken.None);
         await AssertRefusedAsync(load: 2);
         Assert.Empty(sent);
 
         // Nor is it loaded after all when it is resumed.
-        await rig.Context.NewLoadOperations().ResumeAsync(2, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(2, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         await AssertRefusedAsync(load: 2);
         Assert.Empty(await rig.TableAsync());
@@ -244,7 +248,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
-        await rig.Context.NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
         Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(1_000, 100))));
         await rig.RunToEndAsync();
@@ -254,7 +258,7 @@ public sealed class OwnershipTests
         Assert.True(loads[0].Superseded);
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, null, CancellationToken.None));
+            () => rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, null, CancellationToken.None));
         Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
         Assert.Empty(await rig.FindAsync("user0@example.com"));
         Assert.Single(await rig.FindAsync("user1002@example.com"));
@@ -264,7 +268,7 @@ public sealed class OwnershipTests
 
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
     {
-        var load = await rig.Context.NewLoadStart().RunAsync(version, heldBecause: null, CancellationToken.None);
+        var load = await rig.Context.Get<LoadStart>().RunAsync(version, heldBecause: null, CancellationToken.None);
         return load.Id;
     }
 

@@ -59,7 +59,7 @@ public sealed class PipelineTests
         await rig.DropAsync("old/adobe.2.zip", zip);
         await rig.RunToEndAsync();
         Assert.Equal(
-            15, await rig.Context.NewLoadOperations().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
+            15, await rig.Context.Get<LoadOperations>().RequeueSlicesAsync("Adobe", null, failedOnly: false, CancellationToken.None));
         await rig.RunToEndAsync();
 
         var loads = await rig.LoadsAsync();
@@ -88,7 +88,7 @@ public sealed class PipelineTests
         Assert.Equal(PipelineRig.Expected(0, Each).Order(), table.Where(one => one.Value.Contains("b1")).Select(one => one.Key).Order());
         Assert.Equal(PipelineRig.Expected(90, Each).Order(), table.Where(one => one.Value.Contains("b2")).Select(one => one.Key).Order());
 
-        Assert.Equal(Each, (await rig.Context.NewRemoveBreach().RunAsync("first", null, CancellationToken.None)).Entities);
+        Assert.Equal(Each, (await rig.Context.Get<RemoveBreach>().RunAsync("first", null, CancellationToken.None)).Entities);
         table = await rig.TableAsync();
         Assert.Equal(PipelineRig.Expected(90, Each).Order(), table.Keys.Order());
         Assert.All(table.Values, breaches => Assert.Equal(["b2"], breaches));
@@ -127,9 +127,9 @@ public sealed class PipelineTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.RunToEndAsync();
 
-        await rig.Context.NewBreachOperations().SetHiddenAsync("x", hidden: true, CancellationToken.None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("x", hidden: true, CancellationToken.None);
         Assert.Empty(await rig.FindAsync("user0@example.com"));
-        await rig.Context.NewBreachOperations().SetHiddenAsync("x", hidden: false, CancellationToken.None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("x", hidden: false, CancellationToken.None);
         Assert.Single(await rig.FindAsync("user0@example.com"));
     }
 
@@ -145,7 +145,7 @@ public sealed class PipelineTests
         Assert.Equal((LoadState.Held, 2), (held.State, held.Notifications.Open));
         Assert.Empty(rig.Mails());
         Assert.Single(await rig.FindAsync("user0@example.com"));
-        var operations = rig.Context.NewMailOperations();
+        var operations = rig.Context.Get<MailOperations>();
         var preview = new List<Notification>();
         await foreach (var notification in operations.PreviewAsync("X", CancellationToken.None))
             preview.Add(notification);
@@ -166,9 +166,9 @@ public sealed class PipelineTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         // Ingest, upsert, and matching reads the metadata: absent.
-        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
         await rig.RunToEndAsync();
         Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
 
@@ -179,7 +179,7 @@ public sealed class PipelineTests
         Assert.Contains("not JSON", failed.Error, StringComparison.Ordinal);
 
         await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), CancellationToken.None);
-        await rig.Context.NewLoadOperations().ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(failed.Id, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id)).State);
         Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
@@ -314,7 +314,7 @@ public sealed class PipelineTests
         Assert.Equal(LoadState.Failed, load.State);
         Assert.Contains("--password", load.Error, StringComparison.Ordinal);
 
-        var operations = rig.Context.NewLoadOperations();
+        var operations = rig.Context.Get<LoadOperations>();
         await operations.ResumeAsync(load.Id, restart: false, "wrong", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
@@ -335,7 +335,7 @@ public sealed class PipelineTests
         await using var one = await PipelineRig.StartAsync(Small);
         await using var two = await PipelineRig.StartAsync(Small);
         var mixed = two.Context with { Register = one.Context.Register, Tables = one.Context.Tables };
-        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => mixed.NewStoreSetup().EnsureAsync(CancellationToken.None));
+        var error = await Assert.ThrowsAsync<StoreMismatchException>(() => mixed.Get<StoreSetup>().EnsureAsync(CancellationToken.None));
         Assert.Contains("do not belong together", error.Message, StringComparison.Ordinal);
     }
 
@@ -349,7 +349,7 @@ public sealed class PipelineTests
         var file = Path.Combine(Directory.CreateTempSubdirectory("hibp-test-").FullName, "fresh.db");
         await using var fresh = SqliteBreachDatabase.Open(file, TimeProvider.System);
         await Assert.ThrowsAsync<StoreMismatchException>(
-            () => (used.Context with { Database = fresh }).NewStoreSetup().EnsureAsync(CancellationToken.None));
+            () => (used.Context with { Database = fresh }).Get<StoreSetup>().EnsureAsync(CancellationToken.None));
 
         var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await Assert.ThrowsAsync<StoreMismatchException>(() => (used.Context with
@@ -359,7 +359,7 @@ public sealed class PipelineTests
             StoreAccounts = account.StoreAccounts,
             Blobs = account.Blobs,
             Queues = account.Queues,
-        }).NewStoreSetup().EnsureAsync(CancellationToken.None));
+        }).Get<StoreSetup>().EnsureAsync(CancellationToken.None));
         Directory.Delete(Path.GetDirectoryName(file)!, recursive: true);
     }
 
@@ -376,11 +376,11 @@ public sealed class PipelineTests
                 Database = PortProxy<IBreachDatabase>.Create(rig.Context.Database, _ => BeforeAsync()),
                 Register = PortProxy<IStoreRegister>.Create(rig.Context.Register, _ => BeforeAsync()),
             };
-            Assert.Equal(setUpBefore == 1, await watched.NewStoreSetup().CheckAsync(CancellationToken.None));
-            Assert.True(calls < setUpBefore || await watched.NewStoreSetup().CheckAsync(CancellationToken.None));
+            Assert.Equal(setUpBefore == 1, await watched.Get<StoreSetup>().CheckAsync(CancellationToken.None));
+            Assert.True(calls < setUpBefore || await watched.Get<StoreSetup>().CheckAsync(CancellationToken.None));
 
             Task BeforeAsync() => ++calls == setUpBefore
-                ? rig.OpenContext().NewStoreSetup().EnsureAsync(CancellationToken.None) : Task.CompletedTask;
+                ? rig.OpenContext().Get<StoreSetup>().EnsureAsync(CancellationToken.None) : Task.CompletedTask;
         }
         Assert.InRange(calls, 2, 10);
     }

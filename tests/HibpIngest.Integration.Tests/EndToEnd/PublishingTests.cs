@@ -22,7 +22,7 @@ public sealed class PublishingTests
         await rig.DropAsync("X.zip", Zip(0, 100));
         await rig.RunToEndAsync();
         await rig.DropAsync("X.2.zip", Zip(1_000, 300));
-        var dispatcher = rig.Context.NewDispatcher();
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         await dispatcher.IngestBlobAsync("X.2.zip", None);
         var slices = rig.Context.Queues.Get(QueueNames.Slices);
         foreach (var message in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
@@ -87,17 +87,17 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().EnsureAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
         // Whoever changes or reads only what is there is told so too.
-        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().CheckAsync(None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().CheckAsync(None));
         // A host that is running meanwhile stops as well, before it sends anything.
         await rig.Context.Register.MarkOpenAsync(1, None);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewSweep().RunAsync(None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<Sweep>().RunAsync(None));
 
-        var (ids, started) = await restored.NewMoveOn().RunAsync(None);
+        var (ids, started) = await restored.Get<MoveOn>().RunAsync(None);
         Assert.Equal((2L, 2, 1), (ids.Load, ids.Mark, started));
-        await restored.NewStoreSetup().EnsureAsync(None);
+        await restored.Get<StoreSetup>().EnsureAsync(None);
         await rig.DropAsync("ShoeShop.zip", Zip(1_000, 100));
         await PipelineRig.RunToEndAsync(restored);
 
@@ -112,7 +112,7 @@ public sealed class PublishingTests
         Assert.Contains("restored", loads[1].HeldBecause, StringComparison.Ordinal);
         // Not a second mail to the clinic's patient.
         Assert.Equal(["user0@example.com", "user1002@example.com", "user501@example.com"], rig.Recipients());
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
     }
 
     [Fact]
@@ -121,8 +121,8 @@ public sealed class PublishingTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("First.zip", Zip(0, 10));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.NewDispatcher();
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         while ((await rig.LoadsAsync()).Count == 0 || (await rig.LoadAsync(1)).State != LoadState.Notifying)
         {
             foreach (var name in QueueNames.All.Where(name => name != QueueNames.Mail))
@@ -144,7 +144,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await restored.NewMoveOn().RunAsync(None);
+        await restored.Get<MoveOn>().RunAsync(None);
         Directory.Delete(rig.MailFolder, recursive: true);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
@@ -159,13 +159,13 @@ public sealed class PublishingTests
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", Zip(0, 100));
-        var scan = rig.Context.NewBlobScan();
+        var scan = rig.Context.Get<BlobScan>();
         Assert.Equal(1, await scan.RunAsync(TimeSpan.Zero, None));
         Assert.Equal(0, await scan.RunAsync(TimeSpan.Zero, None));
         // Five failures before the load's row, then purged; or lost.
         await rig.Context.Queues.Get(QueueNames.Ingest).ClearAsync(None);
         clock.Advance(TimeSpan.FromMinutes(11));
-        Assert.Equal(1, await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None));
+        Assert.Equal(1, await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None));
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         clock.Advance(TimeSpan.FromMinutes(11));
@@ -179,7 +179,7 @@ public sealed class PublishingTests
         await rig.DropAsync("Old.zip", Zip(0, 100));
         await rig.DropAsync("First.zip", Zip(200, 100));
         await rig.RunToEndAsync();
-        await rig.Context.NewRemoveBreach().RunAsync("Old", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None);
         var backup = rig.DatabaseFile + ".backup";
         await BackUpAsync(rig.DatabaseFile, backup);
         await rig.DropAsync("Since.zip", Zip(500, 100));
@@ -187,7 +187,7 @@ public sealed class PublishingTests
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None)).Loads);
+        Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None)).Loads);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal(["First", "Since"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
         Assert.Empty(await FindAsync(rig, 0));
@@ -211,14 +211,14 @@ public sealed class PublishingTests
         var calls = 0;
         var dying = new HookedPorts((_, what) => what == nameof(ILoads.StartLoadAsync) && ++calls == 2
             ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
-        await Assert.ThrowsAsync<CrashException>(() => dying.NewMoveOn().RunAsync(None));
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.NewStoreSetup().EnsureAsync(None));
+        await Assert.ThrowsAsync<CrashException>(() => dying.Get<MoveOn>().RunAsync(None));
+        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored", refused.Message, StringComparison.Ordinal);
 
-        Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None)).Loads);
-        await restored.NewStoreSetup().EnsureAsync(None);
+        Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None)).Loads);
+        await restored.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal(["First", "A", "B"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
     }
 
     [Fact]
@@ -259,12 +259,12 @@ public sealed class PublishingTests
         Assert.Null((await rig.Context.Database.GetBreachAsync("dump", None))!.Metadata.Title);
         Assert.Single(rig.Mails());
 
-        Assert.Equal("Secret", (await rig.Context.NewLoadOperations().AssignAsync(2, "secret", None)).Breach);
+        Assert.Equal("Secret", (await rig.Context.Get<LoadOperations>().AssignAsync(2, "secret", None)).Breach);
         secret = (await rig.Context.Database.GetBreachAsync("Secret", None))!;
         Assert.Equal([1, 2], secret.Marks);
         Assert.Equal((BreachFlags.Sensitive, "Ours"), (secret.Metadata.Flags, secret.Metadata.Title));
         Assert.Null(await rig.Context.Database.GetBreachAsync("dump", None));
-        Assert.Equal(1, await rig.Context.NewMailOperations().NotifyAsync("Secret", None));
+        Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("Secret", None));
         await rig.RunToEndAsync();
         Assert.Equal(["user0@example.com", "user201@example.com"], rig.Recipients());
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(2)).State);
@@ -308,7 +308,7 @@ public sealed class PublishingTests
                 version = await rig.DropAsync("X.zip", Zip(0, 10));
             }),
         };
-        await dropping.NewDispatcher().IngestBlobAsync("X.zip", None);
+        await dropping.Get<PipelineDispatcher>().IngestBlobAsync("X.zip", None);
         Assert.True((await rig.LoadAsync(1)).Superseded);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(old, None));
         Assert.NotNull(version);

@@ -25,7 +25,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 4);
         await LoadAllAsync(rig);
         var progress = new Seen();
-        var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(4), progress, None);
+        var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(4), progress, None);
         Assert.Equal((Wide, 4, 150L + 150 + 90 + 80, 0), (result.Layout.Name, result.Loads, result.Rows, result.Removed));
         await AssertHeldAsync(rig, result.Layout);
         var distinct = new[] { (0, 150), (100, 150), (120, 90), (280, 80) }.SelectMany(load => PipelineRig.Expected(load.Item1, load.Item2))
@@ -36,7 +36,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         Assert.Equal(progress.Values.Select(value => value.Written).Order(), progress.Values.Select(value => value.Written));
 
         // Nothing is left to do.
-        var again = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(4), null, None);
+        var again = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(4), null, None);
         Assert.Equal((0, 0L, 0L), (again.Loads, again.Accounts, again.Transactions));
         await SwitchAsync(rig, Wide);
         Assert.Equal(["Adobe", "Cold"], (await rig.FindAsync("user105@example.com")).Select(breach => breach.Name));
@@ -44,7 +44,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await SwitchAsync(rig, "1");
         await AssertHeldAsync(rig, result.Layout);
         await SwitchAsync(rig, Wide);
-        await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+        await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await AssertHeldAsync(rig, result.Layout);
     }
 
@@ -71,12 +71,12 @@ public sealed class RebuildTests(ITestOutputHelper output)
             var name = $"wide{rounds.ToString(CultureInfo.InvariantCulture)}";
             var hooks = new HookedPorts((call, _) => call == at ? throw new CrashException() : Task.CompletedTask);
             var crash = await Record.ExceptionAsync(
-                () => hooks.Wrap(rig.OpenContext()).NewRebuildLayout().RunAsync(Order(2) with { Name = name }, null, None));
+                () => hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>().RunAsync(Order(2) with { Name = name }, null, None));
             isDone = crash is null;
             Assert.True(crash is null or CrashException, $"{crash}");
             // Its locks run out with its process, even where it was stopped before it gave them back.
             await rig.ExecuteAsync("DELETE FROM locks");
-            var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(2) with { Name = name }, null, None);
+            var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(2) with { Name = name }, null, None);
             await AssertHeldAsync(rig, result.Layout);
             Assert.Equal(0, await rig.Context.Database.CountMissingAsync(result.Layout.Id, None));
             Assert.Null(await rig.Context.Database.GetRebuildAsync(result.Layout.Id, None));
@@ -98,7 +98,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             if (what != nameof(ISlices.CompleteSliceAsync) || ++slices != 3)
                 return;
             // Two slices are done, and one is written.
-            var result = await rig.OpenContext().NewRebuildLayout().RunAsync(Order(2), null, None);
+            var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(2), null, None);
             Assert.Equal((2, 150L + 100), (result.Loads, result.Rows));
             await SwitchAsync(rig, Wide);
         });
@@ -124,20 +124,20 @@ public sealed class RebuildTests(ITestOutputHelper output)
         {
             if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 20)
             {
-                await rig.OpenContext().NewRemoveBreach().RunAsync("Gone", null, None);
+                await rig.OpenContext().Get<RemoveBreach>().RunAsync("Gone", null, None);
                 removed = true;
             }
             // All is written, and what was removed not yet taken off.
             if (brokenOff && removed && what == nameof(ILoads.ListLoadsAsync))
                 throw new CrashException();
         });
-        var rebuild = hooks.Wrap(rig.OpenContext()).NewRebuildLayout();
+        var rebuild = hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>();
         if (brokenOff)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2), null, None));
             var refused = await Assert.ThrowsAsync<NotPossibleException>(() => SwitchAsync(rig, Wide));
             Assert.Contains("hibp rebuild --into wide", refused.Message, StringComparison.Ordinal);
-            rebuild = rig.OpenContext().NewRebuildLayout();
+            rebuild = rig.OpenContext().Get<RebuildLayout>();
         }
         var result = await rebuild.RunAsync(Order(2), null, None);
         Assert.Equal(1, result.Removed);
@@ -162,19 +162,19 @@ public sealed class RebuildTests(ITestOutputHelper output)
             {
                 // As where the process stood still until its lease had ended.
                 await rig.ExecuteAsync("DELETE FROM locks");
-                await rig.OpenContext().NewFillRanges().RunAsync(Wide, null, None);
+                await rig.OpenContext().Get<FillRanges>().RunAsync(Wide, null, None);
                 filled = true;
             }
             // It has written without hashes behind the walk, and recorded that.
             if (brokenOff && filled && what == nameof(IRebuilds.SetRebuildAsync) && ++records == 2)
                 throw new CrashException();
         });
-        var rebuild = hooks.Wrap(rig.OpenContext()).NewRebuildLayout();
+        var rebuild = hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>();
         if (brokenOff)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2) with { Ranges = false }, null, None));
             await rig.ExecuteAsync("DELETE FROM locks");
-            rebuild = rig.OpenContext().NewRebuildLayout();
+            rebuild = rig.OpenContext().Get<RebuildLayout>();
         }
         var result = await rebuild.RunAsync(
             Order(2) with { Ranges = brokenOff ? null : false }, null, None);
@@ -192,8 +192,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
             options => (options.BatchRows, options.SliceRows, options.Log) = (100, 50, LogMode.Off), storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 60);
         await LoadAsync(rig, "Bold", 40, 60);
-        await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: true, null, None);
-        var rebuild = rig.OpenContext().NewRebuildLayout();
+        await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: true, null, None);
+        var rebuild = rig.OpenContext().Get<RebuildLayout>();
         var lost = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
         Assert.Contains("the rows of load 1 are purged, and the account log doesn't have them", lost.Message, StringComparison.Ordinal);
         var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
@@ -222,7 +222,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             blob => blob.Name.EndsWith(LogNames.SegmentExtension, StringComparison.Ordinal));
         await rig.Context.Log.DeleteAsync(segment.Name, None);
         var missing = await Assert.ThrowsAsync<StoreMissingException>(
-            () => rig.OpenContext().NewRebuildLayout().RunAsync(Order(1), null, None));
+            () => rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(1), null, None));
         Assert.Contains(segment.Name, missing.Message, StringComparison.Ordinal);
     }
 
@@ -238,8 +238,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await rig.DropAsync("Held.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(280, 80))), """{ "Notify": "hold" }""");
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Held, (await rig.LoadsAsync())[^1].State);
-        await rig.Context.NewRemoveBreach().RunAsync("Gone", null, None);
-        await rig.Context.NewLoadOperations().PurgeAsync(1, withoutLog: false, null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Gone", null, None);
+        await rig.Context.Get<LoadOperations>().PurgeAsync(1, withoutLog: false, null, None);
     }
 
     private static RebuildOrder Order(int storageAccounts) => new(Wide)
@@ -256,7 +256,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     }
 
     private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
-        rig.OpenContext().NewLayoutOperations().SwitchAsync(name, withoutRanges: false, None);
+        rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
 
     /// <summary>A layout has what the first has, by the marks that count or may yet: a replaced load's stay where they were.</summary>
     private static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout)

@@ -89,7 +89,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     /// <summary>Scans, ingests, and does one of the slices.</summary>
     private static async Task RunHalfWayAsync(PipelineRig rig)
     {
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await TakeAsync(rig, QueueNames.Slices, 1);
     }

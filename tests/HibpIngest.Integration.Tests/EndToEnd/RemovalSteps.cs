@@ -2,6 +2,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -15,9 +16,9 @@ internal static class RemovalSteps
 
     /// <summary>In chunks of a few rows, so that there are several.</summary>
     public static Task<BreachRemoval> RemoveAsync(
-        PipelineContext context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken,
+        PipelineParts context, string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken,
         int chunkRows = 5) =>
-        context.NewRemoveBreach(chunkRows).RunAsync(breach, progress, cancellationToken);
+        context.Get<RemoveBreach>(chunkRows).RunAsync(breach, progress, cancellationToken);
 
     public static async Task<Load> LoadAsync(
         PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
@@ -27,13 +28,13 @@ internal static class RemovalSteps
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
-            await rig.Context.NewLoadOperations().PurgeAsync(load.Id, withoutLog: rig.Options.Log == LogMode.Off, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(load.Id, withoutLog: rig.Options.Log == LogMode.Off, null, None);
         return load;
     }
 
     public static async Task TakeAsync(PipelineRig rig, string queue, int messages)
     {
-        var dispatcher = rig.Context.NewDispatcher();
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
         {
             await dispatcher.DispatchAsync(queue, message.Body, None);

@@ -43,7 +43,7 @@ public sealed class RemovalTests
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
         var left = (await rig.TableAsync()).Count;
         Assert.InRange(left, 1, Accounts - 1);
-        var open = Assert.Single(await rig.OpenContext().NewRemovalStatus().ListAsync(None));
+        var open = Assert.Single(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Equal("Adobe", open.Breach);
         Assert.Equal([1L], open.Loads);
         Assert.InRange(open.Part, 0.01, 0.99);
@@ -53,7 +53,7 @@ public sealed class RemovalTests
         Assert.Equal(("Adobe", (long)left), (result.Breach, result.Entities));
         Assert.Equal([1L], result.Loads);
         Assert.Empty(result.Left);
-        Assert.Empty(await rig.OpenContext().NewRemovalStatus().ListAsync(None));
+        Assert.Empty(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Empty(await rig.TableAsync());
         Assert.Equal(0, await CountAsync(rig, "rows"));
         Assert.Equal(progress.Seen[^1].Total, progress.Seen[^1].Done);
@@ -83,7 +83,7 @@ public sealed class RemovalTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await rig.Context.Database.FailLoadAsync(1, owner: null, "bad", superseded: false, None);
         Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
@@ -180,7 +180,7 @@ public sealed class RemovalTests
         await ShareMarkAsync(rig, "Adobe.2.zip");
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
-            await rig.Context.NewLoadOperations().PurgeAsync(load, withoutLog: true, null, None);
+            await rig.Context.Get<LoadOperations>().PurgeAsync(load, withoutLog: true, null, None);
         // Broken off when the first load is gone, and another one has come.
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -244,7 +244,7 @@ public sealed class RemovalTests
     private static async Task ShareMarkAsync(PipelineRig rig, string blob)
     {
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         await TakeAsync(rig, QueueNames.Ingest, 1);
         await rig.ExecuteAsync("UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();

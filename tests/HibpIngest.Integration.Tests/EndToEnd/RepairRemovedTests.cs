@@ -14,7 +14,7 @@ public sealed class RepairRemovedTests
     public async Task Leftovers_of_removed_loads_go_from_the_log_and_from_all_layouts_and_nothing_else_does()
     {
         await using var rig = await PipelineRig.StartAsync(Logging, storageAccounts: 2);
-        var wide = (await rig.Context.NewLayoutOperations().AddAsync(
+        var wide = (await rig.Context.Get<LayoutOperations>().AddAsync(
             "wide", [2, 1], new Dictionary<string, int> { ["example.com"] = 4 }, RangesState.On, None));
         await LoadAsync(rig, "Bold", 0, 20);
         var expected = await ContentAsync(rig, wide);
@@ -25,7 +25,7 @@ public sealed class RepairRemovedTests
         await WriteRemovedAsync(rig, 3);
         Assert.NotEqual(expected, await ContentAsync(rig, wide));
 
-        var repair = rig.OpenContext().NewRepairRemoved();
+        var repair = rig.OpenContext().Get<RepairRemoved>();
         var plan = await repair.PlanAsync(all: false, None);
         var load = Assert.Single(plan.Loads);
         Assert.Equal((2, 2), (load.Load, load.Mark));
@@ -61,7 +61,7 @@ public sealed class RepairRemovedTests
         foreach (var at in (int[])[1, 2, 3, 4, 5, total / 2, total - 2, total - 1, total])
         {
             await RepairAsync(at);
-            var repair = rig.OpenContext().NewRepairRemoved();
+            var repair = rig.OpenContext().Get<RepairRemoved>();
             await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);
             Assert.Equal(table, await rig.TableAsync());
             Assert.Equal(ranges, await rig.RangesAsync());
@@ -77,7 +77,7 @@ public sealed class RepairRemovedTests
             var calls = 0;
             var context = new HookedPorts((_, _) => CallAsync()).Wrap(rig.OpenContext());
             context = context with { Log = PortProxy<IAccountLogBlobs>.Create(context.Log, _ => CallAsync()) };
-            var repair = context.NewRepairRemoved();
+            var repair = context.Get<RepairRemoved>();
             try
             {
                 await repair.RunAsync(await repair.PlanAsync(all: false, None), null, None);

@@ -6,6 +6,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -31,7 +32,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             output.WriteLine(Path.GetFileName(backup));
             await rig.RestoreAsync(backup);
             var restored = rig.OpenContext();
-            var moved = await restored.NewMoveOn().RunAsync(None);
+            var moved = await restored.Get<MoveOn>().RunAsync(None);
             Assert.Empty(moved.Log!.Problems);
             Assert.Equal((0, 0), (moved.Loads, (int)moved.Missing));
             await AssertTellsAsync(rig, restored, truth);
@@ -39,7 +40,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             AssertSame(table, await rig.TableAsync());
             Assert.Equal(mails, rig.Mails());
             // It is what every host, and every command, takes for a whole store.
-            await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMoveOn().RunAsync(None));
+            await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MoveOn>().RunAsync(None));
         }
     }
 
@@ -54,8 +55,8 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await rig.ImportAsync((one, null), (two, null));
         await LoadAsync(rig, "Adobe.zip", 0);
         var quiet = await rig.BackUpAsync("quiet");
-        async Task StepAsync(PipelineContext context, params string[] addresses) =>
-            await context.NewSubscriberOperations().RemoveAsync(addresses, [], SuppressionReason.Forgotten, None);
+        async Task StepAsync(PipelineParts context, params string[] addresses) =>
+            await context.Get<SubscriberOperations>().RemoveAsync(addresses, [], SuppressionReason.Forgotten, None);
         var before = rig.OpenContext() with { SuppressionKey = key };
         Assert.Equal(2, (await before.Database.ListNotificationsAsync(1, 1, 10, None)).Count);
         await StepAsync(before, one, "nobody@example.net");
@@ -63,9 +64,9 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         // No load came since: a host that starts finds it out by itself, and one without the key doesn't start.
         await rig.RestoreAsync(quiet);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().NewStoreSetup().EnsureAsync(None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
         var restarted = rig.OpenContext() with { SuppressionKey = key };
-        await restarted.NewStoreSetup().EnsureAsync(None);
+        await restarted.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal([two], await restarted.Database.ListSubscribersAsync(None).Select(subscription => subscription.Email).ToListAsync());
         Assert.Equal(2, (await restarted.Database.ListSuppressionsAsync(None)).Count);
         Assert.Equal(two, Assert.Single(await restarted.Database.ListNotificationsAsync(1, 1, 10, None)).Email);
@@ -76,14 +77,14 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(moved, two);
         await rig.RestoreAsync(quiet);
         moved = rig.OpenContext() with { SuppressionKey = key };
-        Assert.Equal(3, (await moved.NewMoveOn().RunAsync(None)).Suppressed);
+        Assert.Equal(3, (await moved.Get<MoveOn>().RunAsync(None)).Suppressed);
         Assert.Empty(await moved.Database.ListSubscribersAsync(None).ToListAsync());
         Assert.Equal(
             new SubscribersImported(0, 2), await moved.Database.ImportSubscribersAsync([new(one, null), new(two, null)], key, None));
-        await moved.NewMailOperations().NotifyAsync("Adobe", None);
+        await moved.Get<MailOperations>().NotifyAsync("Adobe", None);
         await PipelineRig.RunToEndAsync(moved);
         Assert.Empty(rig.Mails());
-        await Assert.ThrowsAsync<NotPossibleException>(() => moved.NewMoveOn().RunAsync(None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => moved.Get<MoveOn>().RunAsync(None));
     }
 
     [Fact]
@@ -95,10 +96,10 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await LoadAsync(rig, "Bold.zip", 20);
         rig.Options.Log = LogMode.On;
         var backup = await rig.BackUpAsync("before");
-        await rig.OpenContext().NewRemoveBreach().RunAsync("Adobe", null, None);
+        await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        await restored.NewMoveOn().RunAsync(None);
+        await restored.Get<MoveOn>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         await new RawCatalogue(restored.Catalogue).AssertShowsAsync("restored", "Bold");
         Assert.Equal(["Bold"], (await rig.FindAsync([.. PipelineRig.Expected(0, Rows)])).SelectMany(found => found)
@@ -113,13 +114,13 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var (truth, mails, log) = (await StateAsync(rig), rig.Mails(), await CountingAsync(rig));
         await rig.LoseDatabaseAsync();
         var fresh = rig.OpenContext();
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => fresh.NewMoveOn().RunAsync(None));
+        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<MoveOn>().RunAsync(None));
         Assert.Contains("--empty", refused.Message, StringComparison.Ordinal);
         await fresh.Database.UpgradeAsync(None);
-        var mismatch = await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.NewStoreSetup().EnsureAsync(None));
+        var mismatch = await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database restored --empty", mismatch.Message, StringComparison.Ordinal);
 
-        var moved = await fresh.NewMoveOn().RunAsync(None, empty: true);
+        var moved = await fresh.Get<MoveOn>().RunAsync(None, empty: true);
         Assert.Equal((0, 0L), (moved.Loads, moved.Missing));
         Assert.Empty(moved.Log!.Problems);
         await AssertTellsAsync(rig, fresh, truth);
@@ -127,7 +128,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.All(await fresh.Database.ListLoadsAsync(null, None), load => Assert.True(
             load is { State: LoadState.Done, Purged: true, IsRecovered: true, Notifications.Total: 0, HeldBecause: null }));
         Assert.Contains(await fresh.Database.ListLoadsAsync(null, None), load => load is { Breach: "Game", ReplacedBy: not null });
-        await Assert.ThrowsAsync<NotPossibleException>(() => fresh.NewMoveOn().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<NotPossibleException>(() => fresh.Get<MoveOn>().RunAsync(None, empty: true));
 
         // Every zip fires again, and every subscriber is there again: nobody hears of anything.
         await fresh.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
@@ -138,16 +139,16 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         // What is right for a purged load is right for one that came back.
         var adobe = (await fresh.Database.ListLoadsAsync("Adobe", None))[0];
-        Assert.Equal(Rows, await fresh.NewVerifyLog().RunAsync(adobe.Id, null, None));
-        Assert.Equal(1, await fresh.NewLoadOperations().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
+        Assert.Equal(Rows, await fresh.Get<VerifyLog>().RunAsync(adobe.Id, null, None));
+        Assert.Equal(1, await fresh.Get<LoadOperations>().RequeueSlicesAsync("Adobe", 2, failedOnly: false, None));
         await PipelineRig.RunToEndAsync(fresh);
         Assert.Equal(LoadState.Done, (await fresh.Database.GetLoadAsync(adobe.Id, None))!.State);
-        await fresh.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await fresh.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         await PipelineRig.RunToEndAsync(fresh);
         var logged = (await LogManifest.ReadAsync(fresh.Log, None)).Counting;
         Assert.True(logged.Single(load => load.Document!.Breach == "Adobe").Document!.Hidden);
         // The replaced one goes with its breach, out of the log too.
-        await fresh.NewRemoveBreach().RunAsync("Game", null, None);
+        await fresh.Get<RemoveBreach>().RunAsync("Game", null, None);
         Assert.All(
             (await LogContent.ReadAsync(fresh.Log)).Where(load => load.State == LoggedState.Removed), load => Assert.Empty(load.Accounts));
         Assert.DoesNotContain(await LogContent.ReadAsync(fresh.Log), load => load.State == LoggedState.Replaced);
@@ -176,11 +177,11 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var (ids, highest) = (await rig.Context.Database.GetIdentityAsync(None), await rig.Context.Database.GetHighestIdsAsync(None));
 
         await using var other = await NewAsync(logConnection);
-        var moved = await other.Context.NewMoveOn().RunAsync(None, empty: true);
+        var moved = await other.Context.Get<MoveOn>().RunAsync(None, empty: true);
         Assert.Empty(moved.Log!.Problems);
         Assert.Equal(ids, await other.Context.Database.GetIdentityAsync(None));
         Assert.Equal(highest, await other.Context.Database.GetHighestIdsAsync(None));
-        await other.Context.NewStoreSetup().EnsureAsync(None);
+        await other.Context.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal(log, await CountingAsync(other));
         Assert.Equal(truth.Catalogue, (await StateAsync(other)).Catalogue);
 
@@ -194,12 +195,12 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         // Slice by slice they come from the log, or account by account.
         foreach (var breach in counting.Select(load => load.Breach).Distinct().Where(_ => bySlices))
-            await other.Context.NewLoadOperations().RequeueSlicesAsync(breach, null, failedOnly: false, None);
+            await other.Context.Get<LoadOperations>().RequeueSlicesAsync(breach, null, failedOnly: false, None);
         if (!bySlices)
         {
-            var rebuilt = await other.Context.NewRebuildLayout().RunAsync(new RebuildOrder("1"), null, None);
+            var rebuilt = await other.Context.Get<RebuildLayout>().RunAsync(new RebuildOrder("1"), null, None);
             Assert.Equal((counting.Count, moved.Missing), (rebuilt.Loads, rebuilt.Rows));
-            await other.Context.NewFillRanges().RunAsync(null, null, None);
+            await other.Context.Get<FillRanges>().RunAsync(null, null, None);
             Assert.Equal(await other.ExpectedRangesAsync(), await other.RangesAsync());
         }
         await other.RunToEndAsync();
@@ -234,7 +235,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             if (isEmpty)
                 await RemoveAsync(rig, "Lost");
             var mails = rig.Mails();
-            Assert.Equal(1, (await restored.NewMoveOn().RunAsync(None, isEmpty)).Loads);
+            Assert.Equal(1, (await restored.Get<MoveOn>().RunAsync(None, isEmpty)).Loads);
             await restored.Database.ImportSubscribersAsync([.. Subscriptions()], null, None);
             await FireAgainAsync(restored);
             await PipelineRig.RunToEndAsync(restored);
@@ -253,7 +254,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         var backup = await rig.BackUpAsync("before");
         await LoadAsync(rig, "Bold.zip", 50);
         await LoadAsync(rig, "Bold.zip", 80);
-        await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None);
+        await rig.Context.Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await LoadAsync(rig, "Cash.zip", 120);
         var truth = await StateAsync(rig);
         for (var (call, isThrough) = (1, false); !isThrough; call += call / 4 + 1)
@@ -267,7 +268,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             var dying = new HookedPorts((number, _) => number == call ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
             try
             {
-                await dying.NewMoveOn().RunAsync(None, isEmpty);
+                await dying.Get<MoveOn>().RunAsync(None, isEmpty);
                 isThrough = true;
             }
             catch (CrashException)
@@ -277,9 +278,9 @@ public sealed class RestoreTests(ITestOutputHelper output)
                 if (await again.Database.GetSchemaVersionAsync(None) is ( > 0, _)
                     && (await again.Register.GetConfirmedAsync(None)).MovingOn)
                 {
-                    await Assert.ThrowsAsync<StoreMismatchException>(() => again.NewStoreSetup().EnsureAsync(None));
+                    await Assert.ThrowsAsync<StoreMismatchException>(() => again.Get<StoreSetup>().EnsureAsync(None));
                 }
-                await again.NewMoveOn().RunAsync(None, isEmpty);
+                await again.Get<MoveOn>().RunAsync(None, isEmpty);
             }
             var after = rig.OpenContext();
             await AssertTellsAsync(rig, after, truth);
@@ -312,7 +313,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
         await rig.LoseDatabaseAsync();
         var fresh = rig.OpenContext();
-        var moved = await fresh.NewMoveOn().RunAsync(None, empty: true);
+        var moved = await fresh.Get<MoveOn>().RunAsync(None, empty: true);
         Assert.Equal(["0000000078-0123456789abcdef/"], moved.Log!.Begun);
         Assert.Equal(["Bold", "Cash"], moved.Log.Hidden);
         Assert.Equal(3, moved.Log.Problems.Count);
@@ -325,7 +326,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.Equal(1, moved.Loads);
         Assert.Null(await fresh.Database.GetLogEntryAsync(1, None));
         await PipelineRig.RunToEndAsync(fresh);
-        await fresh.NewSweep().RunAsync(None);
+        await fresh.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(fresh);
         // The log tells from now on that what nothing was told of is hidden.
         Assert.True((await LogManifest.FindAsync(fresh.Log, folders[2], None))!.Document is { IsTold: true, Hidden: true });
@@ -334,8 +335,8 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.True(await fresh.Log.WriteAsync(segment, saved, None));
         await fresh.Log.DeleteAsync("0000000077-0123456789abcdef/load.json", None);
         await fresh.Log.DeleteAsync(LogNames.Document(folders[1], 900), None);
-        await fresh.NewRemoveBreach().RunAsync("Adobe", null, None);
-        moved = await fresh.NewMoveOn().RunAsync(None);
+        await fresh.Get<RemoveBreach>().RunAsync("Adobe", null, None);
+        moved = await fresh.Get<MoveOn>().RunAsync(None);
         Assert.Empty(moved.Log!.Problems);
         Assert.Equal([1L], moved.Log.Loads.Select(load => load.Load));
         await raw.AssertShowsAsync("mended", "Adobe", "Dust", "Elk");
@@ -352,18 +353,18 @@ public sealed class RestoreTests(ITestOutputHelper output)
         // Its tables, and the other's log.
         await another.LoseDatabaseAsync();
         var crossed = another.OpenContext() with { Log = rig.Context.Log };
-        await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.NewMoveOn().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => crossed.Get<MoveOn>().RunAsync(None, empty: true));
         Assert.False((await another.Context.Register.GetConfirmedAsync(None)).MovingOn);
         // Two stores in one log.
         var document = (await LogManifest.ReadAsync(rig.Context.Log, None)).Loads[0];
         var foreign = document.Document! with { Store = Guid.NewGuid(), Load = 9 };
         await rig.Context.Log.WriteAsync(LogNames.Folder(foreign) + LogNames.Load, foreign.ToJson(), None);
         await using var fresh = await NewAsync(logConnection);
-        await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.NewMoveOn().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => fresh.Context.Get<MoveOn>().RunAsync(None, empty: true));
         Assert.False(File.Exists(fresh.DatabaseFile));
         // And no log at all.
         await using var nothing = await NewAsync();
-        await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.NewMoveOn().RunAsync(None, empty: true));
+        await Assert.ThrowsAsync<NotPossibleException>(() => nothing.Context.Get<MoveOn>().RunAsync(None, empty: true));
         Assert.False(File.Exists(nothing.DatabaseFile));
     }
 
@@ -380,24 +381,24 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(() => LoadAsync(rig, "Old.zip", 100));
         await StepAsync(() => LoadAsync(rig, "Held.zip", 120, """{"Notify":"hold"}"""));
         await StepAsync(() => LoadAsync(rig, "Purged.zip", 140));
-        await StepAsync(() => rig.Context.NewBreachOperations().SetHiddenAsync("Shop", true, None));
-        await StepAsync(() => rig.Context.NewBreachOperations().DescribeAsync(
+        await StepAsync(() => rig.Context.Get<BreachOperations>().SetHiddenAsync("Shop", true, None));
+        await StepAsync(() => rig.Context.Get<BreachOperations>().DescribeAsync(
             "Forum", Encoding.UTF8.GetBytes("""{"Title":"The Forum","IsSpamList":true}"""), None));
         await StepAsync(() => LoadAsync(rig, "Game.zip", 300));
         await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
-        await StepAsync(() => rig.Context.NewRemoveBreach().RunAsync("Old", null, None));
+        await StepAsync(() => rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None));
         await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // dropped anew
-        await StepAsync(() => rig.Context.NewLoadOperations().PurgeAsync(8, withoutLog: false, null, None));
+        await StepAsync(() => rig.Context.Get<LoadOperations>().PurgeAsync(8, withoutLog: false, null, None));
         await StepAsync(async () =>
         {
             // Given to another breach, of a zip that was half-way at a backup.
             await rig.DropAsync("Wrong.zip", Zip(360));
-            await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, None);
-            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
+            await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
+            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
             backups.Add(await rig.BackUpAsync("half-way"));
             await rig.RunToEndAsync();
             backups.Add(await rig.BackUpAsync("wrong"));
-            await rig.Context.NewLoadOperations().AssignAsync((await rig.LoadsAsync())[^1].Id, "Right", None);
+            await rig.Context.Get<LoadOperations>().AssignAsync((await rig.LoadsAsync())[^1].Id, "Right", None);
         });
         return backups;
 
@@ -427,11 +428,11 @@ public sealed class RestoreTests(ITestOutputHelper output)
         return ((await raw.ReadAsync(CatalogueDocuments.Breaches))!, string.Join('\n', lookups));
     }
 
-    private static async Task AssertTellsAsync(PipelineRig rig, PipelineContext restored, (string Catalogue, string Lookups) truth)
+    private static async Task AssertTellsAsync(PipelineRig rig, PipelineParts restored, (string Catalogue, string Lookups) truth)
     {
-        await restored.NewStoreSetup().EnsureAsync(None);
+        await restored.Get<StoreSetup>().EnsureAsync(None);
         await PipelineRig.RunToEndAsync(restored);
-        await restored.NewSweep().RunAsync(None);
+        await restored.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         var state = await StateAsync(rig);
         Assert.Equal(truth.Catalogue, state.Catalogue);
@@ -462,7 +463,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             .Order(StringComparer.Ordinal);
 
     /// <summary>What a fresh function app does: a message for every zip there is.</summary>
-    private static async Task FireAgainAsync(PipelineContext context)
+    private static async Task FireAgainAsync(PipelineParts context)
     {
         var queue = context.Queues.Get(QueueNames.Ingest);
         await foreach (var blob in context.Blobs.ListDropsAsync(None))
@@ -516,7 +517,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
     private static async Task<PipelineRig> StartAsync(string? logConnection = null)
     {
         var rig = await NewAsync(logConnection);
-        await rig.Context.NewStoreSetup().EnsureAsync(None);
+        await rig.Context.Get<StoreSetup>().EnsureAsync(None);
         return rig;
     }
 

@@ -2,7 +2,9 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -24,7 +26,7 @@ public sealed class RestoredVisibilityTests
         await LoadAsync(rig, "Gamma", 200);
         await LoadAsync(rig, "Shy", 300);
         var backup = await rig.BackUpAsync("before");
-        var commands = rig.Context.NewBreachOperations();
+        var commands = rig.Context.Get<BreachOperations>();
         await commands.SetHiddenAsync("Alpha", true, None);
         await commands.SetHiddenAsync("Shy", true, None);
         await commands.DescribeAsync("Gamma", Encoding.UTF8.GetBytes("""{"IsSensitive":true,"Title":"The Gamma"}"""), None);
@@ -36,7 +38,7 @@ public sealed class RestoredVisibilityTests
         Assert.Equal(("The Gamma", BreachFlags.Sensitive), (gamma.Metadata.Title, gamma.Metadata.Flags));
 
         // As an operator decides later.
-        await restored.NewBreachOperations().SetHiddenAsync("Alpha", false, None);
+        await restored.Get<BreachOperations>().SetHiddenAsync("Alpha", false, None);
         await AssertPublicAsync(rig, "Alpha", "Beta");
     }
 
@@ -46,10 +48,10 @@ public sealed class RestoredVisibilityTests
         await using var rig = await StartAsync(LogMode.On);
         await LoadAsync(rig, "Alpha", 0);
         await LoadAsync(rig, "Shy", 300);
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Shy", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Shy", true, None);
         await rig.RunToEndAsync();
         var backup = await rig.BackUpAsync("before");
-        await rig.Context.NewLoadOperations().AssignAsync(1, "Shy", None);
+        await rig.Context.Get<LoadOperations>().AssignAsync(1, "Shy", None);
         await RestoreAsync(rig, backup);
         await AssertPublicAsync(rig);
         await RestoreAsync(rig, null);
@@ -65,16 +67,16 @@ public sealed class RestoredVisibilityTests
         await LoadAsync(rig, "Alpha", 0);
         var backup = await rig.BackUpAsync("before");
         await LoadAsync(rig, "Late", 100);
-        await rig.Context.NewBreachOperations().DescribeAsync("Late", """{"IsSensitive":true}"""u8.ToArray(), None);
+        await rig.Context.Get<BreachOperations>().DescribeAsync("Late", """{"IsSensitive":true}"""u8.ToArray(), None);
         var hooks = new HookedPorts((_, what) =>
             what == nameof(IAccountTable.RemoveMarkAsync) ? throw new CrashException() : Task.CompletedTask);
-        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).NewRemoveBreach().RunAsync("Late", null, None));
+        await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).Get<RemoveBreach>().RunAsync("Late", null, None));
         await LoadAsync(rig, "Later", 200);
 
         var restored = await RestoreAsync(rig, hasBackup ? backup : null);
         await AssertPublicAsync(rig, "Alpha", "Later");
         Assert.Equal(["Alpha", "Later"], (await restored.Database.ListLoadsAsync(null, None)).Select(load => load.Breach));
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.NewMailOperations().NotifyAsync("Late", None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MailOperations>().NotifyAsync("Late", None));
 
         // Dropped again it is a breach like any other, and stays whole.
         await rig.DropAsync("Late.zip", Zip(150));
@@ -100,7 +102,7 @@ public sealed class RestoredVisibilityTests
         if (log == LogMode.Off)
         {
             await rig.RunToEndAsync();
-            await rig.Context.NewBreachOperations().DescribeAsync("Lost", """{"IsSensitive":true}"""u8.ToArray(), None);
+            await rig.Context.Get<BreachOperations>().DescribeAsync("Lost", """{"IsSensitive":true}"""u8.ToArray(), None);
         }
 
         var restored = await RestoreAsync(rig, backup, "Alpha");
@@ -111,8 +113,8 @@ public sealed class RestoredVisibilityTests
         string[] known = log == LogMode.On ? ["Alpha", "Beta"] : ["Alpha"];
         await AssertPublicAsync(rig, known);
         Assert.Empty(await rig.FindAsync(PipelineRig.Expected(50, 1).Single()));
-        await restored.NewMailOperations().NotifyAsync("Alpha", None);
-        await restored.NewMailOperations().NotifyAsync("Lost", None);
+        await restored.Get<MailOperations>().NotifyAsync("Alpha", None);
+        await restored.Get<MailOperations>().NotifyAsync("Lost", None);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal("Alpha", Assert.Single(await rig.FindAsync(PipelineRig.Expected(50, 1).Single())).Name);
         // Where readers knew it as sensitive it still is.
@@ -127,28 +129,28 @@ public sealed class RestoredVisibilityTests
         await LoadAsync(rig, "Alpha", 0);
         await LoadAsync(rig, "Beta", 100);
         var backup = await rig.BackUpAsync("before");
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Alpha", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Alpha", true, None);
         await rig.RestoreAsync(backup);
         var host = rig.OpenContext();
-        await host.NewStoreSetup().EnsureAsync(None);
-        await host.NewBreachOperations().DescribeAsync("Beta", """{"Title":"The Beta"}"""u8.ToArray(), None);
+        await host.Get<StoreSetup>().EnsureAsync(None);
+        await host.Get<BreachOperations>().DescribeAsync("Beta", """{"Title":"The Beta"}"""u8.ToArray(), None);
         await PipelineRig.RunToEndAsync(host);
         await AssertPublicAsync(rig, "Beta");
         await new RawCatalogue(host.Catalogue).AssertShowsAsync("host", "Beta");
     }
 
-    private static async Task<PipelineContext> RestoreAsync(PipelineRig rig, string? backup, params string[] held)
+    private static async Task<PipelineParts> RestoreAsync(PipelineRig rig, string? backup, params string[] held)
     {
         if (backup is null)
             await rig.LoseDatabaseAsync();
         else
             await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        var moved = await restored.NewMoveOn().RunAsync(None, empty: backup is null);
+        var moved = await restored.Get<MoveOn>().RunAsync(None, empty: backup is null);
         Assert.Empty(moved.Log?.Problems ?? []);
         if (held.Length == 0)
             Assert.Equal(0, moved.Loads);
-        await restored.NewStoreSetup().EnsureAsync(None);
+        await restored.Get<StoreSetup>().EnsureAsync(None);
         await PipelineRig.RunToEndAsync(restored);
         return restored;
     }

@@ -6,6 +6,7 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using HibpIngest.Testing;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -318,10 +319,10 @@ public sealed class SliceTests(ITestOutputHelper output)
     {
         var rig = await PipelineRig.StartAsync(configure);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Accounts))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await queue.DeleteAsync(message, CancellationToken.None);
         return rig;
     }
@@ -331,11 +332,11 @@ public sealed class SliceTests(ITestOutputHelper output)
             new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
 
     /// <summary>Takes the one slice message that is visible, and acknowledges it where its stage returns.</summary>
-    private static async Task DispatchAsync(PipelineContext context, CancellationToken cancellationToken = default)
+    private static async Task DispatchAsync(PipelineParts context, CancellationToken cancellationToken = default)
     {
         var queue = context.Queues.Get(QueueNames.Slices);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
+        await context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
         await queue.DeleteAsync(message, CancellationToken.None);
     }
 

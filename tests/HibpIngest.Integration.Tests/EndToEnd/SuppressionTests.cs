@@ -1,6 +1,7 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -17,14 +18,14 @@ public sealed class SuppressionTests
     {
         await using var rig = await PipelineRig.StartAsync();
         var context = rig.Context with { SuppressionKey = Key };
-        await context.NewSubscriberOperations().RemoveAsync([Email], [], SuppressionReason.Unsubscribed, None);
+        await context.Get<SubscriberOperations>().RemoveAsync([Email], [], SuppressionReason.Unsubscribed, None);
         var backup = await rig.BackUpAsync("before");
         Subscription[] own = [new(Email, null)];
-        Assert.Equal(new SubscribersImported(1, 0), await context.NewSubscriberOperations().AddAsync(own, again: true, None));
+        Assert.Equal(new SubscribersImported(1, 0), await context.Get<SubscriberOperations>().AddAsync(own, again: true, None));
 
         await rig.RestoreAsync(backup);
         var restored = rig.OpenContext() with { SuppressionKey = Key };
-        Assert.Equal(0, await restored.NewApplySuppressions().RunAsync(None));
+        Assert.Equal(0, await restored.Get<ApplySuppressions>().RunAsync(None));
         Assert.Equal(new SubscribersImported(1, 0), await restored.Database.ImportSubscribersAsync(own, Key, None));
     }
 
@@ -39,8 +40,8 @@ public sealed class SuppressionTests
         await context.Register.AppendSuppressionAsync(
             new Suppression(Key.HashOf(Email), SuppressionReason.Unsubscribed, rig.Time.GetUtcNow()), lifted: false, None);
 
-        await context.NewSubscriberOperations().AddAsync([new(Email, null)], again: true, None);
-        Assert.Equal(0, await context.NewApplySuppressions().RunAsync(None)); // as the next start does
+        await context.Get<SubscriberOperations>().AddAsync([new(Email, null)], again: true, None);
+        Assert.Equal(0, await context.Get<ApplySuppressions>().RunAsync(None)); // as the next start does
         Assert.Equal([Email], await context.Database.ListSubscribersAsync(None).Select(one => one.Email).ToListAsync(None));
     }
 
@@ -48,7 +49,7 @@ public sealed class SuppressionTests
     public async Task A_bounce_makes_nobody_less_forgotten_and_another_key_binds_nothing()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var operations = (rig.Context with { SuppressionKey = Key }).NewSubscriberOperations();
+        var operations = (rig.Context with { SuppressionKey = Key }).Get<SubscriberOperations>();
         await operations.RemoveAsync([Email], [], SuppressionReason.Forgotten, None);
         await operations.RemoveAsync([Email], [], SuppressionReason.Bounced, None);
         var registered = Assert.Single(await rig.Context.Register.ListSuppressionsAsync(None));
@@ -56,7 +57,7 @@ public sealed class SuppressionTests
         Assert.Equal(SuppressionReason.Forgotten, Assert.Single(await rig.Context.Database.ListSuppressionsAsync(None)).Reason);
 
         await Assert.ThrowsAsync<StoreMismatchException>(() => (rig.Context with { SuppressionKey = KeyOf(2) })
-            .NewSubscriberOperations().RemoveAsync(["other@example.com"], [], SuppressionReason.Bounced, None));
+            .Get<SubscriberOperations>().RemoveAsync(["other@example.com"], [], SuppressionReason.Bounced, None));
         Assert.Single(await rig.Context.Register.ListSuppressionsAsync(None));
     }
 

@@ -21,8 +21,8 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var dispatcher = rig.Context.NewDispatcher();
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         foreach (var name in QueueNames.All)
         {
             var queue = rig.Context.Queues.Get(name);
@@ -42,7 +42,7 @@ public sealed class SweepTests
         Assert.NotEqual(LoadState.Done, (await rig.LoadAsync(1)).State);
 
         clock.Advance(TimeSpan.FromHours(1));
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(1)).State);
         Assert.Equal(300, (await rig.TableAsync()).Count);
@@ -55,20 +55,20 @@ public sealed class SweepTests
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await ingest.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await ingest.DeleteAsync(message, CancellationToken.None);
 
         var before = await rig.DepthsAsync();
         Assert.Equal(3, before[QueueNames.Slices]);
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         clock.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1)); // old, and still they may be hidden
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(before, await rig.DepthsAsync());
         clock.Advance(TimeSpan.FromMinutes(1));
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(6, (await rig.DepthsAsync())[QueueNames.Slices]);
     }
 
@@ -79,18 +79,18 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small, clock);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None); // clears the mark of the load that is done
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None); // clears the mark of the load that is done
 
         var asleep = new CrashPoint(1, afterwards: false).Wrap(rig.Context).Database;
         var sleeping = rig.Context with { Database = asleep };
-        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        await sleeping.Get<Sweep>().RunAsync(CancellationToken.None);
 
         await rig.DropAsync("Y.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
-        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        await sleeping.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Ingest]); // its event may be on the way
         clock.Advance(TimeSpan.FromMinutes(3));
-        await sleeping.NewSweep().RunAsync(CancellationToken.None);
-        await sleeping.NewSweep().RunAsync(CancellationToken.None);
+        await sleeping.Get<Sweep>().RunAsync(CancellationToken.None);
+        await sleeping.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
     }
 
@@ -115,11 +115,11 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
         var hooks = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"));
-        await (rig.Context with { Blobs = hooks }).NewDispatcher().IngestBlobAsync("X.zip", CancellationToken.None);
+        await (rig.Context with { Blobs = hooks }).Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
 
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
     }
 
@@ -142,14 +142,14 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Slices);
         var ingest = Assert.Single(
             await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
 
-        var broken = rig.Context.WithTable(new BrokenTable()).NewDispatcher();
+        var broken = rig.Context.WithTable(new BrokenTable()).Get<PipelineDispatcher>();
         var messages = await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None);
         var second = messages.Single(message => PipelineMessage.Parse<SliceMessage>(message.Body).Slice == 2);
         for (var attempt = 1; attempt <= 5; attempt++)
@@ -166,7 +166,7 @@ public sealed class SweepTests
         {
             // The other slices of a failed load go on; the failed one's message is where the host put it.
             if (message != second)
-                await rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
             await queue.DeleteAsync(message, CancellationToken.None);
         }
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(1)).State);
@@ -188,7 +188,7 @@ public sealed class SweepTests
         var poison = rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix);
         for (var slice = 1; slice <= 40; slice++)
             await poison.SendAsync(new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, CancellationToken.None);
-        Assert.Equal(40, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
+        Assert.Equal(40, await rig.Context.Get<PoisonQueue>().RequeueAsync(QueueNames.Slices, CancellationToken.None));
         Assert.Equal(
             (40, 0),
             ((await rig.DepthsAsync())[QueueNames.Slices], (await rig.DepthsAsync())[QueueNames.Slices + QueueNames.PoisonSuffix]));
@@ -206,7 +206,7 @@ public sealed class SweepTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var error = await Assert.ThrowsAsync<UnreadableMessageException>(
-            () => rig.Context.NewDispatcher().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
+            () => rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
         Assert.True(body.Length < 3 || !error.Message.Contains(body, StringComparison.Ordinal));
     }
 
@@ -216,7 +216,7 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
-        var operations = rig.Context.NewLoadOperations();
+        var operations = rig.Context.Get<LoadOperations>();
         Assert.Equal(300, await operations.PurgeAsync(1, withoutLog: true, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(
@@ -224,7 +224,7 @@ public sealed class SweepTests
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
             () => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
-        await rig.Context.NewDispatcher().DispatchAsync(
+        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(
             QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
         Assert.Single(await rig.FindAsync("user0@example.com"));
     }
@@ -240,7 +240,7 @@ public sealed class SweepTests
         Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
 
         await using var sender = new WaitingSender();
-        var dispatcher = (rig.Context with { Sender = sender }).NewDispatcher();
+        var dispatcher = (rig.Context with { Sender = sender }).Get<PipelineDispatcher>();
         var message = new MailMessage { Load = 1, First = 1, Last = 1 }.ToJson();
         var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
         await sender.Entered.Task;

@@ -14,13 +14,13 @@ public sealed class TellLogTests
     public async Task A_change_is_told_by_the_time_its_command_ends()
     {
         await using var rig = await StartAsync();
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Hidden));
-        await rig.Context.NewBreachOperations().DescribeAsync("Adobe", """{"IsSensitive":true}"""u8.ToArray(), None);
+        await rig.Context.Get<BreachOperations>().DescribeAsync("Adobe", """{"IsSensitive":true}"""u8.ToArray(), None);
         Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Metadata.GetProperty("IsSensitive").GetBoolean()));
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", false, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
-        await rig.Context.NewLoadOperations().AssignAsync(2, "Bold", None);
+        await rig.Context.Get<LoadOperations>().AssignAsync(2, "Bold", None);
         Assert.Equal(["Adobe", "Bold"], (await DocumentsAsync(rig)).Select(document => document.Breach));
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
     }
@@ -31,7 +31,7 @@ public sealed class TellLogTests
         await using var rig = await StartAsync(LogMode.Off);
         rig.Options.Log = LogMode.On;
         await rig.Context.Log.CreateAsync(None);
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal([true, true], (await DocumentsAsync(rig)).Select(document => document.Hidden));
         Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
     }
@@ -44,14 +44,14 @@ public sealed class TellLogTests
         {
             Log = PortProxy<IAccountLogBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
         };
-        var behind = await Assert.ThrowsAsync<LogBehindException>(() => down.NewBreachOperations().SetHiddenAsync("Adobe", true, None));
+        var behind = await Assert.ThrowsAsync<LogBehindException>(() => down.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None));
         Assert.Contains("the log is down", behind.Message, StringComparison.Ordinal);
         Assert.Empty((await new RawCatalogue(rig.Context.Catalogue).IdsAsync()).Breaches);
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
         // A host makes it good, and so does the command.
-        await rig.Context.NewBreachOperations().SetHiddenAsync("Adobe", true, None);
+        await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Hidden));
-        await Assert.ThrowsAsync<LogBehindException>(() => down.NewBreachOperations().SetHiddenAsync("Adobe", false, None));
+        await Assert.ThrowsAsync<LogBehindException>(() => down.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None));
         await rig.RunToEndAsync();
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
     }
@@ -64,7 +64,7 @@ public sealed class TellLogTests
         {
             Log = PortProxy<IAccountLogBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
         };
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.NewRemoveBreach().RunAsync("Adobe", null, None));
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
         await new RawCatalogue(rig.Context.Catalogue).AssertShowsAsync("not begun", "Adobe");
         Assert.All(await rig.LoadsAsync(), load => Assert.False(load.Removing));
     }

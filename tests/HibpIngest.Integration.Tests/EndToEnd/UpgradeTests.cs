@@ -22,7 +22,7 @@ public sealed class UpgradeTests
     {
         await using var rig = await OpenStore1Async();
         var context = rig.Context;
-        var old = await Assert.ThrowsAsync<StoreMismatchException>(() => context.NewStoreSetup().EnsureAsync(None));
+        var old = await Assert.ThrowsAsync<StoreMismatchException>(() => context.Get<StoreSetup>().EnsureAsync(None));
         Assert.Contains("hibp database upgrade", old.Message, StringComparison.Ordinal);
 
         await ExecuteAsync(rig, "UPDATE loads SET state = 'upserting' WHERE id = 3");
@@ -32,7 +32,7 @@ public sealed class UpgradeTests
         await ExecuteAsync(rig, "UPDATE loads SET state = 'done' WHERE id = 3");
 
         await context.Database.UpgradeAsync(None);
-        await context.NewStoreSetup().EnsureAsync(None);
+        await context.Get<StoreSetup>().EnsureAsync(None);
         // Its accounts are in no range: whatever a new store would be asked for, nobody is told that they are.
         Assert.Equal(RangesMode.On, rig.Options.Ranges);
         Assert.Equal(RangesState.Off, (await context.Register.GetReadLayoutAsync(None))!.Ranges);
@@ -40,13 +40,13 @@ public sealed class UpgradeTests
         Assert.Equal(["Adobe", "Waiting"], await FindAsync(rig, "user0@example.com"));
         Assert.Equal(["Adobe"], await FindAsync(rig, "user59@d8.example.org"));
         Assert.Equal(["Purged"], await FindAsync(rig, "user102@example.com"));
-        await context.NewBreachOperations().SetHiddenAsync("Hidden", hidden: false, None);
+        await context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: false, None);
         Assert.Equal(["Adobe", "Hidden", "Waiting"], await FindAsync(rig, "user12@example.com"));
         Assert.Equal([2, 2, 3, 4, 5, 0, 6], (await rig.LoadsAsync()).Select(load => load.Mark));
         Assert.Equal([2], (await context.Database.GetBreachAsync("Adobe", None))!.Marks);
 
         // What was held goes out when it is released, and nothing else does.
-        Assert.Equal(3, await context.NewMailOperations().NotifyAsync("Waiting", None));
+        Assert.Equal(3, await context.Get<MailOperations>().NotifyAsync("Waiting", None));
         await rig.DropAsync("New.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 1))));
         await rig.RunToEndAsync();
         Assert.Equal(
@@ -61,16 +61,16 @@ public sealed class UpgradeTests
     {
         await using var rig = await OpenStore1Async();
         await rig.Context.Database.UpgradeAsync(None);
-        await rig.Context.NewStoreSetup().EnsureAsync(None);
+        await rig.Context.Get<StoreSetup>().EnsureAsync(None);
         // One of them alone can't be given to another breach: the mark would mean both.
         var shared = (await rig.LoadsAsync()).Where(load => load.Breach == "Adobe").ToList();
         Assert.Single(shared.Select(load => load.Mark).Distinct());
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.NewLoadOperations().AssignAsync(shared[0].Id, "Other", None));
+            () => rig.Context.Get<LoadOperations>().AssignAsync(shared[0].Id, "Other", None));
         Assert.Contains($"shares its mark on the accounts with load {shared[1].Id}", refused.Message, StringComparison.Ordinal);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Other", None));
 
-        Assert.Equal(60, (await rig.Context.NewRemoveBreach().RunAsync("Adobe", null, None)).Entities);
+        Assert.Equal(60, (await rig.Context.Get<RemoveBreach>().RunAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
         Assert.Equal(["Waiting"], await FindAsync(rig, "user0@example.com"));
         Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));

@@ -2,6 +2,7 @@ using System.Text;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Xunit.Abstractions;
 
@@ -104,8 +105,8 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync();
         await rig.DropAsync("Big.zip", zip);
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.NewDispatcher());
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
         return await RowsAsync(rig.DatabaseFile);
     }
 

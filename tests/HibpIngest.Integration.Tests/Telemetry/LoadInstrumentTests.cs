@@ -39,7 +39,7 @@ public sealed class LoadInstrumentTests
         await rig.RunToEndAsync();
         // A message that failed too often, for the gauge of its queue.
         await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
-        await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
 
         Assert.Equal(525, Sum(Instruments.Accounts));
         Assert.Equal(25, Sum(Instruments.Duplicates));

@@ -76,7 +76,7 @@ public sealed class LoadTraceTests
         await rig.RunToEndAsync();
         var before = spans.All.Count;
         var (slices, operations, dispatcher) =
-            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.NewLoadOperations(), rig.Context.NewDispatcher());
+            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<LoadOperations>(), rig.Context.Get<PipelineDispatcher>());
 
         // What each load has by now is one trace, and not the other's.
         var trace = await TraceAsync(rig, 2);
@@ -92,7 +92,7 @@ public sealed class LoadTraceTests
             case "lost":
                 await slices.DeleteAsync(message, CancellationToken.None);
                 clock.Advance(TimeSpan.FromHours(1));
-                await rig.Context.NewSweep().RunAsync(CancellationToken.None);
+                await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
                 Assert.Equal(1, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
                 await rig.RunToEndAsync();
                 break;
@@ -115,7 +115,7 @@ public sealed class LoadTraceTests
             case "poison":
                 await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(
                     message.Body, TimeSpan.Zero, CancellationToken.None);
-                Assert.Equal(1, await rig.Context.NewPoisonQueue().RequeueAsync(QueueNames.Slices, CancellationToken.None));
+                Assert.Equal(1, await rig.Context.Get<PoisonQueue>().RequeueAsync(QueueNames.Slices, CancellationToken.None));
                 await rig.RunToEndAsync();
                 break;
         }
@@ -136,7 +136,7 @@ public sealed class LoadTraceTests
         var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
         Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
 
-        await rig.Context.NewLoadOperations().ResumeAsync(1, restart: false, password: null, CancellationToken.None);
+        await rig.Context.Get<LoadOperations>().ResumeAsync(1, restart: false, password: null, CancellationToken.None);
         await rig.RunToEndAsync();
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);
@@ -153,10 +153,10 @@ public sealed class LoadTraceTests
             options.MaxTries = 1;
         });
         await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await rig.Context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = Assert.Single(
             await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        var dispatcher = rig.Context.NewDispatcher();
+        var dispatcher = rig.Context.Get<PipelineDispatcher>();
         await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
 

@@ -19,14 +19,14 @@ internal static class FirstTables
         public IRangeTable Ranges => account.Tables.Ranges(RangesAt);
     }
 
-    extension(PipelineContext context)
+    extension(PipelineParts context)
     {
         public IAccountTable Table => context.Tables.Accounts(AccountsAt);
 
         public IRangeTable Ranges => context.Tables.Ranges(RangesAt);
 
         /// <summary>With another table of accounts in place of each.</summary>
-        public PipelineContext WithTable(IAccountTable table, IRangeTable? ranges = null) =>
+        public PipelineParts WithTable(IAccountTable table, IRangeTable? ranges = null) =>
             context with { Tables = new InPlace(context.Tables, table, ranges) };
     }
 

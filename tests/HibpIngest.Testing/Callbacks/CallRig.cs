@@ -35,7 +35,7 @@ internal sealed class CallRig : IAsyncDisposable
     public string SecretKey { get; }
 
     /// <summary>The first process on these stores.</summary>
-    public PipelineContext Context { get; private set; }
+    public PipelineParts Context { get; private set; }
 
     /// <summary>In slices of 40 rows.</summary>
     /// <param name="clock">Null: the system's.</param>
@@ -54,7 +54,7 @@ internal sealed class CallRig : IAsyncDisposable
     }
 
     /// <summary>Another process on the same stores.</summary>
-    public PipelineContext OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
+    public PipelineParts OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
 
     /// <summary>Puts the database back to what it was, and the process begins anew on it.</summary>
     public async Task RestoreAsync(string backup)
@@ -88,7 +88,7 @@ internal sealed class CallRig : IAsyncDisposable
     /// <summary>Has what is due sent for, and done.</summary>
     public async Task SweepAsync()
     {
-        await Context.NewSweep().RunAsync(None);
+        await Context.Get<Sweep>().RunAsync(None);
         await RunToEndAsync();
     }
 

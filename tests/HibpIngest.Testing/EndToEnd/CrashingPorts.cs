@@ -25,7 +25,7 @@ internal sealed class CrashPoint(int at, bool afterwards)
     public string? Where { get; private set; }
 
     /// <summary>A context whose calls count.</summary>
-    public PipelineContext Wrap(PipelineContext context) => context with
+    public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
         Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),
@@ -48,12 +48,12 @@ internal sealed class CrashPoint(int at, bool afterwards)
     /// <param name="queues">As another process has them.</param>
     /// <param name="dying">What dies.</param>
     /// <param name="first">What it does before it looks at its queues.</param>
-    public static async Task WorkAsync(IMessageQueues queues, PipelineContext dying, Func<Task> first)
+    public static async Task WorkAsync(IMessageQueues queues, PipelineParts dying, Func<Task> first)
     {
         (IMessageQueue Queue, QueuedMessage Message)? held = null;
         try
         {
-            var dispatcher = dying.NewDispatcher();
+            var dispatcher = dying.Get<PipelineDispatcher>();
             await first();
             for (var any = true; any;)
             {

@@ -14,7 +14,7 @@ internal sealed class HookedPorts(Func<int, string, Task> before)
     /// <summary>Calls made so far.</summary>
     public int Calls => Volatile.Read(ref _calls);
 
-    public PipelineContext Wrap(PipelineContext context) => context with
+    public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
         Tables = new HookedTables(context.Tables, Wrap, Wrap, Wrap),

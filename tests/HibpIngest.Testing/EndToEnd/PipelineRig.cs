@@ -42,13 +42,13 @@ internal sealed class PipelineRig : IAsyncDisposable
     public string MailFolder => Path.Combine(_folder, "mail");
 
     /// <summary>The first process on these stores.</summary>
-    public PipelineContext Context { get; private set; } = null!;
+    public PipelineParts Context { get; private set; } = null!;
 
     public static async Task<PipelineRig> StartAsync(
         Action<PipelineOptions>? configure = null, TimeProvider? time = null, string? secretKey = null, int storageAccounts = 1)
     {
         var rig = await NewAsync(configure, time, secretKey, storageAccounts);
-        await rig.Context.NewStoreSetup().EnsureAsync(CancellationToken.None);
+        await rig.Context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
         return rig;
     }
 
@@ -76,12 +76,12 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     /// <summary>What another process on the same stores would have.</summary>
-    public PipelineContext OpenContext(string? secretKey = null)
+    public PipelineParts OpenContext(string? secretKey = null)
     {
         var account = OpenAccount();
         var database = SqliteBreachDatabase.Open(DatabaseFile, Time);
         _databases.Add(database);
-        var context = PipelineFactory.ContextOf(
+        var context = PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{MailFolder}"), Options, NullLoggerFactory.Instance,
             SecretKeys.Parse(secretKey));
         return context with
@@ -109,10 +109,10 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// </summary>
     public Task RunToEndAsync() => RunToEndAsync(Context);
 
-    public static async Task RunToEndAsync(PipelineContext context)
+    public static async Task RunToEndAsync(PipelineParts context)
     {
-        var dispatcher = context.NewDispatcher();
-        await context.NewBlobScan().RunAsync(TimeSpan.Zero, CancellationToken.None);
+        var dispatcher = context.Get<PipelineDispatcher>();
+        await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         while (await PumpOnceAsync(context, dispatcher))
         {
             // until a round finds nothing
@@ -271,7 +271,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     /// <summary>One round over the queues; false when nothing was there.</summary>
-    public static async Task<bool> PumpOnceAsync(PipelineContext context, PipelineDispatcher dispatcher)
+    public static async Task<bool> PumpOnceAsync(PipelineParts context, PipelineDispatcher dispatcher)
     {
         const int AtOnce = 32;
         var any = false;

@@ -2,6 +2,7 @@ using System.Collections;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Sql;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -180,7 +181,7 @@ public sealed class PipelineSettingsTests
     {
         using var folder = new TemporaryFolder();
         string InFolder(string text) => text.Replace("FILE", Path.Combine(folder.Path, "hibp.db"), StringComparison.Ordinal);
-        await using var opened = DatabaseFactory.Open(InFolder(database), TimeProvider.System, NullLoggerFactory.Instance);
+        await using var opened = DatabaseServices.Open(InFolder(database), TimeProvider.System, NullLoggerFactory.Instance);
         Assert.Equal(InFolder(shown), opened.DisplayName);
     }
 

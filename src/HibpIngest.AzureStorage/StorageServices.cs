@@ -1,0 +1,61 @@
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.AzureStorage;
+
+/// <summary>What the storage account adds to a host's services.</summary>
+public static class StorageServices
+{
+    private const string Log = "log";
+
+    /// <summary>
+    /// Adds the storage account and what lies in it, opened when it is first asked for. Opening it calls nothing.
+    /// </summary>
+    /// <param name="services">A host's; it brings the logs.</param>
+    /// <param name="connection">Connection string.</param>
+    /// <param name="further">Those of the store's accounts behind the first, in their order.</param>
+    /// <param name="log">That of the account log, where it is another one; null: it is the same.</param>
+    /// <param name="options">How patiently it is asked; null: as the pipeline does.</param>
+    public static IServiceCollection AddHibpStorage(
+        this IServiceCollection services, string connection, IReadOnlyList<string> further, string? log = null,
+        StorageOptions? options = null)
+    {
+        services.AddSingleton(provider => StorageAccount.Open(connection, LogsOf(provider), options, further));
+        Add(account => account.Tables);
+        Add(account => account.StoreAccounts);
+        Add<IHostSigns>(account => account.Signs);
+        Add(account => account.Blobs);
+        Add(account => account.Catalogue);
+        Add(account => account.TableReads);
+        Add(account => account.Clients);
+        Add(account => account.Prefixes);
+        Add(account => account.Callbacks);
+        Add(account => account.Queues);
+        Add(account => account.Register);
+        services.AddRegisterPorts();
+        if (log is null)
+        {
+            Add(account => account.AccountLog);
+        }
+        else
+        {
+            services.AddKeyedSingleton(Log, (provider, _) => StorageAccount.Open(log, LogsOf(provider)));
+            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Log).AccountLog);
+        }
+        return services;
+
+        void Add<T>(Func<StorageAccount, T> port)
+            where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
+    }
+
+    /// <summary>Adds what an <see cref="IStoreRegister"/> is, by each of its parts; heartbeats have connections of their own.</summary>
+    public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
+    {
+        foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHostSigns)))
+            services.AddSingleton(port, provider => provider.GetRequiredService<IStoreRegister>());
+        return services;
+    }
+
+    private static ILoggerFactory LogsOf(IServiceProvider provider) => provider.GetRequiredService<ILoggerFactory>();
+}

@@ -1,0 +1,81 @@
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Pipeline;
+
+/// <summary>What the pipeline adds to a host's services.</summary>
+public static class PipelineServices
+{
+    /// <summary>
+    /// Adds the stages and an operator's operations. They want the stores, the senders of mails and calls, the keys, the options, the
+    /// clock and the logs of whoever adds them, and are new each time: one keeps no more than its own state.
+    /// </summary>
+    /// <param name="services">A host's.</param>
+    /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
+    /// listens.</param>
+    public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)
+    {
+        services.AddSingleton<PutOffs>();
+        services.AddSingleton<ArchivePasswords>();
+        services.AddSingleton<StoreSetup>();
+
+        services.AddTransient<PipelineMessages>();
+        services.AddTransient<LoadReports>();
+        services.AddTransient<LoadLeases>();
+        services.AddTransient<LoadTrace>();
+        services.AddTransient(provider => new StageRunner(
+            provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
+            provider.GetRequiredService<PipelineOptions>(), provider.GetRequiredService<PutOffs>(),
+            provider.GetRequiredService<ILogger<StageRunner>>(), setsUpStores ? provider.GetRequiredService<StoreSetup>() : null));
+        services.AddTransient<PipelineDispatcher>();
+
+        services.AddTransient<BlobScan>();
+        services.AddTransient<IngestBreach>();
+        services.AddTransient<LoadCopy>();
+        services.AddTransient<LoadStart>();
+
+        services.AddTransient<UpsertCompletion>();
+        services.AddTransient<UpsertSlice>();
+
+        services.AddTransient<MatchSubscribers>();
+        services.AddTransient<MailSchedule>();
+        services.AddTransient<SendNotifications>();
+
+        services.AddTransient<CallClients>();
+        services.AddTransient<CallSchedule>();
+        services.AddTransient<DeliverCallbacks>();
+        services.AddTransient<PreviewCalls>();
+        services.AddTransient<WatchedPrefixes>();
+
+        services.AddTransient<LoggedRows>();
+        services.AddTransient<LogLoad>();
+        services.AddTransient<LogSchedule>();
+        services.AddTransient<RecoverLoads>();
+        services.AddTransient<RepairLog>();
+        services.AddTransient<RepairRemoved>();
+        services.AddTransient<SegmentCopy>();
+        services.AddTransient<TellLog>();
+        services.AddTransient<VerifyLog>();
+
+        services.AddTransient<FillRanges>();
+        services.AddTransient<LayoutOperations>();
+        services.AddTransient<RebuildLayout>();
+
+        services.AddTransient<ApplySuppressions>();
+        services.AddTransient<BreachLoads>();
+        services.AddTransient<BreachOperations>();
+        services.AddTransient<CallbackOperations>();
+        services.AddTransient<LoadOperations>();
+        services.AddTransient<MailOperations>();
+        services.AddTransient<MoveOn>();
+        services.AddTransient<PoisonQueue>();
+        services.AddTransient<PublishCatalogue>();
+        services.AddTransient<RemovalStatus>();
+        services.AddTransient<RemoveBreach>();
+        services.AddTransient<SubscriberOperations>();
+        services.AddTransient<Sweep>();
+        return services;
+    }
+}

@@ -1,0 +1,120 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Delivery;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Testing;
+
+/// <summary>
+/// The stores, senders, keys, options and clock of one process, and what the product's services make of them. A with-expression
+/// replaces one of them for all that is asked for after it.
+/// </summary>
+internal sealed record PipelineParts
+{
+    public required IBreachDatabase Database { get; init; }
+
+    public required IStoreTables Tables { get; init; }
+
+    public required IStoreAccounts StoreAccounts { get; init; }
+
+    public required IStoreRegister Register { get; init; }
+
+    public required IHostSigns Signs { get; init; }
+
+    public required IBreachBlobs Blobs { get; init; }
+
+    public required ICatalogueBlobs Catalogue { get; init; }
+
+    public required IAccountLogBlobs Log { get; init; }
+
+    public required ITableReads Reads { get; init; }
+
+    public required ICallbackClients Clients { get; init; }
+
+    public required IPrefixBlobs Prefixes { get; init; }
+
+    public required ICallbackBlobs Callbacks { get; init; }
+
+    public required ICallbackSender Caller { get; init; }
+
+    public required IMessageQueues Queues { get; init; }
+
+    public required INotificationSender Sender { get; init; }
+
+    public required PipelineOptions Options { get; init; }
+
+    public MailService Service { get; init; } = new();
+
+    public SecretKeys? Keys { get; init; }
+
+    public SuppressionKey? SuppressionKey { get; init; }
+
+    /// <summary>Those of an operator who gave them to this process only are in its memory.</summary>
+    public required ArchivePasswords Passwords { get; init; }
+
+    public TimeProvider Time { get; init; } = TimeProvider.System;
+
+    public required ILoggerFactory Logs { get; init; }
+
+    /// <summary>Told of every message that is put off.</summary>
+    public Action<PutOff>? OnPutOff { get; init; }
+
+    public CallSchedule Calls => Get<CallSchedule>();
+
+    /// <summary>The services of a process that has these parts.</summary>
+    public IServiceProvider Services
+    {
+        get
+        {
+            var putOffs = new PutOffs();
+            if (OnPutOff is not null)
+                putOffs.Follow(OnPutOff);
+            return new ServiceCollection()
+                .AddHibpPipeline()
+                .AddSingleton(Database).AddDatabasePorts()
+                .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
+                .AddSingleton(Tables).AddSingleton(StoreAccounts).AddSingleton(Reads)
+                .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
+                .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
+                .AddSingleton(Queues).AddSingleton(Sender)
+                .AddSingleton(Options).AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
+                .AddSingleton(Passwords)
+                .AddSingleton(putOffs).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>))
+                .BuildServiceProvider();
+        }
+    }
+
+    public static PipelineParts Of(
+        StorageAccount account, IBreachDatabase database, INotificationSender sender, PipelineOptions options, ILoggerFactory logs,
+        SecretKeys? keys = null) => new()
+        {
+            Database = database,
+            Tables = account.Tables,
+            StoreAccounts = account.StoreAccounts,
+            Register = account.Register,
+            Signs = account.Signs,
+            Blobs = account.Blobs,
+            Catalogue = account.Catalogue,
+            Log = account.AccountLog,
+            Reads = account.TableReads,
+            Clients = account.Clients,
+            Prefixes = account.Prefixes,
+            Callbacks = account.Callbacks,
+            Queues = account.Queues,
+            Sender = sender,
+            Caller = new CallbackSender(TimeProvider.System, options.CallLoopback),
+            Options = options,
+            Keys = keys,
+            Passwords = new ArchivePasswords(database, database, new InstallationKeys(keys, null)),
+            Logs = logs,
+        };
+
+    /// <summary>A new one.</summary>
+    /// <param name="arguments">Of its constructor, beside what services are.</param>
+    public T Get<T>(params object[] arguments)
+        where T : class => arguments.Length == 0 && Services is var services
+            ? services.GetRequiredService<T>() : ActivatorUtilities.CreateInstance<T>(Services, arguments);
+}

@@ -1,0 +1,48 @@
+using System.Collections;
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+using HibpIngest.Stores;
+using HibpIngest.Testing;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Tests.Hosts;
+
+/// <summary>A host's services, as they are made of its settings.</summary>
+public sealed class HostServicesTests
+{
+    [Fact]
+    public async Task Everything_that_is_added_can_be_made()
+    {
+        using var folder = new TemporaryFolder();
+        var services = Add(folder, ("HIBP_STORAGE_2", "UseDevelopmentStorage=true"), ("HIBP_LOG_STORAGE", "UseDevelopmentStorage=true"));
+        await using var provider = services.BuildServiceProvider(
+            new ServiceProviderOptions { ValidateOnBuild = true, ValidateScopes = true });
+        foreach (var service in services.Where(service => !service.ServiceType.IsGenericTypeDefinition && !service.IsKeyedService))
+            Assert.NotNull(provider.GetRequiredService(service.ServiceType));
+        Assert.Same(provider.GetRequiredService<IBreachDatabase>(), provider.GetRequiredService<ILoads>());
+        Assert.Same(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IStoreIds>());
+        Assert.NotSame(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IHostSigns>());
+    }
+
+    [Theory]
+    [InlineData("HIBP_MAIL", "carrier pigeon")]
+    [InlineData("HIBP_STORAGE", "AccountName=only")]
+    [InlineData("HIBP_LOG_STORAGE", "AccountName=only")]
+    [InlineData("HIBP_SECRET_KEY", "short")]
+    [InlineData("HIBP_SUPPRESSION_KEY", "short")]
+    public void A_setting_that_opens_nothing_is_told_before_anything_is_done(string variable, string value)
+    {
+        using var folder = new TemporaryFolder();
+        Assert.Throws<BadInputException>(() => Add(folder, (variable, value)).OpenHibp());
+    }
+
+    private static IServiceCollection Add(TemporaryFolder folder, params (string Name, string Value)[] variables)
+    {
+        var environment = new Hashtable { ["HIBP_HOME"] = folder.Path };
+        foreach (var (name, value) in variables)
+            environment[name] = value;
+        return new ServiceCollection().AddHibp(
+            PipelineSettings.Read(null, null, environment), TimeProvider.System, NullLoggerFactory.Instance);
+    }
+}
