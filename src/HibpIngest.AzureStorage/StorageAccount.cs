@@ -57,6 +57,7 @@ public sealed class StorageAccount : IDisposable
         // What appends, finds out itself what has come through.
         var once = Configure(new BlobClientOptions(), options, transport);
         once.Retry.MaxRetries = 0;
+        once.Retry.NetworkTimeout = options.AppendTimeout ?? options.NetworkTimeout;
         var queues = Configure(new QueueClientOptions(), options, transport);
         BlobServiceClient blobService, onceService;
         QueueServiceClient queueService;

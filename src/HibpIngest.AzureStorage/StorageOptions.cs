@@ -73,6 +73,9 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
+    /// <summary>The same for appends to the access log; null: the same. One that fails refuses every request that must be logged.</summary>
+    public TimeSpan? AppendTimeout { get; init; }
+
     /// <summary>
     /// Transactions in flight to the account's tables, of all slices together; null: as many as its answers allow. For benchmarks,
     /// which compare the two.

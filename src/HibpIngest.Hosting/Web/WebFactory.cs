@@ -17,6 +17,8 @@ public static class WebFactory
         RetryDelay = TimeSpan.FromMilliseconds(100),
         MaxRetryDelay = TimeSpan.FromSeconds(1),
         NetworkTimeout = TimeSpan.FromSeconds(10),
+        // One that was given up would refuse all requests, not only those that wait for it: it is given as long as they may take.
+        AppendTimeout = TimeSpan.FromSeconds(30),
     };
 
     /// <summary>Where another account is asked instead, nothing is tried twice.</summary>

@@ -260,6 +260,30 @@ public sealed class TableFaultTests
         await over.CancelAsync();
     }
 
+    /// <summary>One append that is given up refuses every request that must be logged.</summary>
+    [Fact]
+    public async Task An_append_to_the_access_log_is_waited_for_when_a_read_is_given_up()
+    {
+        var readEnded = new TaskCompletionSource();
+        await using var server = await LoopbackServer.StartAsync(async (context, _, _) =>
+        {
+            await readEnded.Task;
+            context.Response.StatusCode = context.Request.Method == "PUT" ? 201 : 200;
+        });
+        using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, new StorageOptions
+        {
+            MaxRetries = 0,
+            NetworkTimeout = TimeSpan.FromMilliseconds(200),
+            AppendTimeout = TimeSpan.FromMinutes(1),
+        });
+        var append = store.AccessLog.AppendAsync("2026112304/a.log", 0, new byte[128], CancellationToken.None);
+        await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => store.Blobs.FindAsync("a", CancellationToken.None).WaitAsync(TimeSpan.FromSeconds(30)));
+        Assert.False(append.IsCompleted);
+        readEnded.SetResult();
+        Assert.Equal(BlockAppend.Appended, await append.WaitAsync(TimeSpan.FromSeconds(30)));
+    }
+
     [Theory]
     [InlineData("")]
     [InlineData("<html>welcome to the hotel's network</html>")]
