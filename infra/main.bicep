@@ -27,9 +27,9 @@ param dropperObjectId string = ''
 param dropperType string = 'User'
 
 @description('Who drops files of password hashes, with any storage tool, and does nothing else: gets a role on the container passwords-import alone. Empty: nobody but the operator.')
-param passwordsDropperObjectId string = ''
+param hashesDropperObjectId string = ''
 @allowed(['User', 'Group', 'ServicePrincipal'])
-param passwordsDropperType string = 'User'
+param hashesDropperType string = 'User'
 
 @description('MB of an instance; 512 has a quarter of a core, 2048 one, 4096 two.')
 @allowed([512, 2048, 4096])
@@ -163,7 +163,7 @@ var webAddress = !empty(webUrl) ? webUrl : web ? 'https://${webAppName}.azureweb
 
 // By MB of an instance. Told, and not left to the program, as a load keeps the cap that it began with: it must not begin with one that another
 // instance can't hold. At most 40% of the three quarters of its memory that the runtime takes in a container, as the program reckons by itself;
-// at 512 MB less, since the host and what ingest needs beside (155 MB) leave no more. scale.sh and scale.ps1 have the same.
+// at 512 MB less, since the host and what ingest needs beside (155 MB) leave no more. scale.sh has the same.
 var dedupeCaps = {
   '512': 2000000
   '2048': 25000000
@@ -192,14 +192,14 @@ module storage 'modules/storage.bicep' = {
     location: location
     sku: storageSku
     appPrincipalId: identity.properties.principalId
-    webPrincipalId: web ? webIdentity.properties.principalId : ''
-    secondWebPrincipalId: hasSecond ? secondWebIdentity.properties.principalId : ''
+    webPrincipalId: web ? webIdentity!.properties.principalId : ''
+    secondWebPrincipalId: hasSecond ? secondWebIdentity!.properties.principalId : ''
     operatorObjectId: operatorObjectId
     operatorType: operatorType
     dropperObjectId: dropperObjectId
     dropperType: dropperType
-    passwordsDropperObjectId: passwordsDropperObjectId
-    passwordsDropperType: passwordsDropperType
+    hashesDropperObjectId: hashesDropperObjectId
+    hashesDropperType: hashesDropperType
   }
 }
 
@@ -222,7 +222,7 @@ module webHost 'modules/host.bicep' = if (web) {
     accountName: '${take(name, 7)}webh${uniqueString(resourceGroup().id, 'web-host')}'
     location: location
     sku: storageSku
-    appPrincipalId: webIdentity.properties.principalId
+    appPrincipalId: webIdentity!.properties.principalId
     hasTriggers: false
   }
 }
@@ -233,7 +233,7 @@ module secondWebHost 'modules/host.bicep' = if (hasSecond) {
     accountName: '${take(name, 7)}web2${uniqueString(resourceGroup().id, 'web2-host')}'
     location: secondLocation
     sku: secondStorageSku
-    appPrincipalId: secondWebIdentity.properties.principalId
+    appPrincipalId: secondWebIdentity!.properties.principalId
     hasTriggers: false
   }
 }
@@ -244,7 +244,7 @@ module replica 'modules/replica.bicep' = if (hasSecond) {
     accountName: '${take(name, 7)}repl${uniqueString(resourceGroup().id, 'replica')}'
     location: secondLocation
     sku: secondStorageSku
-    webPrincipalId: secondWebIdentity.properties.principalId
+    webPrincipalId: secondWebIdentity!.properties.principalId
     operatorObjectId: operatorObjectId
     operatorType: operatorType
   }
@@ -275,8 +275,8 @@ module monitoring 'modules/monitoring.bicep' = {
     dailyCapGB: logDailyCapGB
     alertEmail: alertEmail
     appPrincipalId: identity.properties.principalId
-    webPrincipalId: web ? webIdentity.properties.principalId : ''
-    secondWebPrincipalId: hasSecond ? secondWebIdentity.properties.principalId : ''
+    webPrincipalId: web ? webIdentity!.properties.principalId : ''
+    secondWebPrincipalId: hasSecond ? secondWebIdentity!.properties.principalId : ''
   }
 }
 
@@ -322,9 +322,9 @@ module webApp 'modules/web.bicep' = if (web) {
     planName: '${name}-web-plan'
     location: location
     identityId: webIdentity.id
-    identityClientId: webIdentity.properties.clientId
-    hostStorageAccountName: webHost.outputs.accountName
-    packageContainerUrl: webHost.outputs.packageContainerUrl
+    identityClientId: webIdentity!.properties.clientId
+    hostStorageAccountName: webHost!.outputs.accountName
+    packageContainerUrl: webHost!.outputs.packageContainerUrl
     storageAccountName: storage.outputs.accountName
     nearestAccountName: ''
     appInsightsConnection: monitoring.outputs.connection
@@ -345,11 +345,11 @@ module secondWebApp 'modules/web.bicep' = if (hasSecond) {
     planName: '${name}-web2-plan'
     location: secondLocation
     identityId: secondWebIdentity.id
-    identityClientId: secondWebIdentity.properties.clientId
-    hostStorageAccountName: secondWebHost.outputs.accountName
-    packageContainerUrl: secondWebHost.outputs.packageContainerUrl
+    identityClientId: secondWebIdentity!.properties.clientId
+    hostStorageAccountName: secondWebHost!.outputs.accountName
+    packageContainerUrl: secondWebHost!.outputs.packageContainerUrl
     storageAccountName: storage.outputs.accountName
-    nearestAccountName: replica.outputs.accountName
+    nearestAccountName: replica!.outputs.accountName
     appInsightsConnection: monitoring.outputs.connection
     webUrl: webAddress
     proxies: webProxies
@@ -377,4 +377,4 @@ output webAppName string = web ? webAppName : ''
 output webUrl string = webAddress
 output secondWebAppName string = hasSecond ? secondWebAppName : ''
 output secondWebUrl string = hasSecond ? 'https://${secondWebAppName}.azurewebsites.net' : ''
-output replicaAccountName string = hasSecond ? replica.outputs.accountName : ''
+output replicaAccountName string = hasSecond ? replica!.outputs.accountName : ''

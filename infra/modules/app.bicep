@@ -126,7 +126,18 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, mailFromSettings, webSettings, secretSettings, suppressionSettings, serviceNameSettings, serviceAddressSettings, serviceContactSettings, serviceLogoSettings, unsubscribeMailtoSettings)
+    properties: union(
+      settings,
+      mailFromSettings,
+      webSettings,
+      secretSettings,
+      suppressionSettings,
+      serviceNameSettings,
+      serviceAddressSettings,
+      serviceContactSettings,
+      serviceLogoSettings,
+      unsubscribeMailtoSettings
+    )
   }
 
   // No publishing by password.

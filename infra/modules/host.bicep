@@ -52,25 +52,29 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
-  name: guid(account.id, appPrincipalId, roles[role])
-  scope: account
-  properties: {
-    principalId: appPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in appRoles: {
+    name: guid(account.id, appPrincipalId, roles[role])
+    scope: account
+    properties: {
+      principalId: appPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+    }
   }
-}]
+]
 
-resource triggerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in triggerRoles: if (hasTriggers) {
-  name: guid(account.id, appPrincipalId, roles[role])
-  scope: account
-  properties: {
-    principalId: appPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+resource triggerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in triggerRoles: if (hasTriggers) {
+    name: guid(account.id, appPrincipalId, roles[role])
+    scope: account
+    properties: {
+      principalId: appPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+    }
   }
-}]
+]
 
 output accountName string = account.name
 output packageContainerUrl string = '${account.properties.primaryEndpoints.blob}${packageContainer}'

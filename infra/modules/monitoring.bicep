@@ -46,19 +46,27 @@ resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   properties: {
     principalId: appPrincipalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Monitoring Metrics Publisher'])
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Monitoring Metrics Publisher']
+    )
   }
 }
 
-resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in [webPrincipalId, secondWebPrincipalId]: if (!empty(principal)) {
-  name: guid(appInsights.id, principal, roles['Monitoring Metrics Publisher'])
-  scope: appInsights
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Monitoring Metrics Publisher'])
+resource webPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in [webPrincipalId, secondWebPrincipalId]: if (!empty(principal)) {
+    name: guid(appInsights.id, principal, roles['Monitoring Metrics Publisher'])
+    scope: appInsights
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Monitoring Metrics Publisher']
+      )
+    }
   }
-}]
+]
 
 // Its queries are over the workspace's tables (AppRequests, AppMetrics, ...).
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
@@ -141,39 +149,41 @@ var alerts = [
   }
 ]
 
-resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [for rule in alerts: if (!rule.ofWeb || !empty(webPrincipalId)) {
-  name: '${name}-${rule.name}'
-  location: location
-  kind: 'LogAlert'
-  properties: {
-    displayName: 'HibpIngest: ${rule.title}'
-    severity: rule.severity
-    enabled: true
-    scopes: [workspace.id]
-    evaluationFrequency: 'PT5M'
-    windowSize: rule.window
-    // The tables are empty, and may be unknown, until the first telemetry has come.
-    skipQueryValidation: true
-    criteria: {
-      allOf: [
-        {
-          query: rule.query
-          timeAggregation: 'Count'
-          operator: 'GreaterThan'
-          threshold: 0
-          failingPeriods: {
-            numberOfEvaluationPeriods: 1
-            minFailingPeriodsToAlert: 1
+resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+  for rule in alerts: if (!rule.ofWeb || !empty(webPrincipalId)) {
+    name: '${name}-${rule.name}'
+    location: location
+    kind: 'LogAlert'
+    properties: {
+      displayName: 'HibpIngest: ${rule.title}'
+      severity: rule.severity
+      enabled: true
+      scopes: [workspace.id]
+      evaluationFrequency: 'PT5M'
+      windowSize: rule.window
+      // The tables are empty, and may be unknown, until the first telemetry has come.
+      skipQueryValidation: true
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: 'Count'
+            operator: 'GreaterThan'
+            threshold: 0
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
           }
-        }
-      ]
-    }
-    autoMitigate: true
-    actions: {
-      actionGroups: empty(alertEmail) ? [] : [people.id]
+        ]
+      }
+      autoMitigate: true
+      actions: {
+        actionGroups: empty(alertEmail) ? [] : [people.id]
+      }
     }
   }
-}]
+]
 
 output workbookId string = workbook.id
 output connection string = appInsights.properties.ConnectionString

@@ -49,15 +49,17 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in operatorRoles: if (!empty(operatorObjectId)) {
-  name: guid(account.id, operatorObjectId, roles[role])
-  scope: account
-  properties: {
-    principalId: operatorObjectId
-    principalType: operatorType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in operatorRoles: if (!empty(operatorObjectId)) {
+    name: guid(account.id, operatorObjectId, roles[role])
+    scope: account
+    properties: {
+      principalId: operatorObjectId
+      principalType: operatorType
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+    }
   }
-}]
+]
 
 resource webAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(account::blobs::passwords.id, webPrincipalId, roles['Storage Blob Data Reader'])
@@ -65,7 +67,10 @@ resource webAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   properties: {
     principalId: webPrincipalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Storage Blob Data Reader']
+    )
   }
 }
 

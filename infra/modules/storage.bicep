@@ -12,8 +12,8 @@ param operatorObjectId string
 param operatorType string
 param dropperObjectId string
 param dropperType string
-param passwordsDropperObjectId string
-param passwordsDropperType string
+param hashesDropperObjectId string
+param hashesDropperType string
 
 // QueueNames, IBreachBlobs.Container, ICatalogueBlobs.Container, IPasswordBlobs.Container, IPasswordDrops.Container and StorageOptions of the program.
 var dropContainer = 'breach'
@@ -25,7 +25,16 @@ var accountLogContainer = 'account-log'
 var passwordsContainer = 'passwords'
 // Files of password hashes are dropped here, and deleted once they are imported.
 var passwordDropsContainer = 'passwords-import'
-var queueNames = ['breach-ingest', 'breach-slices', 'breach-match', 'breach-mail', 'breach-log', 'breach-calls', 'breach-callbacks', 'passwords-import']
+var queueNames = [
+  'breach-ingest'
+  'breach-slices'
+  'breach-match'
+  'breach-mail'
+  'breach-log'
+  'breach-calls'
+  'breach-callbacks'
+  'passwords-import'
+]
 var poisonSuffix = '-poison'
 var tableNames = ['accounts', 'ranges', 'hibpkeys', 'hibpstore']
 // IPasswordAppends.Name and AppendMessage.Queue of the program: hashes that are handed in over HTTP. A table, a container, and the queue of what was
@@ -61,7 +70,11 @@ var roles = {
 var appRoles = ['Storage Blob Data Owner', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
 var webPrincipalIds = [webPrincipalId, secondWebPrincipalId]
 // Whoever runs hibp: drops and looks at zips, requeues, looks up and takes away accounts.
-var operatorRoles = ['Storage Blob Data Contributor', 'Storage Queue Data Contributor', 'Storage Table Data Contributor']
+var operatorRoles = [
+  'Storage Blob Data Contributor'
+  'Storage Queue Data Contributor'
+  'Storage Table Data Contributor'
+]
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   name: accountName
@@ -157,13 +170,17 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   resource queueService 'queueServices' = {
     name: 'default'
 
-    resource queues 'queues' = [for queue in queueNames: {
-      name: queue
-    }]
+    resource queues 'queues' = [
+      for queue in queueNames: {
+        name: queue
+      }
+    ]
 
-    resource poisonQueues 'queues' = [for queue in queueNames: {
-      name: '${queue}${poisonSuffix}'
-    }]
+    resource poisonQueues 'queues' = [
+      for queue in queueNames: {
+        name: '${queue}${poisonSuffix}'
+      }
+    ]
 
     resource appends 'queues' = {
       name: appendsQueue
@@ -233,30 +250,36 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2024-01-01' = [for table in tableNames: {
-  parent: account::tableService
-  name: table
-}]
-
-resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in appRoles: {
-  name: guid(account.id, appPrincipalId, roles[role])
-  scope: account
-  properties: {
-    principalId: appPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2024-01-01' = [
+  for table in tableNames: {
+    parent: account::tableService
+    name: table
   }
-}]
+]
 
-resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in operatorRoles: if (!empty(operatorObjectId)) {
-  name: guid(account.id, operatorObjectId, roles[role])
-  scope: account
-  properties: {
-    principalId: operatorObjectId
-    principalType: operatorType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+resource appAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in appRoles: {
+    name: guid(account.id, appPrincipalId, roles[role])
+    scope: account
+    properties: {
+      principalId: appPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+    }
   }
-}]
+]
+
+resource operatorAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in operatorRoles: if (!empty(operatorObjectId)) {
+    name: guid(account.id, operatorObjectId, roles[role])
+    scope: account
+    properties: {
+      principalId: operatorObjectId
+      principalType: operatorType
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles[role])
+    }
+  }
+]
 
 // Who only drops: this one container.
 resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(dropperObjectId)) {
@@ -265,115 +288,166 @@ resource dropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
   properties: {
     principalId: dropperObjectId
     principalType: dropperType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Storage Blob Data Contributor']
+    )
   }
 }
 
 // Who only drops password hashes: no breach, and nothing that is served.
-resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(passwordsDropperObjectId)) {
-  name: guid(account::blobs::passwordDrops.id, passwordsDropperObjectId, roles['Storage Blob Data Contributor'])
+resource passwordsDropperAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(hashesDropperObjectId)) {
+  name: guid(account::blobs::passwordDrops.id, hashesDropperObjectId, roles['Storage Blob Data Contributor'])
   scope: account::blobs::passwordDrops
   properties: {
-    principalId: passwordsDropperObjectId
-    principalType: passwordsDropperType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+    principalId: hashesDropperObjectId
+    principalType: hashesDropperType
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Storage Blob Data Contributor']
+    )
   }
 }
 
 // The web app reads what a lookup needs, and writes nothing but what is handed in and its log: each table and each container for itself, so that what is added
 // here later is not its by default.
-resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(webPrincipalId)) {
-  name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
-  scope: tables[i]
-  properties: {
-    principalId: webPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Reader'])
+resource webTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (table, i) in tableNames: if (!empty(webPrincipalId)) {
+    name: guid(tables[i].id, webPrincipalId, roles['Storage Table Data Reader'])
+    scope: tables[i]
+    properties: {
+      principalId: webPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Table Data Reader']
+      )
+    }
   }
-}]
+]
 
-resource secondWebTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for (table, i) in tableNames: if (!empty(secondWebPrincipalId)) {
-  name: guid(tables[i].id, secondWebPrincipalId, roles['Storage Table Data Reader'])
-  scope: tables[i]
-  properties: {
-    principalId: secondWebPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Reader'])
+resource secondWebTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (table, i) in tableNames: if (!empty(secondWebPrincipalId)) {
+    name: guid(tables[i].id, secondWebPrincipalId, roles['Storage Table Data Reader'])
+    scope: tables[i]
+    properties: {
+      principalId: secondWebPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Table Data Reader']
+      )
+    }
   }
-}]
+]
 
-resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::blobs::catalogue.id, principal, roles['Storage Blob Data Reader'])
-  scope: account::blobs::catalogue
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
+resource webCatalogueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::blobs::catalogue.id, principal, roles['Storage Blob Data Reader'])
+    scope: account::blobs::catalogue
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Reader']
+      )
+    }
   }
-}]
+]
 
 // Packs and single blobs; who serves from tables grants the web app a reader's role on those of the release (docs/passwords.md).
-resource webPasswordsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::blobs::passwords.id, principal, roles['Storage Blob Data Reader'])
-  scope: account::blobs::passwords
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Reader'])
+resource webPasswordsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::blobs::passwords.id, principal, roles['Storage Blob Data Reader'])
+    scope: account::blobs::passwords
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Reader']
+      )
+    }
   }
-}]
+]
 
 // What is handed in: kept, looked up and confirmed, and its message sent. Nobody reads a message but the app.
-resource webAppendsTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::tableService::appends.id, principal, roles['Storage Table Data Contributor'])
-  scope: account::tableService::appends
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Table Data Contributor'])
+resource webAppendsTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::tableService::appends.id, principal, roles['Storage Table Data Contributor'])
+    scope: account::tableService::appends
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Table Data Contributor']
+      )
+    }
   }
-}]
+]
 
-resource webAppendsBlobAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::blobs::appends.id, principal, roles['Storage Blob Data Contributor'])
-  scope: account::blobs::appends
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+resource webAppendsBlobAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::blobs::appends.id, principal, roles['Storage Blob Data Contributor'])
+    scope: account::blobs::appends
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Contributor']
+      )
+    }
   }
-}]
+]
 
 // Its own log: there is no role that appends and reads nothing.
-resource webAccessLogAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::blobs::accessLog.id, principal, roles['Storage Blob Data Contributor'])
-  scope: account::blobs::accessLog
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+resource webAccessLogAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::blobs::accessLog.id, principal, roles['Storage Blob Data Contributor'])
+    scope: account::blobs::accessLog
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Contributor']
+      )
+    }
   }
-}]
+]
 
-resource webClientsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::blobs::clients.id, principal, roles['Storage Blob Data Contributor'])
-  scope: account::blobs::clients
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+resource webClientsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::blobs::clients.id, principal, roles['Storage Blob Data Contributor'])
+    scope: account::blobs::clients
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Contributor']
+      )
+    }
   }
-}]
+]
 
-resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in webPrincipalIds: if (!empty(principal)) {
-  name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
-  scope: account::queueService::appends
-  properties: {
-    principalId: principal
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Queue Data Message Sender'])
+resource webAppendsQueueAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::queueService::appends.id, principal, roles['Storage Queue Data Message Sender'])
+    scope: account::queueService::appends
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Queue Data Message Sender']
+      )
+    }
   }
-}]
+]
 
 resource eventTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   name: '${accountName}-events'
@@ -394,19 +468,15 @@ resource eventTopicAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' =
   properties: {
     principalId: eventTopic.identity.principalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Data Contributor'])
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Storage Blob Data Contributor']
+    )
   }
 }
 
 output accountName string = account.name
 output dropContainer string = dropContainer
-output catalogueContainer string = catalogueContainer
-output passwordsContainer string = passwordsContainer
-output accountLogContainer string = accountLogContainer
-output passwordDropsContainer string = passwordDropsContainer
-output accessLogContainer string = accessLogContainer
-output clientsContainer string = clientsContainer
-output callbacksContainer string = callbacksContainer
 output undeliveredContainer string = undeliveredContainer
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output queueEndpoint string = account.properties.primaryEndpoints.queue
