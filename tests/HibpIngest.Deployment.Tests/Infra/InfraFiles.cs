@@ -1,14 +1,10 @@
 using System.Diagnostics;
-using System.Text.Json;
-using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 
-/// <summary>What is in infra, read with real parsers (grammars/digest.mjs says what comes out), and programs run there.</summary>
+/// <summary>The files of infra, and programs run in the root of the repository.</summary>
 internal static class InfraFiles
 {
-    private static readonly Lazy<Task<JsonElement>> All = new(DigestAsync);
-
     /// <summary>Root of the repository.</summary>
     public static string Root { get; } = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln"))!;
 
@@ -17,14 +13,11 @@ internal static class InfraFiles
     [
         .. Directory.EnumerateFiles(Path.Combine(Root, "infra"), "*", SearchOption.AllDirectories)
             .Select(file => Path.GetRelativePath(Root, file).Replace('\\', '/'))
-            .Where(file => !file.Contains("/node_modules/", StringComparison.Ordinal) && extensions.Contains(Path.GetExtension(file)))
+            .Where(file => extensions.Contains(Path.GetExtension(file)))
             .Order(StringComparer.Ordinal),
     ];
 
     public static string Read(string file) => File.ReadAllText(Path.Combine(Root, file));
-
-    /// <summary>The digest of one Bicep or PowerShell file.</summary>
-    public static async Task<JsonElement> DigestAsync(string file) => (await All.Value).GetProperty(file);
 
     /// <summary>Runs a program in the root until it ends.</summary>
     public static async Task<(int ExitCode, string Out, string Error)> RunAsync(
@@ -55,17 +48,5 @@ internal static class InfraFiles
         var output = await process.StandardOutput.ReadToEndAsync();
         await process.WaitForExitAsync();
         return (process.ExitCode, output, await error);
-    }
-
-    private static async Task<JsonElement> DigestAsync()
-    {
-        var folder = Path.Combine(Root, "tests", "HibpIngest.Deployment.Tests", "Infra", "grammars");
-        await NodePackages.InstallAsync(
-            folder, "the parsers of Bicep and PowerShell", Path.Combine(folder, "node_modules", "web-tree-sitter", "web-tree-sitter.wasm"),
-            null, CancellationToken.None);
-        var (exitCode, output, error) = await RunAsync(
-            "node", [Path.Combine(folder, "digest.mjs"), .. List(".bicep", ".bicepparam", ".ps1")]);
-        Assert.True(exitCode == 0, error);
-        return JsonDocument.Parse(output).RootElement;
     }
 }

@@ -25,10 +25,9 @@ public sealed partial class NameTests
     /// <summary>What the host of the web app goes by.</summary>
     private const string WebHost = "src/HibpIngest.Functions/Web/host.json";
 
-    /// <summary>The storage account of the host alone.</summary>
-    private const string Host = "infra/modules/host.bicep";
+    private const string Deploy = "infra/deploy.sh";
 
-    private static readonly string[] Scripts = ["infra/deploy.sh", "infra/deploy.ps1", "infra/scale.sh", "infra/scale.ps1"];
+    private const string Scale = "infra/scale.sh";
 
     /// <summary>Which stage takes which queue's messages.</summary>
     private static readonly Dictionary<string, string> Queues = new()
@@ -52,7 +51,7 @@ public sealed partial class NameTests
         [PlanPasswordsFunction.Name] = $"{IPasswordDrops.Container}/{{name}}",
     };
 
-    [Fact]
+    [CompiledFact]
     public async Task Queues_are_those_of_the_code_each_with_its_poison_queue()
     {
         var expected = QueueNames.All.SelectMany(queue => new[] { queue, queue + QueueNames.PoisonSuffix }).Append(BlobPoisonQueue);
@@ -60,7 +59,7 @@ public sealed partial class NameTests
         Assert.Equal(QueueNames.All.Order(StringComparer.Ordinal), Queues.Values.Order(StringComparer.Ordinal));
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task Tables_and_containers_are_those_of_the_code()
     {
         var (options, first) = (new StorageOptions(), new HibpIngest.Stores.LayoutFacts());
@@ -72,29 +71,27 @@ public sealed partial class NameTests
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
-        var outputs = (await InfraFiles.DigestAsync("infra/modules/storage.bicep")).GetProperty("outputs");
-        string[] known =
-        [
-            outputs.GetProperty("dropContainer").GetString()!, outputs.GetProperty("catalogueContainer").GetString()!,
-            outputs.GetProperty("passwordsContainer").GetString()!, outputs.GetProperty("passwordDropsContainer").GetString()!,
-            outputs.GetProperty("accountLogContainer").GetString()!, outputs.GetProperty("accessLogContainer").GetString()!,
-            outputs.GetProperty("clientsContainer").GetString()!, outputs.GetProperty("callbacksContainer").GetString()!,
-            outputs.GetProperty("undeliveredContainer").GetString()!,
-            options.PasswordAppends,
-        ];
+        var undelivered = await BicepFiles.OutputAsync(BicepFiles.Everything, "undeliveredContainer");
+        Assert.Equal(options.BreachContainer, await BicepFiles.OutputAsync(BicepFiles.Everything, "dropContainer"));
         Assert.Equal(
-            [options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer],
-            known[..8]);
-        Assert.Equal(known.Order(StringComparer.Ordinal), (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
+            new[]
+            {
+                options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
+                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer,
+                options.PasswordAppends, undelivered,
+            }.Order(StringComparer.Ordinal),
+            (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // A replica holds a copy of the one container.
-        Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "infra/modules/replica.bicep"));
+        Assert.Equal([options.PasswordsContainer], await NamesAsync("blobServices/containers", "hibprepl"));
         // The host makes the rest of its account itself.
-        var host = await InfraFiles.DigestAsync(Host);
-        var package = host.GetProperty("outputs").GetProperty("packageContainerUrl").GetString()!.Split('}')[^1];
-        Assert.Equal([package], await NamesAsync("blobServices/containers", Host));
-        foreach (var resource in host.GetProperty("resources").EnumerateArray())
-            Assert.DoesNotMatch("queueServices|tableServices", resource.GetProperty("type").GetString());
+        foreach (var (app, host) in new[] { ("app", "hibphost"), ("web", "hibpwebh"), ("web2", "hibpweb2") })
+        {
+            var package = Properties(await SiteAsync(BicepFiles.Everything, app)).GetProperty("functionAppConfig")
+                .GetProperty("deployment").GetProperty("storage").GetProperty("value").GetString()!.Split('\'')[^2];
+            Assert.Equal([package], await NamesAsync("blobServices/containers", host));
+            Assert.Empty(await NamesAsync("queueServices/queues", host));
+            Assert.Empty(await NamesAsync("tableServices/tables", host));
+        }
     }
 
     [Fact]
@@ -143,52 +140,24 @@ public sealed partial class NameTests
         }
     }
 
-    [Theory]
-    [InlineData("zips", IngestBreachFunction.Name, "${dropContainer}", true)]
-    [InlineData("passwords", PlanPasswordsFunction.Name, IPasswordDrops.Container, false)]
-    public async Task Event_subscriptions_send_what_is_dropped_to_the_functions_with_blob_triggers(
-        string name, string function, string container, bool onlyBreaches)
+    [CompiledFact]
+    public async Task Event_subscriptions_send_what_is_dropped_to_the_functions_with_blob_triggers()
     {
-        var events = await InfraFiles.DigestAsync("infra/events.bicep");
-        var made = events.GetProperty("resources").EnumerateArray().Where(resource => !resource.GetProperty("existing").GetBoolean())
-            .ToDictionary(resource => resource.GetProperty("body").GetProperty("name").GetString()!);
+        var events = await BicepFiles.TemplateAsync("infra/events.bicep");
+        var variables = events.GetProperty("variables");
+        var text = Variables().Replace(
+            events.GetProperty("resources").GetRawText(), name => variables.GetProperty(name.Groups["name"].Value).GetString()!);
+        var made = JsonDocument.Parse(text).RootElement.EnumerateArray()
+            .ToDictionary(one => one.GetProperty("name").GetString()!.Split('\'')[^2], Properties);
         Assert.Equal(Blobs.Count, made.Count);
-        var properties = made[name].GetProperty("body").GetProperty("properties");
-        Assert.Contains(
-            $"/runtime/webhooks/blobs?functionName=Host.Functions.{function}&", properties.GetProperty("destination")
-            .GetProperty("properties").GetProperty("endpointUrl").GetString(), StringComparison.Ordinal);
-
-        var filter = properties.GetProperty("filter");
-        Assert.Equal($"/blobServices/default/containers/{container}/blobs/", filter.GetProperty("subjectBeginsWith").GetString());
-        Assert.False(filter.TryGetProperty("subjectEndsWith", out _));
-        Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
-        // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
-        var advanced = filter.GetProperty("advancedFilters").EnumerateArray().ToDictionary(
-            one => (one.GetProperty("operatorType").GetString(), one.GetProperty("key").GetString()),
-            one => one.GetProperty("values").EnumerateArray().Select(value => value.GetString()!).ToList());
-        Assert.Equal(
-            ["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], advanced[("StringIn", "data.api")].Order(StringComparer.Ordinal));
-        Assert.Equal(onlyBreaches ? 2 : 1, advanced.Count);
-        if (onlyBreaches)
-        {
-            var endings = advanced[("StringEndsWith", "subject")];
-            Assert.Equal(BreachFiles.Endings.Order(StringComparer.Ordinal), endings.Order(StringComparer.Ordinal));
-            Assert.All(BreachFiles.Extensions, one => Assert.Single(endings, ending => one.EndsWith(ending, StringComparison.Ordinal)));
-            // learn.microsoft.com/azure/event-grid/event-filtering#limitations
-            Assert.InRange(advanced.Sum(one => one.Value.Count), 1, 25);
-        }
+        AssertSubscription(made["zips"], IngestBreachFunction.Name, "parameters('dropContainer')", onlyBreaches: true);
+        AssertSubscription(made["passwords"], PlanPasswordsFunction.Name, IPasswordDrops.Container, onlyBreaches: false);
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task App_settings_are_what_the_handler_reads()
     {
-        var settings = (await InfraFiles.DigestAsync("infra/modules/app.bicep")).GetProperty("vars").GetProperty("settings");
-        var environment = new Dictionary<string, string>();
-        foreach (var setting in settings.EnumerateObject())
-            environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
-        foreach (var name in
-            OptionalSettings().Matches(InfraFiles.Read("infra/modules/app.bicep")).Select(match => match.Groups["name"].Value))
-            environment[name] = Sample(name);
+        var environment = await SettingsAsync("app");
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
         Assert.Contains("HIBP_SUPPRESSION_KEY", environment.Keys);
 
@@ -226,17 +195,10 @@ public sealed partial class NameTests
         Assert.True(HandlerSettings.IsIngest(environment));
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task App_settings_of_the_web_are_what_the_handler_reads()
     {
-        var environment = new Dictionary<string, string>();
-        var settings = (await InfraFiles.DigestAsync("infra/modules/web.bicep")).GetProperty("vars").GetProperty("settings");
-        foreach (var setting in settings.EnumerateObject())
-            environment[setting.Name] = setting.Value.ValueKind == JsonValueKind.String ? setting.Value.GetString()! : Sample(setting.Name);
-        // What the second region's has beside them.
-        foreach (var name in
-            OptionalSettings().Matches(InfraFiles.Read("infra/modules/web.bicep")).Select(match => match.Groups["name"].Value))
-            environment[name] = Sample(name);
+        var environment = await SettingsAsync("web");
         Assert.False(HandlerSettings.IsIngest(environment));
         var read = HandlerSettings.ReadWeb(environment);
         Assert.Empty(read.UnknownVariables);
@@ -265,11 +227,11 @@ public sealed partial class NameTests
             Assert.Equal("UseDevelopmentStorage=true", example.RootElement.GetProperty("Values").GetProperty(name).GetString());
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task The_dedupe_cap_goes_with_the_memory_everywhere()
     {
-        var main = await InfraFiles.DigestAsync("infra/main.bicep");
-        var caps = main.GetProperty("vars").GetProperty("dedupeCaps").EnumerateObject()
+        var main = await BicepFiles.TemplateAsync("infra/main.bicep");
+        var caps = main.GetProperty("variables").GetProperty("dedupeCaps").EnumerateObject()
             .ToDictionary(one => int.Parse(one.Name, CultureInfo.InvariantCulture), one => one.Value.GetInt64());
         Assert.Equal(Allowed(main, "instanceMemoryMB"), caps.Keys.Select(memory => $"{memory}"));
         // What the program would take by itself where the runtime lets it have three quarters of the instance, as in a container.
@@ -278,30 +240,32 @@ public sealed partial class NameTests
         Assert.Equal(DedupeSet.DefaultCap(long.MaxValue / 2), caps[4096]);
 
         // Worked out in one place; a size or an operator may say otherwise.
-        Assert.Equal(0, main.GetProperty("params").GetProperty("dedupeCap").GetProperty("default").GetInt32());
-        var app = Assert.Single(main.GetProperty("modules").EnumerateArray(), module => module.GetProperty("symbol").GetString() == "app");
-        var given = app.GetProperty("params").GetProperty("dedupeCap").GetProperty("$expression").GetString();
-        Assert.Equal("dedupeCap > 0 ? dedupeCap : dedupeCaps[string(instanceMemoryMB)]", given);
-        foreach (var size in InfraFiles.List(".bicepparam"))
-            Assert.False((await InfraFiles.DigestAsync(size)).GetProperty("vars").TryGetProperty("dedupeCap", out _), size);
-        foreach (var script in Scripts[2..])
+        Assert.Equal(0, Parameter(main, "dedupeCap", "defaultValue").GetInt32());
+        var app = Assert.Single(
+            main.GetProperty("resources").EnumerateArray(),
+            one => one.GetProperty("type").GetString() == "Microsoft.Resources/deployments"
+                && one.GetProperty("name").GetString() == "[format('{0}-app', parameters('name'))]");
+        Assert.Equal(
+            "[if(greater(parameters('dedupeCap'), 0), createObject('value', parameters('dedupeCap')), "
+            + "createObject('value', variables('dedupeCaps')[string(parameters('instanceMemoryMB'))]))]",
+            Properties(app).GetProperty("parameters").GetProperty("dedupeCap").GetString());
+        foreach (var size in new[] { BicepFiles.Everything, BicepFiles.Least })
         {
-            var own = DedupeCaps().Matches(InfraFiles.Read(script)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
-            Assert.Equal((script, string.Join(", ", caps.Select(one => $"{one.Key}: {one.Value}"))), (script, string.Join(", ", own)));
-            Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(script), StringComparison.Ordinal);
+            var memory = Scaling(await SiteAsync(size, "app")).GetProperty("instanceMemoryMB").GetInt32();
+            Assert.Equal((size, $"{caps[memory]}"), (size, await SettingAsync(size, "HIBP_DEDUPECAP")));
         }
+        var own = DedupeCaps().Matches(InfraFiles.Read(Scale)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
+        Assert.Equal(caps.Select(one => $"{one.Key}: {one.Value}"), own);
+        Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(Scale), StringComparison.Ordinal);
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task Mails_wait_for_an_operator_at_full_power()
     {
-        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.Equal(Enum.GetNames<NotifyMode>().Select(name => name.ToLowerInvariant()), Allowed(main, "notify"));
-        foreach (var (size, expected) in new[] { ("full-power", "hold"), ("smallest", "send") })
-        {
-            var set = (await InfraFiles.DigestAsync($"infra/{size}.bicepparam")).GetProperty("vars").GetProperty("notify");
-            Assert.Equal((size, expected), (size, set.GetString()));
-        }
+        Assert.Equal("hold", await SettingAsync(BicepFiles.Everything, "HIBP_NOTIFY"));
+        Assert.Equal("send", await SettingAsync(BicepFiles.Least, "HIBP_NOTIFY"));
     }
 
     [Fact]
@@ -314,15 +278,13 @@ public sealed partial class NameTests
         AssertOverrides(environment.Keys);
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task Instances_kept_ready_are_of_functions_that_are_there_and_all_fit()
     {
         var functions = Functions();
-        foreach (var size in InfraFiles.List(".bicepparam"))
+        foreach (var size in new[] { BicepFiles.Everything, BicepFiles.Least })
         {
-            foreach (var group in
-                (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("alwaysReady").EnumerateArray().Select(
-                    ready => ready.GetProperty("name").GetString()!))
+            foreach (var group in ReadyGroups(await SiteAsync(size, "app")))
             {
                 if (group == "blob")
                     Assert.Contains(functions.Values, function => function.Trigger.GetProperty("type").GetString() == "blobTrigger");
@@ -333,68 +295,46 @@ public sealed partial class NameTests
             }
         }
         // The web's one function is an app of its own.
-        foreach (var size in InfraFiles.List(".bicepparam"))
-        {
-            var ready = (await InfraFiles.DigestAsync(size)).GetProperty("vars").GetProperty("webAlwaysReady").EnumerateArray();
-            Assert.All(ready, group => Assert.Equal("http", group.GetProperty("name").GetString()));
-        }
+        Assert.All(ReadyGroups(await SiteAsync(BicepFiles.Everything, "web")), group => Assert.Equal("http", group));
         // Each scales by itself, and one that gets no instance waits for another to end.
-        var least = Decorator(await InfraFiles.DigestAsync("infra/main.bicep"), "maximumInstanceCount", "minValue");
-        Assert.True(int.Parse(least, CultureInfo.InvariantCulture) > functions.Count(function => function.Key != WebFunction.Name));
+        var least = Parameter(await BicepFiles.TemplateAsync("infra/main.bicep"), "maximumInstanceCount", "minValue").GetInt32();
+        Assert.True(least > functions.Count(function => function.Key != WebFunction.Name));
+
+        static IEnumerable<string> ReadyGroups(JsonElement site) =>
+            Scaling(site).GetProperty("alwaysReady").EnumerateArray().Select(ready => ready.GetProperty("name").GetString()!);
     }
 
-    [Fact]
+    [CompiledFact]
     public async Task Scripts_ask_for_outputs_and_hand_over_parameters_that_are_there()
     {
-        var main = await InfraFiles.DigestAsync("infra/main.bicep");
+        var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         var outputs = main.GetProperty("outputs").EnumerateObject().Select(output => output.Name).ToHashSet();
-        var parameters = main.GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).ToHashSet();
-        foreach (var script in Scripts)
+        var parameters = main.GetProperty("parameters").EnumerateObject().Select(parameter => parameter.Name).ToHashSet();
+        foreach (var script in new[] { Deploy, Scale })
         {
             var text = InfraFiles.Read(script);
-            var asked = Asked().Matches(text).Select(match => match.Groups["name"].Value).Where(name => name.Length > 0).ToList();
+            var asked = Asked().Matches(text).Select(match => match.Groups["name"].Value).ToList();
             Assert.True(asked.Count >= 3, script);
             Assert.All(asked, name => Assert.True(outputs.Contains(name), $"{script}: main.bicep has no output {name}"));
             Assert.All(
                 Parameters().Matches(text).Select(match => match.Groups["name"].Value), name => Assert.True(
                     parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
         }
-        var events = (await InfraFiles.DigestAsync("infra/events.bicep"))
-            .GetProperty("params").EnumerateObject().Select(parameter => parameter.Name).Order(StringComparer.Ordinal).ToList();
-        foreach (var script in Scripts[..2])
-        {
-            var given = Given()
-                .Matches(InfraFiles.Read(script).Split("events.bicep", 2)[1].Split('\n')[0..2] is [var first, var second]
-                    ? first + second : "").Select(match => match.Groups["name"].Value);
-            Assert.Equal(events, given.Order(StringComparer.Ordinal));
-        }
+        var events = (await BicepFiles.TemplateAsync("infra/events.bicep")).GetProperty("parameters").EnumerateObject();
+        var lines = InfraFiles.Read(Deploy).Split("events.bicep", 2)[1].Split('\n');
+        Assert.Equal(
+            events.Select(parameter => parameter.Name).Order(StringComparer.Ordinal),
+            Given().Matches(lines[0] + lines[1]).Select(match => match.Groups["name"].Value).Order(StringComparer.Ordinal));
     }
 
     [Fact]
-    public void Scripts_set_what_the_sizes_read_from_the_environment()
+    public void The_deploy_script_sets_or_explains_what_the_sizes_read_from_the_environment()
     {
         foreach (var size in InfraFiles.List(".bicepparam"))
         {
-            foreach (Match variable in FromEnvironment().Matches(InfraFiles.Read(size)))
-            {
-                var name = variable.Groups["name"].Value;
-                foreach (var script in Scripts[..2])
-                    Assert.True(InfraFiles.Read(script).Contains(name, StringComparison.Ordinal), $"{size} reads {name}, which {script} "
-                        + "neither sets nor explains");
-            }
-        }
-    }
-
-    [Fact]
-    public void The_scripts_of_both_shells_take_the_same_options()
-    {
-        foreach (var name in new[] { "deploy", "scale" })
-        {
-            var bash = Options().Matches(InfraFiles.Read($"infra/{name}.sh").Split("END")[1])
-                .Select(match => match.Groups["name"].Value).Where(option => option != "help");
-            var shell = Arguments().Matches(InfraFiles.Read($"infra/{name}.ps1"))
-                .Select(match => match.Groups["name"].Value.ToLowerInvariant()).Where(option => option != "what");
-            Assert.Equal(bash.Distinct().Order(StringComparer.Ordinal), shell.Order(StringComparer.Ordinal));
+            var names = FromEnvironment().Matches(InfraFiles.Read(size)).Select(match => match.Groups["name"].Value).ToList();
+            Assert.NotEmpty(names);
+            Assert.All(names, name => Assert.Contains(name, InfraFiles.Read(Deploy), StringComparison.Ordinal));
         }
     }
 
@@ -403,12 +343,42 @@ public sealed partial class NameTests
     {
         var grant = InfraFiles.Read("infra/sql/grant.sql");
         foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
-            Assert.All(Scripts[..2], script => Assert.Contains($"\"{variable}=", InfraFiles.Read(script), StringComparison.Ordinal));
+            Assert.Contains($"\"{variable}=", InfraFiles.Read(Deploy), StringComparison.Ordinal);
         var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql").Select(
             File.ReadAllText);
         var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
         Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
         Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);
+    }
+
+    private static void AssertSubscription(JsonElement properties, string function, string container, bool onlyBreaches)
+    {
+        Assert.Contains("/runtime/webhooks/blobs?functionName=Host.Functions.{1}&", Endpoint(), StringComparison.Ordinal);
+        Assert.Contains($".defaultHostName, {function}, listKeys(", Endpoint(), StringComparison.Ordinal);
+
+        var filter = properties.GetProperty("filter");
+        Assert.Equal(
+            $"[format('/blobServices/default/containers/{{0}}/blobs/', {container})]", filter.GetProperty("subjectBeginsWith").GetString());
+        Assert.False(filter.TryGetProperty("subjectEndsWith", out _));
+        Assert.Equal("Microsoft.Storage.BlobCreated", Assert.Single(filter.GetProperty("includedEventTypes").EnumerateArray()).GetString());
+        // Calls that leave a complete blob behind: learn.microsoft.com/azure/event-grid/event-schema-blob-storage
+        var advanced = filter.GetProperty("advancedFilters").EnumerateArray().ToDictionary(
+            one => (one.GetProperty("operatorType").GetString(), one.GetProperty("key").GetString()),
+            one => one.GetProperty("values").EnumerateArray().Select(value => value.GetString()!).ToList());
+        Assert.Equal(
+            ["CopyBlob", "FlushWithClose", "PutBlob", "PutBlockList"], advanced[("StringIn", "data.api")].Order(StringComparer.Ordinal));
+        Assert.Equal(onlyBreaches ? 2 : 1, advanced.Count);
+        if (onlyBreaches)
+        {
+            var endings = advanced[("StringEndsWith", "subject")];
+            Assert.Equal(BreachFiles.Endings.Order(StringComparer.Ordinal), endings.Order(StringComparer.Ordinal));
+            Assert.All(BreachFiles.Extensions, one => Assert.Single(endings, ending => one.EndsWith(ending, StringComparison.Ordinal)));
+            // learn.microsoft.com/azure/event-grid/event-filtering#limitations
+            Assert.InRange(advanced.Sum(one => one.Value.Count), 1, 25);
+        }
+
+        string Endpoint() =>
+            properties.GetProperty("destination").GetProperty("properties").GetProperty("endpointUrl").GetString()!;
     }
 
     /// <summary>Settings named AzureFunctionsJobHost__a__b override a value that host.json has.</summary>
@@ -439,23 +409,51 @@ public sealed partial class NameTests
         _ => "something",
     };
 
-    private static async Task<IReadOnlyList<string>> NamesAsync(string type, string file = "infra/modules/storage.bicep") =>
+    /// <summary>What a storage account has of a type; the account's name is given without its hash.</summary>
+    private static async Task<IReadOnlyList<string>> NamesAsync(string type, string account = "hibp") =>
     [
-        .. (await InfraFiles.DigestAsync(file)).GetProperty("resources").EnumerateArray()
-            .Where(resource => resource.GetProperty("type").GetString()!.Contains($"/{type}@", StringComparison.Ordinal))
-            .Select(resource => resource.GetProperty("body").GetProperty("name").GetString()!),
+        .. (await BicepFiles.ResourcesAsync(BicepFiles.Everything, $"Microsoft.Storage/storageAccounts/{type}"))
+            .Select(resource => resource.GetProperty("name").GetString()!.Split('/'))
+            .Where(parts => parts[0].Length == account.Length + 13 && parts[0].StartsWith(account, StringComparison.Ordinal))
+            .Select(parts => parts[^1]),
     ];
 
-    /// <summary>What a parameter's decorator says in its brackets.</summary>
-    private static string Decorator(JsonElement template, string parameter, string name)
+    /// <summary>All settings that an app can have, as a handler would find them.</summary>
+    private static async Task<Dictionary<string, string>> SettingsAsync(string app)
     {
-        var decorators = template.GetProperty("params").GetProperty(parameter).GetProperty("decorators").EnumerateArray();
-        var texts = decorators.Select(decorator => decorator.GetString()!);
-        return Assert.Single(texts, text => text.StartsWith($"{name}(", StringComparison.Ordinal)).Split('(', ')')[1];
+        var variables = (await BicepFiles.TemplateAsync($"infra/modules/{app}.bicep")).GetProperty("variables");
+        var environment = variables.GetProperty("settings").EnumerateObject().ToDictionary(
+            setting => setting.Name,
+            setting => setting.Value.GetString() is { } text && !text.StartsWith('[') ? text : Sample(setting.Name));
+        // Those that are left out where they are empty.
+        foreach (var optional in variables.EnumerateObject().Where(one => one.Value.ValueKind == JsonValueKind.String))
+            foreach (Match name in OptionalSettings().Matches(optional.Value.GetString()!))
+                environment.Add(name.Groups["name"].Value, Sample(name.Groups["name"].Value));
+        return environment;
     }
 
+    /// <summary>A setting of the pipeline's app that is known before it is deployed.</summary>
+    private static async Task<string> SettingAsync(string deployment, string name)
+    {
+        var settings = (await BicepFiles.ResourcesAsync(deployment, "Microsoft.Web/sites/config"))
+            .Single(one => one.GetProperty("name").GetString()!.StartsWith("hibp-app-", StringComparison.Ordinal));
+        return settings.GetProperty("properties").GetString()!.Split($"'{name}', '")[1].Split('\'')[0];
+    }
+
+    private static async Task<JsonElement> SiteAsync(string deployment, string app) =>
+        (await BicepFiles.ResourcesAsync(deployment, "Microsoft.Web/sites"))
+        .Single(one => one.GetProperty("name").GetString()!.StartsWith($"hibp-{app}-", StringComparison.Ordinal));
+
+    private static JsonElement Scaling(JsonElement site) =>
+        Properties(site).GetProperty("functionAppConfig").GetProperty("scaleAndConcurrency");
+
+    private static JsonElement Properties(JsonElement resource) => resource.GetProperty("properties");
+
+    private static JsonElement Parameter(JsonElement template, string name, string property) =>
+        template.GetProperty("parameters").GetProperty(name).GetProperty(property);
+
     private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
-        Decorator(template, parameter, "allowed").Trim('[', ']').Split(',').Select(one => one.Trim(' ', '\''));
+        Parameter(template, parameter, "allowedValues").EnumerateArray().Select(value => value.ToString());
 
     private static JsonElement HostJson(string file = "host.json") => JsonDocument.Parse(InfraFiles.Read(file)).RootElement;
 
@@ -470,12 +468,14 @@ public sealed partial class NameTests
                     .GetString()!.EndsWith("Trigger", StringComparison.Ordinal)), bindings.GetArrayLength());
         });
 
-    [GeneratedRegex(@"\{ (?<name>HIBP_\w+): ", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"createObject\('(?<name>HIBP_\w+)'", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex OptionalSettings();
 
-    [GeneratedRegex(
-        @"\$\(output (?<name>\w+)\)|\$outputs\.(?<name>\w+)\.value|outputs\.(?<name>\w+)\b(?!\.value)", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"\$\(output (?<name>\w+)\)|outputs\.(?<name>\w+)\b", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Asked();
+
+    [GeneratedRegex(@"variables\('(?<name>\w+)'\)", RegexOptions.ExplicitCapture, 1000)]
+    private static partial Regex Variables();
 
     [GeneratedRegex(@"parameters\.(?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex Parameters();
@@ -486,14 +486,7 @@ public sealed partial class NameTests
     [GeneratedRegex(@"readEnvironmentVariable\('(?<name>\w+)'", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex FromEnvironment();
 
-    [GeneratedRegex(@"--(?<name>[a-z]+) ", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Options();
-
-    [GeneratedRegex(@"^    \[.*\]\[(string|int)\] \$(?<name>\w+)|^    \[string\] \$(?<name>\w+) = ",
-        RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex Arguments();
-
-    [GeneratedRegex(@"\b(?<memory>\d+)(\) echo | = )(?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"\b(?<memory>\d+)\) echo (?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex DedupeCaps();
 
     [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]

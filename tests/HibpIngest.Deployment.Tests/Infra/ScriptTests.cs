@@ -2,8 +2,7 @@ namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>
 /// The scripts, run by bash. Azure can't be had here, so az, sqlcmd, dotnet and curl are programs that write
-/// down what they were asked: what counts is in which order, with what, and what is left behind. PowerShell's
-/// twins are parsed (TemplateTests) and compared by name (NameTests).
+/// down what they were asked: what counts is in which order, with what, and what is left behind.
 /// </summary>
 public sealed class ScriptTests
 {

@@ -1,0 +1,120 @@
+using System.Reflection;
+using System.Runtime.InteropServices;
+using System.Text.Json;
+
+namespace HibpIngest.Deployment.Tests.Infra;
+
+/// <summary>
+/// The templates as Bicep's compiler has them: compiled, formatted, and predicted with every expression evaluated that needs no
+/// Azure (<c>bicep snapshot</c>). A test run compiles once, in a copy of infra; nothing is fetched, as all modules are local files.
+/// </summary>
+internal static class BicepFiles
+{
+    /// <summary>Everything that can be deployed: full-power.bicepparam with a second region and everybody named.</summary>
+    public const string Everything = "full-power";
+
+    /// <summary>As little as can be deployed: smallest.bicepparam without a web app, and so without a second one, though named.</summary>
+    public const string Least = "smallest";
+
+    /// <summary>The id of the resource group that deployments are predicted for.</summary>
+    public const string ResourceGroup = $"/subscriptions/{Subscription}/resourceGroups/breaches";
+
+    private const string Subscription = "11111111-1111-1111-1111-111111111111";
+
+    private static readonly Lazy<Task<Compiled>> All = new(CompileAsync);
+
+    /// <summary>Whether the compiler runs here: its package is the one for this system.</summary>
+    public static bool CanCompile =>
+        OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture == Architecture.X64;
+
+    /// <summary>What the compiler printed, which is nothing if there is no error and no warning, and what it makes of each file.</summary>
+    public static Task<Compiled> CompiledAsync() => All.Value;
+
+    /// <summary>The ARM template of a Bicep file.</summary>
+    public static async Task<JsonElement> TemplateAsync(string file) => (await All.Value).Templates[file];
+
+    /// <summary>The resources that a deployment would create.</summary>
+    public static async Task<IReadOnlyList<JsonElement>> ResourcesAsync(string deployment, string type = "") =>
+    [
+        .. (await All.Value).Snapshots[deployment].GetProperty("predictedResources").EnumerateArray()
+            .Where(resource => type.Length == 0 || resource.GetProperty("type").GetString() == type),
+    ];
+
+    /// <summary>An output of a deployment.</summary>
+    public static async Task<string?> OutputAsync(string deployment, string name) =>
+        (await All.Value).Snapshots[deployment].GetProperty("outputs").GetProperty(name).GetString();
+
+    private static async Task<Compiled> CompileAsync()
+    {
+        using var folder = new TemporaryFolder();
+        var sources = Path.Combine(folder.Path, "sources");
+        var formatted = Path.Combine(folder.Path, "formatted");
+        var templates = Path.Combine(folder.Path, "templates");
+        foreach (var file in InfraFiles.List(".bicep", ".bicepparam", ".kql", ".json"))
+        {
+            foreach (var copy in new[] { sources, formatted })
+            {
+                var target = Path.Combine(copy, Path.GetRelativePath("infra", file));
+                Directory.CreateDirectory(Path.GetDirectoryName(target)!);
+                File.Copy(Path.Combine(InfraFiles.Root, file), target);
+            }
+        }
+
+        var printed = await Task.WhenAll(
+            BicepAsync("build", "--no-restore", "--pattern", $"{sources}/**/*.bicep", "--outdir", templates),
+            BicepAsync("format", "--pattern", $"{formatted}/**/*.bicep*"),
+            SnapshotAsync(sources, Everything, withWeb: true),
+            SnapshotAsync(sources, Least, withWeb: false));
+        return new Compiled(
+            string.Concat(printed),
+            InfraFiles.List(".bicep", ".bicepparam").ToDictionary(
+                file => file, file => File.ReadAllText(Path.Combine(formatted, Path.GetRelativePath("infra", file)))),
+            Parse(
+                InfraFiles.List(".bicep"),
+                file => Path.ChangeExtension(Path.Combine(templates, Path.GetRelativePath("infra", file)), "json")),
+            Parse([Everything, Least], name => Path.Combine(sources, $"{name}.snapshot.json")));
+    }
+
+    private static Task<string> SnapshotAsync(string sources, string parameters, bool withWeb) =>
+        BicepAsync(
+            [
+                "snapshot", Path.Combine(sources, $"{parameters}.bicepparam"), "--mode", "overwrite", "--resource-group", "breaches",
+                "--subscription-id", Subscription, "--location", "westeurope",
+            ],
+            new Dictionary<string, string?>
+            {
+                ["DEPLOY_SQL_ADMIN_NAME"] = "admins",
+                ["DEPLOY_SQL_ADMIN_ID"] = "administrator",
+                ["DEPLOY_OPERATOR_ID"] = "operator",
+                ["DEPLOY_WEB"] = withWeb ? "true" : "false",
+                ["DEPLOY_SECOND_LOCATION"] = "eastus2",
+                ["DEPLOY_DROPPER_ID"] = withWeb ? "dropper" : "",
+                ["DEPLOY_PASSWORDS_DROPPER_ID"] = withWeb ? "dropper of hashes" : "",
+                ["DEPLOY_ALERT_EMAIL"] = withWeb ? "operators@contoso.example" : "",
+                ["HIBP_MAIL"] = "smtp://mail.contoso.example",
+            });
+
+    private static Task<string> BicepAsync(params string[] arguments) => BicepAsync(arguments, new Dictionary<string, string?>());
+
+    private static async Task<string> BicepAsync(string[] arguments, Dictionary<string, string?> environment)
+    {
+        var bicep = typeof(BicepFiles).Assembly.GetCustomAttributes<AssemblyMetadataAttribute>().Single(one => one.Key == "Bicep").Value!;
+        // NuGet gives files that it unpacks on Linux their owner's right to run them.
+        var (exitCode, output, error) = await InfraFiles.RunAsync(bicep, arguments, environment);
+        return exitCode == 0 ? output + error : $"bicep {string.Join(' ', arguments)} ended with {exitCode}: {output}{error}";
+    }
+
+    /// <summary>What the compiler has written; after an error there is nothing.</summary>
+    private static Dictionary<string, JsonElement> Parse(IEnumerable<string> names, Func<string, string> file) =>
+        names.Where(name => File.Exists(file(name)))
+            .ToDictionary(name => name, name => JsonDocument.Parse(File.ReadAllBytes(file(name))).RootElement);
+
+    /// <summary>What the compiler made of infra.</summary>
+    /// <param name="Printed">Errors and warnings.</param>
+    /// <param name="Formatted">Each file's text in the compiler's own format.</param>
+    /// <param name="Templates">The ARM template of each Bicep file.</param>
+    /// <param name="Snapshots">What each deployment would create.</param>
+    public sealed record Compiled(
+        string Printed, IReadOnlyDictionary<string, string> Formatted, IReadOnlyDictionary<string, JsonElement> Templates,
+        IReadOnlyDictionary<string, JsonElement> Snapshots);
+}
