@@ -1,0 +1,38 @@
+using HibpIngest.Deployment.Tests.Infra;
+using Microsoft.SqlServer.TransactSql.ScriptDom;
+
+namespace HibpIngest.Deployment.Tests.Sql;
+
+/// <summary>What is sent to SQL Server is T-SQL, as its own parser has it.</summary>
+public sealed class StatementTests
+{
+    [Fact]
+    public void Every_statement_that_the_provider_sends_parses()
+    {
+        var statements = SentStatements.Read();
+        Assert.True(statements.Count > 1_000, $"{statements.Count} statements were found");
+        Assert.Empty(statements.SelectMany(Errors));
+    }
+
+    [Fact]
+    public void Every_script_parses()
+    {
+        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Sql", "SqlServer", "Schema"), "*.sql");
+        Assert.True(schema.Length >= 9);
+        Assert.Empty(schema.SelectMany(file => Errors(File.ReadAllText(file))));
+        Assert.Empty(InfraFiles.List(".sql").SelectMany(file => Errors(InfraFiles.Read(file))));
+    }
+
+    [Theory]
+    [InlineData("SELECT 1 FORM dbo.loads")]
+    [InlineData("UPDATE dbo.loads SET WHERE id = 1")]
+    [InlineData("SELECT id FROM dbo.loads LIMIT 1")]
+    public void What_is_no_T_SQL_does_not(string statement) => Assert.NotEmpty(Errors(statement));
+
+    /// <summary>As a connection has it: with quoted identifiers.</summary>
+    private static IEnumerable<string> Errors(string text)
+    {
+        new TSql160Parser(initialQuotedIdentifiers: true).Parse(new StringReader(text), out var errors);
+        return errors.Select(error => $"line {error.Line}: {error.Message}\n{text}");
+    }
+}
