@@ -1,4 +1,5 @@
 #:property PublishAot=false
+#:property RestorePackagesWithLockFile=false
 // Packs a published folder into the zip that Azure Functions runs: host.json and the functions' folders at its root,
 // and the handler executable on Linux, whatever system packs it.
 //   dotnet run infra/pack.cs FOLDER ZIP [ingest|web]
