@@ -14,12 +14,12 @@ internal static class PayloadCodec
 
     /// <summary>Compresses.</summary>
     /// <returns>Bytes written; 0: they would not be fewer than before.</returns>
-    public static int Compress(BlockCodec codec, ReadOnlySpan<byte> raw, Span<byte> destination, Span<int> table)
+    public static int Compress(BlockCodec codec, ReadOnlySpan<byte> raw, Span<byte> destination)
     {
         destination = destination[..(raw.Length - 1)];
         return codec switch
         {
-            BlockCodec.Lz4 => Lz4Block.Compress(raw, destination, table),
+            BlockCodec.Lz4 => Lz4Block.Compress(raw, destination),
             BlockCodec.Brotli => BrotliEncoder.TryCompress(raw, destination, out var written, BrotliQuality, BrotliWindow) ? written : 0,
             _ => 0,
         };

@@ -19,7 +19,6 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
     private readonly AccountSort _sort = new();
     private PooledArray<byte> _raw;
     private PooledArray<byte> _block;
-    private PooledArray<int> _table;
 
     /// <summary>Makes the block of a batch's rows.</summary>
     /// <param name="place">What is known of it before: number, slice and offset.</param>
@@ -35,8 +34,7 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
         var rawBytes = WritePayload(rows, domains, raw);
         var bytes = _block.Get(SegmentLimits.FrameBytes + rawBytes);
         var payload = bytes.AsSpan(SegmentLimits.FrameBytes, rawBytes);
-        var storedBytes = PayloadCodec.Compress(
-            codec, raw.AsSpan(0, rawBytes), payload, codec == BlockCodec.Lz4 ? _table.Get(Lz4Block.TableEntries) : []);
+        var storedBytes = PayloadCodec.Compress(codec, raw.AsSpan(0, rawBytes), payload);
         if (storedBytes == 0)
             raw.AsSpan(0, rawBytes).CopyTo(payload);
         block = place with
@@ -58,7 +56,6 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
         _sort.Dispose();
         _raw.Dispose();
         _block.Dispose();
-        _table.Dispose();
     }
 
     private static void Check(AccountBatch rows)

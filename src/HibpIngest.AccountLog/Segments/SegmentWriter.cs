@@ -4,8 +4,8 @@ using HibpIngest.Errors;
 namespace HibpIngest.AccountLog;
 
 /// <summary>
-/// Writes a segment: its header, a block for each slice, and its footer. The same rows make the same bytes, always (with
-/// <see cref="BlockCodec.Brotli"/>: as long as .NET's library of it is the same). Not for several threads at once.
+/// Writes a segment: its header, a block for each slice, and its footer. The same rows make the same bytes, as long as the
+/// codec's library is the same. Not for several threads at once.
 /// </summary>
 public sealed class SegmentWriter : IDisposable
 {

@@ -17,8 +17,6 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     /// <summary>Of a block of as many rows as the header allows.</summary>
     private static readonly int MostAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
 
-    private readonly int[] _table = new int[Lz4Block.TableEntries];
-
     [Fact]
     public async Task Every_damaged_segment_is_refused_with_its_place()
     {
@@ -99,6 +97,34 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         }
         output.WriteLine($"{refused} refused, {taken} segments of other rows");
         Assert.True(refused > 200 && taken > 200, $"{refused} refused, {taken} taken");
+    }
+
+    /// <summary>Compressed payloads with any byte changed or cut off, and every checksum and length around them made right.</summary>
+    [Fact]
+    public async Task A_forged_lz4_block_is_refused_as_damage_or_read_as_rows_within_the_memory_of_a_block()
+    {
+        var seed = Random.Shared.Next();
+        output.WriteLine($"seed {seed}");
+        var random = new Random(seed);
+        var (refused, taken) = (0, 0);
+        for (var i = 0; i < 2_000; i++)
+        {
+            var rows = SegmentSamples.Rows(random, random.Next(20, 80));
+            var segment = await SealAsync(rows, rows.Count, BlockCodec.Lz4, SegmentSamples.Facts(1, rows.Count));
+            var stored = segment.Block(0)[SegmentLimits.FrameBytes..].ToArray();
+            if (segment.Block(0)[32] != (byte)BlockCodec.Lz4)
+                continue;
+            for (var times = random.Next(1, 4); times > 0; times--)
+                stored[random.Next(stored.Length)] = random.Next(4) == 0 ? (byte)0 : (byte)random.Next(256);
+            if (random.Next(4) == 0)
+                stored = stored[..random.Next(1, stored.Length)];
+            var damaged = WithPayload(segment, 0, BlockCodec.Lz4, new byte[segment.Index.Blocks[0].RawBytes], stored);
+            var allocated = GC.GetAllocatedBytesForCurrentThread();
+            (refused, taken) = Refusal(damaged.Bytes) is null ? (refused, taken + 1) : (refused + 1, taken);
+            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - allocated, 0, MostAllocated);
+        }
+        output.WriteLine($"{refused} refused, {taken} segments of other rows");
+        Assert.True(refused > 1_000 && taken > 50, $"{refused} refused, {taken} taken");
     }
 
     /// <summary>A block of two rows of one domain with this payload, and everything around it made right.</summary>
@@ -443,7 +469,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             return null;
         var stored = new byte[raw.Length];
         var codec = (BlockCodec)bytes[32];
-        var length = raw.Length < 2 ? 0 : PayloadCodec.Compress(codec, raw, stored, _table);
+        var length = raw.Length < 2 ? 0 : PayloadCodec.Compress(codec, raw, stored);
         if (length == 0)
             (codec, length, stored) = (BlockCodec.None, raw.Length, raw);
         return WithPayload(segment, number, codec, raw, stored[..length]);
