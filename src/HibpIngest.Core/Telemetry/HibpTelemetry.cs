@@ -186,7 +186,13 @@ public static class HibpTelemetry
 
     /// <summary>The current span has failed.</summary>
     /// <param name="reason">One line without an address.</param>
-    public static void Failed(string reason) => Span?.SetStatus(ActivityStatusCode.Error, reason);
+    public static void Failed(string reason) => Span?.Fail(reason);
+
+    /// <summary>Marks a span as failed.</summary>
+    /// <param name="span">Which one.</param>
+    /// <param name="reason">One line without an address.</param>
+    public static void Fail(this Activity span, string reason) =>
+        span.SetStatus(ActivityStatusCode.Error, reason).SetTag(TelemetryNames.Tags.Error, reason);
 
     private static Counter<long> Counter(string name, string unit, string description) =>
         Meter.CreateCounter<long>(name, unit, description);

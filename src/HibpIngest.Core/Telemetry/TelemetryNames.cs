@@ -104,7 +104,7 @@ public static class TelemetryNames
         /// <summary>Notifications refused for good.</summary>
         public const string Refused = "hibp.refused";
 
-        /// <summary>In Application Insights, why a span failed, in one line (in OTLP the status description says it).</summary>
+        /// <summary>Why a span failed, in one line: its status description, which Application Insights doesn't get.</summary>
         public const string Error = "hibp.error";
 
         /// <summary>Clients that a slice holds something for.</summary>

@@ -8,26 +8,24 @@ namespace HibpIngest.Hosting.Telemetry;
 /// Leaves of a logged exception what holds nothing that it was given, an address for one: types and where it
 /// happened, not its message. Comes before every exporter of logs.
 /// </summary>
-internal sealed class ExceptionGuard : BaseProcessor<LogRecord>
+/// <param name="keepsItem">
+/// Puts a <see cref="LoggedException"/> in its place, for an exporter that makes another kind of item of lines with an exception.
+/// </param>
+internal sealed class ExceptionGuard(bool keepsItem) : BaseProcessor<LogRecord>
 {
-    // OpenTelemetry's own names, opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.
-    private const string Type = "exception.type";
-    private const string Stack = "exception.stacktrace";
-
     public override void OnEnd(LogRecord data)
     {
         if (data.Exception is not { } exception)
             return;
-        data.Exception = null;
+        data.Exception = keepsItem ? new LoggedException(data.FormattedMessage) : null;
+        // OpenTelemetry's own names, opentelemetry.io/docs/specs/semconv/exceptions/exceptions-logs.
         data.Attributes =
-            [.. data.Attributes ?? [], new(Type, exception.GetType().FullName), new(Stack, UnexpectedError.Describe(exception))];
-    }
-
-    /// <summary>What it has left of a line's exception, where the line had one.</summary>
-    public static bool Find(IReadOnlyList<KeyValuePair<string, object?>> values, out string type, out string stack)
-    {
-        type = values.FirstOrDefault(value => value.Key == Type).Value as string ?? "";
-        stack = values.FirstOrDefault(value => value.Key == Stack).Value as string ?? "";
-        return type.Length > 0;
+        [
+            .. data.Attributes ?? [], new("exception.type", exception.GetType().FullName),
+            new("exception.stacktrace", UnexpectedError.Describe(exception)),
+        ];
     }
 }
+
+/// <summary>Stands in for an exception that was logged; its message is the line's.</summary>
+internal sealed class LoggedException(string? line) : Exception(line);

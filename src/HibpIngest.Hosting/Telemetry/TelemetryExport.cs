@@ -2,9 +2,12 @@ using System.Collections;
 using System.Data.Common;
 using Azure.Core;
 using Azure.Identity;
+using Azure.Monitor.OpenTelemetry.Exporter;
 using HibpIngest.Errors;
 using HibpIngest.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
 using OpenTelemetry;
 using OpenTelemetry.Exporter;
 using OpenTelemetry.Logs;
@@ -52,48 +55,52 @@ public sealed class TelemetryExport : IDisposable
     /// <summary>Application Insights takes its metrics as aggregates of one minute.</summary>
     private const int MetricPeriodMilliseconds = 60_000;
 
+    /// <summary>Spans, or lines, that may wait for Application Insights: a load has thousands, and none may be dropped.</summary>
+    private const int MaxQueued = 65_536;
+
     /// <summary>For each of spans and metrics at the end; then what has not arrived is given up.</summary>
     private const int ShutdownTimeoutMilliseconds = 5_000;
 
     private readonly TracerProvider _spans;
     private readonly MeterProvider _metrics;
-    private readonly ApplicationInsightsSink? _sink;
 
     private TelemetryExport(
-        ApplicationInsightsSink? sink, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
+        AzureMonitorExporterOptions? azure, bool otlp, OtlpExportProtocol protocol, ILoggingBuilder logging, ResourceBuilder resource)
     {
-        _sink = sink;
         var spans = Sdk.CreateTracerProviderBuilder().SetResourceBuilder(resource).SetSampler(new AlwaysOnSampler()).AddSource(
             TelemetryNames.Source);
         var metrics = Sdk.CreateMeterProviderBuilder().SetResourceBuilder(resource).AddMeter(TelemetryNames.Source);
-        if (sink is not null)
+        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(
+            OwnCategories, LogLevel.Information);
+        if (azure is not null)
         {
-            // The sink's channel makes batches of what it is given, so nothing is held up before it.
-            spans.AddProcessor(new SimpleActivityExportProcessor(new ApplicationInsightsSpans(sink)));
+            // The exporters themselves: AddAzureMonitor...Exporter would put a sampler of five traces a second in place of ours, and
+            // metrics of its own beside them.
+            spans.AddProcessor(new BatchActivityExportProcessor(new AzureMonitorTraceExporter(azure), MaxQueued));
             metrics.AddReader(
                 new PeriodicExportingMetricReader(
-                    new ApplicationInsightsMetrics(sink),
+                    new AzureMonitorMetricExporter(azure),
                     MetricPeriodMilliseconds)
                 { TemporalityPreference = MetricReaderTemporalityPreference.Delta });
+            // A provider of its own, as only this exporter is to see an exception.
+            var lines = new OpenTelemetryLoggerOptions { IncludeFormattedMessage = true };
+            lines.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: true)).AddProcessor(
+                new BatchLogRecordExportProcessor(new AzureMonitorLogExporter(azure), MaxQueued));
+            logging.Services.AddSingleton<ILoggerProvider>(_ => new OpenTelemetryLoggerProvider(new FixedOptions(lines)));
         }
         if (otlp)
         {
             spans.AddOtlpExporter(options => options.Protocol = protocol);
             metrics.AddOtlpExporter(options => options.Protocol = protocol);
+            logging.AddOpenTelemetry(options =>
+            {
+                options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard(keepsItem: false)).AddOtlpExporter(
+                    exporter => exporter.Protocol = protocol);
+                options.IncludeFormattedMessage = true;
+            });
         }
         _spans = spans.Build();
         _metrics = metrics.Build();
-        logging.AddFilter<OpenTelemetryLoggerProvider>(null, LogLevel.None).AddFilter<OpenTelemetryLoggerProvider>(
-            OwnCategories, LogLevel.Information);
-        logging.AddOpenTelemetry(options =>
-        {
-            options.SetResourceBuilder(resource).AddProcessor(new ExceptionGuard());
-            options.IncludeFormattedMessage = true;
-            if (sink is not null)
-                options.AddProcessor(new SimpleLogRecordExportProcessor(new ApplicationInsightsLogs(sink)));
-            if (otlp)
-                options.AddOtlpExporter(exporter => exporter.Protocol = protocol);
-        });
     }
 
     /// <summary>
@@ -124,11 +131,43 @@ public sealed class TelemetryExport : IDisposable
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
-        return new TelemetryExport(
-            connection is null ? null : ApplicationInsightsSink.Open(connection, Credential(Find(AuthenticationVariable)), role),
-            endpoint is not null, protocol, logging, resource);
+        var azure = connection is null ? null : AzureOptions(connection, Credential(Find(AuthenticationVariable)));
+        try
+        {
+            return new TelemetryExport(azure, endpoint is not null, protocol, logging, resource);
+        }
+        catch (InvalidOperationException e) when (azure is not null)
+        {
+            throw new BadInputException(
+                $"{ApplicationInsightsVariable} is expected to be the connection string of an Application Insights "
+                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it; found something else", e);
+        }
 
         string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
+    }
+
+    /// <summary>
+    /// Everything is sent, nothing is kept on disk: what is kept there is sent before newer telemetry, or not at all by a short process.
+    /// </summary>
+    private static AzureMonitorExporterOptions AzureOptions(string connection, TokenCredential? credential)
+    {
+        // The exporter has no options for these: its reports to Microsoft, its own counters among our metrics, and an item of the
+        // resource's attributes in each batch.
+        Environment.SetEnvironmentVariable("APPLICATIONINSIGHTS_STATSBEAT_DISABLED", "true");
+        Environment.SetEnvironmentVariable("APPLICATIONINSIGHTS_SDKSTATS_DISABLED", "true");
+        Environment.SetEnvironmentVariable("OTEL_DOTNET_AZURE_MONITOR_ENABLE_RESOURCE_METRICS", "false");
+        // Otherwise the instance of a role is a new id for each process.
+        const string instance = "APPLICATIONINSIGHTS_CLOUD_ROLE_INSTANCE";
+        Environment.SetEnvironmentVariable(instance, Environment.GetEnvironmentVariable(instance) ?? Environment.MachineName);
+        return new AzureMonitorExporterOptions
+        {
+            ConnectionString = connection,
+            Credential = credential,
+            SamplingRatio = 1,
+            TracesPerSecond = null,
+            EnableTraceBasedLogsSampler = false,
+            DisableOfflineStorage = true,
+        };
     }
 
     private static TokenCredential? Credential(string? authentication)
@@ -157,6 +196,14 @@ public sealed class TelemetryExport : IDisposable
         _metrics.Shutdown(ShutdownTimeoutMilliseconds);
         _spans.Dispose();
         _metrics.Dispose();
-        _sink?.Dispose();
+    }
+
+    private sealed class FixedOptions(OpenTelemetryLoggerOptions options) : IOptionsMonitor<OpenTelemetryLoggerOptions>
+    {
+        public OpenTelemetryLoggerOptions CurrentValue => options;
+
+        public OpenTelemetryLoggerOptions Get(string? name) => options;
+
+        public IDisposable? OnChange(Action<OpenTelemetryLoggerOptions, string?> listener) => null;
     }
 }

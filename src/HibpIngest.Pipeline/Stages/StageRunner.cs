@@ -65,13 +65,13 @@ public sealed partial class StageRunner(
         }
         catch (OperationCanceledException e)
         {
-            span?.SetStatus(ActivityStatusCode.Error, UnexpectedError.Stopped);
+            span?.Fail(UnexpectedError.Stopped);
             await ReleaseAsync(stage, work, e);
             throw;
         }
         catch (Exception e)
         {
-            span?.SetStatus(ActivityStatusCode.Error, UnexpectedError.Reason(e));
+            span?.Fail(UnexpectedError.Reason(e));
             if (work is null)
                 throw;
             var comesAgain = false;
@@ -95,7 +95,7 @@ public sealed partial class StageRunner(
 
         async Task StepAsideAsync(StoreUnavailableException down)
         {
-            span?.SetStatus(ActivityStatusCode.Error, down.Message);
+            span?.Fail(down.Message);
             await ReleaseAsync(stage, work, down);
             await PutOffAsync(message, ready ? work?.LoadId ?? message.LoadId : 0, down);
         }

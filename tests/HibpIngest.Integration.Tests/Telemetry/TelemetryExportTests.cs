@@ -129,9 +129,14 @@ public sealed class TelemetryExportTests : IDisposable
     public async Task It_signs_in_as_the_apps_identity_where_it_is_told_to()
     {
         await using var endpoint = await TelemetryEndpoint.StartAsync();
+        // A token is sent over TLS alone.
+        await using var proxy = new TlsProxy("ingestion.example", new Uri(endpoint.Address));
         await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
         {
-            [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
+            [TelemetryExport.ApplicationInsightsVariable] =
+                "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=https://ingestion.example/",
+            ["HTTPS_PROXY"] = $"{proxy.Address}",
+            ["SSL_CERT_FILE"] = _folder.Write("ca.pem", proxy.CertificatePem),
             ["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"] = "ClientId=the-app;Authorization=AAD",
             ["IDENTITY_ENDPOINT"] = endpoint.Identity.Address,
             ["IDENTITY_HEADER"] = endpoint.Identity.Header,

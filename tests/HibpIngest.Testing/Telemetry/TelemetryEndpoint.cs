@@ -10,7 +10,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Stands in for the ingestion endpoint of Application Insights (/v2/track: lines of JSON, gzipped) and for an
+/// Stands in for the ingestion endpoint of Application Insights (/v2.1/track: lines of JSON, gzipped) and for an
 /// OTLP collector (/v1/...: protobuf), and keeps what it got.
 /// </summary>
 internal sealed class TelemetryEndpoint : IAsyncDisposable
@@ -126,6 +126,11 @@ internal sealed class TelemetryItem(JsonElement envelope)
     /// <summary>Of a log line.</summary>
     public string Message => Text(Data, "message");
 
+    /// <summary>Of a log line with an exception: the exceptions' types and messages, and how many frames of a stack each has.</summary>
+    public IEnumerable<(string Type, string Message, int Frames)> Exceptions =>
+        Data.GetProperty("exceptions").EnumerateArray().Select(one => (
+            Text(one, "typeName"), Text(one, "message"), one.TryGetProperty("parsedStack", out var stack) ? stack.GetArrayLength() : 0));
+
     public string Severity => Text(Data, "severityLevel");
 
     public bool Success => Data.GetProperty("success").GetBoolean();
@@ -136,6 +141,10 @@ internal sealed class TelemetryItem(JsonElement envelope)
     public string Operation => Text(envelope.GetProperty("tags"), "ai.operation.id");
 
     public string Parent => Text(envelope.GetProperty("tags"), "ai.operation.parentId");
+
+    /// <summary>What sent it, and where that runs.</summary>
+    public (string Role, string Instance) Sender =>
+        (Text(envelope.GetProperty("tags"), "ai.cloud.role"), Text(envelope.GetProperty("tags"), "ai.cloud.roleInstance"));
 
     /// <summary>A property; empty: none.</summary>
     public string this[string property] => Data.TryGetProperty("properties", out var properties) ? Text(properties, property) : "";

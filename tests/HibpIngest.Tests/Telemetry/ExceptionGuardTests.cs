@@ -25,7 +25,9 @@ public sealed class ExceptionGuardTests
         }
         export!.Dispose();
         var item = Assert.Single(endpoint.Items);
-        Assert.Equal(("ExceptionData", "7", "3"), (item.Kind, item["EventId"], item["Load"]));
+        Assert.Equal(("ExceptionData", "Error", "7", "3"), (item.Kind, item.Severity, item["EventId"], item["Load"]));
+        Assert.Equal([(typeof(LoggedException).FullName!, "load 3: something failed", 0)], item.Exceptions);
+        Assert.Equal("System.InvalidOperationException", item["exception.type"]);
         Assert.Contains(
             "System.InvalidOperationException < System.FormatException", item["exception.stacktrace"], StringComparison.Ordinal);
         Assert.Contains(nameof(Thrown), item["exception.stacktrace"], StringComparison.Ordinal);

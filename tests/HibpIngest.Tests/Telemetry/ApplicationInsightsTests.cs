@@ -1,0 +1,72 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Tests.Telemetry;
+
+/// <summary>What Application Insights gets of a process: all of its spans and lines, and nothing else.</summary>
+[Collection(ListeningAlone.Name)]
+public sealed class ApplicationInsightsTests
+{
+    private const int Spans = 3_000;
+
+    private static readonly ActivitySource Source = new(TelemetryNames.Source);
+
+    [Fact]
+    public async Task Every_span_and_line_arrives_and_no_item_of_the_exporters_own()
+    {
+        await using var endpoint = await TelemetryEndpoint.StartAsync();
+        Send(endpoint.ConnectionString, Spans);
+
+        var items = endpoint.Items;
+        Assert.Equal(Spans, items.Count(item => item.Kind == "RequestData"));
+        Assert.Equal(Spans, items.Count(item => item.Kind == "MessageData"));
+        Assert.DoesNotContain(items, item => item.Kind == "MetricData" && !item.Name.StartsWith("hibp.", StringComparison.Ordinal));
+        Assert.All(items, item => Assert.Equal(("HibpIngest", Environment.MachineName), item.Sender));
+        Assert.All(endpoint.Got, one => Assert.Equal("/v2.1/track", one.Path));
+
+        var spans = items.Where(item => item.IsSpan).ToDictionary(item => item.Id);
+        Assert.All(
+            spans.Values, item => Assert.Equal(
+                ("load", item[TelemetryNames.Tags.Load] != "7", item[TelemetryNames.Tags.Load] == "7" ? "rows are missing" : ""),
+                (item.Name, item.Success, item[TelemetryNames.Tags.Error])));
+        Assert.All(
+            items.Where(item => item.Kind == "MessageData"), item => Assert.Equal(
+                ($"load {item["Load"]}", item["Load"], spans[item.Parent].Operation),
+                (item.Message, spans[item.Parent][TelemetryNames.Tags.Load], item.Operation)));
+    }
+
+    [Fact]
+    public void An_endpoint_that_never_answers_delays_the_end_by_seconds()
+    {
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        var began = Stopwatch.GetTimestamp();
+        Send($"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://{silent.LocalEndpoint}/", 1);
+        Assert.InRange(Stopwatch.GetElapsedTime(began), TimeSpan.FromSeconds(4), TimeSpan.FromSeconds(25));
+    }
+
+    private static void Send(string connection, int spans)
+    {
+        TelemetryExport? export = null;
+        using (
+            var logs = LoggerFactory.Create(
+                logging => export = TelemetryExport.Start(
+                    logging, new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = connection })))
+        {
+            var log = logs.CreateLogger("HibpIngest.Anything");
+            for (var load = 1; load <= spans; load++)
+            {
+                using var span = Source.StartActivity("load", ActivityKind.Consumer)!;
+                span.SetTag(TelemetryNames.Tags.Load, load);
+                log.LogInformation(new EventId(1_000), "load {Load}", load);
+                if (load == 7)
+                    HibpTelemetry.Failed("rows are missing");
+            }
+        }
+        export!.Dispose();
+    }
+}
