@@ -29,7 +29,7 @@ internal static class HtmlText
             plain.Append(text[i++]);
         }
         var separators = isHtml ? new[] { '\u2029' } : ['\u2029', '\n', '\r'];
-        return [.. plain.ToString().Split(separators).Select(paragraph => MimeText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(
+        return [.. plain.ToString().Split(separators).Select(paragraph => MailText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(
             paragraph => paragraph.Length > 0)];
     }
 

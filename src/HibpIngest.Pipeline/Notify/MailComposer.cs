@@ -4,6 +4,10 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
+using MimeKit;
+using MimeKit.Encodings;
+using MimeKit.IO;
+using MimeKit.IO.Filters;
 
 namespace HibpIngest.Pipeline;
 
@@ -24,6 +28,9 @@ public sealed class MailComposer
     private const int MaxDataClasses = 100;
     private const int TextWidth = 76;
     private const string CrLf = "\r\n";
+
+    // RFC 2047: an encoded word has at most 75 characters; MimeKit exceeds what it is told by some.
+    private static readonly FormatOptions Format = new() { NewLineFormat = NewLineFormat.Dos, MaxLineLength = 60 };
 
     private readonly MailTemplates _templates;
     private readonly MailFrom _from;
@@ -89,49 +96,36 @@ public sealed class MailComposer
     private OutgoingMail Compose(
         long number, string id, string to, MailParts parts, DateTimeOffset date, byte[]? csv, string? domain)
     {
-        // A boundary with "=_" can't be found in quoted-printable or base64.
-        var inner = $"=_{id}-text";
-        var outer = $"=_{id}-mail";
-        var message = new StringBuilder(parts.Text.Length + (parts.Html.Length * 2) + ((csv?.Length ?? 0) * 3 / 2) + 2000);
-        message.Append(MimeText.AddressHeader("From", _from.Name, _from.Address))
-            .Append(MimeText.AddressHeader("To", name: null, to))
-            .Append(MimeText.Header("Subject", parts.Subject))
-            .Append("Date: ").Append(date.ToUniversalTime().ToString("ddd, dd MMM yyyy HH:mm:ss", CultureInfo.InvariantCulture))
-            .Append(" +0000").Append(CrLf)
-            .Append("Message-ID: <").Append(id).Append('@').Append(_from.Domain).Append('>').Append(CrLf)
-            // RFC 3834, and what Exchange and older answering machines look at: nobody's absence note is to answer this.
-            .Append("Auto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\nPrecedence: bulk\r\n")
-            .Append("MIME-Version: 1.0\r\n");
+        // Boundaries with "=_" can't occur in quoted-printable or base64, and the same ones make the same bytes.
+        var alternative = new MultipartAlternative { Boundary = $"=_{id}-text" };
+        alternative.Add(Text("plain", parts.Text));
+        alternative.Add(Html(parts.Html, id));
+        MimeEntity body = alternative;
+        if (csv is not null)
+        {
+            body = new Multipart("mixed") { Boundary = $"=_{id}-mail" };
+            ((Multipart)body).Add(alternative);
+            ((Multipart)body).Add(Attachment(csv, FileName(domain!)));
+        }
+        using var message = new MimeMessage
+        {
+            MessageId = $"{id}@{_from.Domain}",
+            Date = date.ToUniversalTime(),
+            Body = body,
+        };
+        message.From.Add(new MailboxAddress(_from.Name is null ? null : MailText.OneLine(_from.Name), _from.Address));
+        message.To.Add(new MailboxAddress(null, to));
+        // RFC 3834, and what Exchange and older auto-responders look at: no absence note may answer this.
+        message.Headers.Add("Auto-Submitted", "auto-generated");
+        message.Headers.Add("X-Auto-Response-Suppress", "All");
+        message.Headers.Add(HeaderId.Precedence, "bulk");
         if (_service.UnsubscribeLink is { } unsubscribe)
-            message.Append("List-Unsubscribe: <").Append(unsubscribe).Append('>').Append(CrLf);
-        if (csv is not null)
-            message.Append($"Content-Type: multipart/mixed;\r\n boundary=\"{outer}\"\r\n\r\n--{outer}\r\n");
-        message.Append($"Content-Type: multipart/alternative;\r\n boundary=\"{inner}\"\r\n\r\n");
-        AppendText(message, inner, "text/plain", parts.Text);
-        // A template of one's own may leave it out.
-        if (_logo is not null && parts.Html.Contains("cid:" + MailLogo.ContentId, StringComparison.Ordinal))
-        {
-            var related = $"=_{id}-html";
-            message.Append($"--{inner}\r\nContent-Type: multipart/related; type=\"text/html\";\r\n boundary=\"{related}\"\r\n\r\n");
-            AppendText(message, related, "text/html", parts.Html);
-            message.Append($"--{related}\r\nContent-Type: {_logo.Type}\r\nContent-Transfer-Encoding: base64\r\n")
-                .Append($"Content-ID: <{MailLogo.ContentId}>\r\nContent-Disposition: inline\r\n\r\n")
-                .Append(Convert.ToBase64String(_logo.Content, Base64FormattingOptions.InsertLineBreaks)).Append(CrLf)
-                .Append($"--{related}--\r\n");
-        }
-        else
-        {
-            AppendText(message, inner, "text/html", parts.Html);
-        }
-        message.Append($"--{inner}--\r\n");
-        if (csv is not null)
-        {
-            message.Append($"--{outer}\r\nContent-Type: text/csv; charset=utf-8; header=present\r\nContent-Transfer-Encoding: base64\r\n")
-                .Append($"Content-Disposition: attachment;\r\n filename=\"{FileName(domain!)}\"\r\n\r\n")
-                .Append(Convert.ToBase64String(csv, Base64FormattingOptions.InsertLineBreaks)).Append(CrLf)
-                .Append($"--{outer}--\r\n");
-        }
-        return new OutgoingMail(number, _from.Address, to, Encoding.ASCII.GetBytes(message.ToString()));
+            message.Headers.Add(HeaderId.ListUnsubscribe, $"<{unsubscribe}>");
+        Fold(message, HeaderId.From, message.From.ToString());
+        Fold(message, HeaderId.Subject, MailText.OneLine(parts.Subject));
+        var content = new MemoryStream();
+        message.WriteTo(Format, content);
+        return new OutgoingMail(number, _from.Address, to, content.ToArray());
     }
 
     /// <summary>Fills templates of one's own in with all there can be, and with the least: what is wrong with them is told now.</summary>
@@ -196,7 +190,7 @@ public sealed class MailComposer
         var site = Shown(metadata.Domain);
         var flags = metadata.Flags;
         var description = metadata.Description is null
-            ? [] : HtmlText.Paragraphs(MimeText.Shorten(metadata.Description, MaxDescriptionLength));
+            ? [] : HtmlText.Paragraphs(MailText.Shorten(metadata.Description, MaxDescriptionLength));
         return new Dictionary<string, object?>
         {
             ["title"] = title,
@@ -217,7 +211,7 @@ public sealed class MailComposer
     }
 
     private static string? Shown(string? text) =>
-        text is not null && MimeText.OneLine(text) is { Length: > 0 } line ? MimeText.Shorten(line, MaxTitleLength) : null;
+        text is not null && MailText.OneLine(text) is { Length: > 0 } line ? MailText.Shorten(line, MaxTitleLength) : null;
 
     private static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
@@ -243,7 +237,7 @@ public sealed class MailComposer
         var csv = new StringBuilder("email\r\n");
         foreach (var account in accounts)
         {
-            var cell = MimeText.OneLine(account.Contains('@') ? account : $"{account}@{domain}");
+            var cell = MailText.OneLine(account.Contains('@') ? account : $"{account}@{domain}");
             if (cell.Length > 0 && "=+-@".Contains(cell[0]))
             {
                 csv.Append('\'');
@@ -258,9 +252,65 @@ public sealed class MailComposer
     private static string FileName(string domain) =>
         $"{string.Concat(domain.Select(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '-' ? c : '-'))}-accounts.csv";
 
-    private static void AppendText(StringBuilder message, string boundary, string type, string text) => message
-        .Append($"--{boundary}\r\nContent-Type: {type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")
-        .Append(MimeText.QuotedPrintable(text));
+    /// <summary>Sets what may need encoded words: properties of a message encode in words that are too long.</summary>
+    private static void Fold(MimeMessage message, HeaderId id, string value) =>
+        message.Headers[message.Headers.IndexOf(id)].SetValue(Format, Encoding.UTF8, value);
+
+    private MimeEntity Html(string html, string id)
+    {
+        var text = Text("html", html);
+        // A template of one's own may leave the logo out.
+        if (_logo is null || !html.Contains("cid:" + MailLogo.ContentId, StringComparison.Ordinal))
+            return text;
+        var related = new Multipart("related") { Boundary = $"=_{id}-html" };
+        related.ContentType.Parameters.Add("type", "text/html");
+        related.Add(text);
+        related.Add(new MimePart(_logo.Type)
+        {
+            Content = new MimeContent(new MemoryStream(_logo.Content)),
+            ContentTransferEncoding = ContentEncoding.Base64,
+            ContentId = MailLogo.ContentId,
+            ContentDisposition = new ContentDisposition(ContentDisposition.Inline),
+        });
+        return related;
+    }
+
+    private static MimePart Attachment(byte[] csv, string name)
+    {
+        var attachment = new MimePart("text", "csv")
+        {
+            Content = new MimeContent(new MemoryStream(csv)),
+            ContentTransferEncoding = ContentEncoding.Base64,
+            ContentDisposition = new ContentDisposition(ContentDisposition.Attachment) { FileName = name },
+        };
+        attachment.ContentType.Parameters.Add("charset", "utf-8");
+        attachment.ContentType.Parameters.Add("header", "present");
+        return attachment;
+    }
+
+    private static TextPart Text(string subtype, string text) => new(subtype)
+    {
+        ContentType = { Charset = "utf-8" },
+        Content = new MimeContent(new MemoryStream(QuotedPrintable(text)), ContentEncoding.QuotedPrintable),
+        ContentTransferEncoding = ContentEncoding.QuotedPrintable,
+    };
+
+    /// <summary>Encodes text as UTF-8 in quoted-printable, each line end (LF or CRLF) as CRLF, with one at the end.</summary>
+    internal static byte[] QuotedPrintable(string text)
+    {
+        using var encoded = new MemoryStream();
+        using (var filtered = new FilteredStream(encoded))
+        {
+            // At most 76 characters a line; MimeKit adds up to 3 to its maximum for a blank at a line's end.
+            filtered.Add(new EncoderFilter(new QuotedPrintableEncoder(73)));
+            // Programs that deliver into mbox files rewrite a "From " at a line's start.
+            filtered.Add(new ArmoredFromFilter());
+            filtered.Add(new Unix2DosFilter());
+            filtered.Write(Encoding.UTF8.GetBytes(text.ReplaceLineEndings(CrLf).TrimEnd('\r', '\n') + CrLf));
+            filtered.Flush();
+            return encoded.ToArray();
+        }
+    }
 
     /// <summary>Breaks long lines at spaces; what follows on a list's item stands under its text.</summary>
     private static string Wrap(string text)

@@ -1,3 +1,4 @@
+using System.Text;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Tests.Notifications;
@@ -80,14 +81,22 @@ public sealed class MailTextTests
     [InlineData("a\r\nb\nc", "a\r\nb\r\nc\r\n")]
     [InlineData("From here", "=46rom here\r\n")]
     [InlineData("\0", "=00\r\n")]
-    public void Quoted_printable_is_as_the_rfc_has_it(string text, string encoded) => Assert.Equal(encoded, MimeText.QuotedPrintable(text));
+    public void Quoted_printable_is_as_the_rfc_has_it(string text, string encoded) => Assert.Equal(encoded, QuotedPrintable(text));
 
     [Fact]
     public void Lines_of_quoted_printable_are_broken_at_76()
     {
-        Assert.Equal(new string('a', 76) + "\r\n", MimeText.QuotedPrintable(new string('a', 76)));
-        Assert.Equal(new string('a', 75) + "=\r\naa\r\n", MimeText.QuotedPrintable(new string('a', 77)));
-        Assert.Equal(new string('a', 74) + "=\r\n=3D\r\n", MimeText.QuotedPrintable(new string('a', 74) + "="));
-        Assert.Equal(new string('a', 73) + "=3D\r\n", MimeText.QuotedPrintable(new string('a', 73) + "="));
+        for (var length = 70; length <= 160; length++)
+        {
+            foreach (var end in new[] { "", "=", "ä", " " })
+            {
+                var encoded = QuotedPrintable(new string('a', length) + end);
+                Assert.All(encoded.Split("\r\n"), line => Assert.InRange(line.Length, 0, 76));
+                var escaped = end switch { "=" => "=3D", "ä" => "=C3=A4", " " => "=20", _ => end };
+                Assert.Equal(new string('a', length) + escaped + "\r\n", encoded.Replace("=\r\n", ""));
+            }
+        }
     }
+
+    private static string QuotedPrintable(string text) => Encoding.ASCII.GetString(MailComposer.QuotedPrintable(text));
 }

@@ -15,6 +15,8 @@ public sealed class SmtpSenderTests
     // A test that waits for longer than this hangs.
     private static readonly TimeSpan TestTimeout = TimeSpan.FromSeconds(30);
 
+    private const string Header = "Subject: test\r\n\r\n";
+
     private static readonly string[] Words = ["ann", "example.com", "secret", "eve"];
 
     [Fact]
@@ -22,12 +24,12 @@ public sealed class SmtpSenderTests
     {
         await using var server = new SmtpTestServer();
         await using var sender = NotificationSenders.Create(server.Setting);
-        string[] contents = ["Subject: a\r\n\r\n.\r\n..\r\n.x\r\ny.\r\n", ".first\r\n", "\r\n.\r\n", "plain\r\n"];
+        string[] contents = [".\r\n..\r\n.x\r\ny.\r\n", ".first\r\n", "\r\n.\r\n", "plain\r\n"];
 
         foreach (var content in contents)
             await sender.SendAsync(Mail(content), default).WaitAsync(TestTimeout);
 
-        Assert.Equal(contents, server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
+        Assert.Equal(contents.Select(content => Header + content), server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
         Assert.All(
             server.Mails, mail => Assert.Equal(
                 ("notices@hibp.test", "ann@example.com", 1, false, null), (mail.From, mail.To, mail.Session, mail.IsSecure, mail.User)));
@@ -47,7 +49,7 @@ public sealed class SmtpSenderTests
 
         await sender.SendAsync(Mail("a\r\nb"), default).WaitAsync(TestTimeout);
 
-        Assert.Equal("a\r\nb\r\n", Encoding.ASCII.GetString(Assert.Single(server.Mails).Content));
+        Assert.Equal(Header + "a\r\nb\r\n", Encoding.ASCII.GetString(Assert.Single(server.Mails).Content));
     }
 
     [Fact]
@@ -279,7 +281,7 @@ public sealed class SmtpSenderTests
             .WaitAsync(TestTimeout);
 
         Assert.Equal(2, server.Mails.Count);
-        Assert.Single(server.Mails.Select(mail => MimeMessage.Parse(mail.Content).Header("Message-ID")).Distinct());
+        Assert.Single(server.Mails.Select(mail => MailReader.Read(mail.Content).Header("Message-ID")).Distinct());
     }
 
     [Theory]
@@ -564,9 +566,9 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer { Extensions = ["SIZE 1000"] };
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await sender.SendAsync(Mail(new string('a', 998) + "\r\n"), default).WaitAsync(TestTimeout);
+        await sender.SendAsync(Mail(new string('a', 998 - Header.Length) + "\r\n"), default).WaitAsync(TestTimeout);
         var refusal = await Assert.ThrowsAsync<BadInputException>(
-            () => sender.SendAsync(Mail(new string('a', 999) + "\r\n"), default).WaitAsync(TestTimeout));
+            () => sender.SendAsync(Mail(new string('a', 999 - Header.Length) + "\r\n"), default).WaitAsync(TestTimeout));
 
         Assert.Contains("1001 bytes", refusal.Message);
         Assert.Single(server.Commands, line => line.StartsWith("MAIL", StringComparison.Ordinal));
@@ -628,7 +630,7 @@ public sealed class SmtpSenderTests
         };
 
     private static OutgoingMail Mail(string content, string to = "ann@example.com") =>
-        new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(content));
+        new(7, "notices@hibp.test", to, Encoding.ASCII.GetBytes(Header + content));
 
     /// <summary>
     /// The mail is refused in the right words, which hold no address, no password and nothing else that the
