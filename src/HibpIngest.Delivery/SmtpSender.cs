@@ -15,7 +15,7 @@ public sealed class SmtpSender : INotificationSender
     private readonly SmtpServer _server;
     private readonly TimeProvider _time;
     private readonly SemaphoreSlim _turns;
-    private readonly ConcurrentStack<SmtpConnection> _idle = new();
+    private readonly ConcurrentStack<SmtpSession> _idle = new();
 
     /// <param name="server">Where to.</param>
     /// <param name="time">For timeouts and idle connections.</param>
@@ -42,7 +42,7 @@ public sealed class SmtpSender : INotificationSender
         await _turns.WaitAsync(cancellationToken);
         try
         {
-            await using var connection = await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+            using var connection = await SmtpSession.OpenAsync(_server, _time, cancellationToken);
             await connection.BeginMailAsync(from, cancellationToken);
             await connection.QuitAsync();
         }
@@ -90,13 +90,13 @@ public sealed class SmtpSender : INotificationSender
             }
             catch (Exception e) when (e is BadInputException or RecipientDeferredException)
             {
-                isUsable = true;
+                isUsable = connection.IsConnected;
                 throw;
             }
             finally
             {
                 if (!isUsable)
-                    await connection.DisposeAsync();
+                    connection.Dispose();
                 else if (connection.Mails >= _server.MaxMailsPerConnection)
                     await connection.QuitAsync();
                 else
@@ -118,7 +118,7 @@ public sealed class SmtpSender : INotificationSender
     }
 
     /// <summary>A connection that has just answered: one of the idle ones, or a new one.</summary>
-    private async Task<SmtpConnection> TakeAsync(CancellationToken cancellationToken)
+    private async Task<SmtpSession> TakeAsync(CancellationToken cancellationToken)
     {
         while (_idle.TryPop(out var connection))
         {
@@ -130,11 +130,11 @@ public sealed class SmtpSender : INotificationSender
             finally
             {
                 if (!isAlive)
-                    await connection.DisposeAsync();
+                    connection.Dispose();
             }
             if (isAlive)
                 return connection;
         }
-        return await SmtpConnection.OpenAsync(_server, _time, cancellationToken);
+        return await SmtpSession.OpenAsync(_server, _time, cancellationToken);
     }
 }

@@ -1,0 +1,202 @@
+using System.Globalization;
+using System.Text;
+using HibpIngest.Errors;
+using MailKit;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>
+/// Follows what a connection sends and receives: which command awaits its reply, for how long, and what the codes of the
+/// reply are. It ends an operation when a reply isn't SMTP, when the server says 421, and when no reply comes in time. The
+/// text of a reply may hold addresses: only codes leave this class.
+/// </summary>
+internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : IProtocolLogger, ITransferProgress
+{
+    // RFC 5321 allows 512 bytes a line, and no server needs more than some lines.
+    private const int MaxReplyLine = 4096;
+    private const int MaxReplyLines = 100;
+
+    private readonly Lock _lock = new();
+    private readonly Queue<SmtpStep> _awaited = new();
+    private readonly StringBuilder _line = new();
+    private CancellationTokenSource? _operation;
+    private int _lines;
+    private int _code;
+    private bool _isCancelled;
+    private bool _isEnding;
+
+    /// <summary>What the operation waits for.</summary>
+    public SmtpStep Step { get; private set; } = SmtpStep.Connection;
+
+    /// <summary>Longest wait for it.</summary>
+    public TimeSpan Limit { get; private set; }
+
+    /// <summary>What the operation's first negative or unexpected reply answered; null: there was none.</summary>
+    public SmtpRefusal? Refusal { get; private set; }
+
+    /// <summary>Timestamp of the last reply.</summary>
+    public long LastUse { get; private set; } = time.GetTimestamp();
+
+    public IAuthenticationSecretDetector? AuthenticationSecretDetector { get; set; }
+
+    /// <summary>Begins an operation, which <paramref name="operation"/> ends when a step takes too long.</summary>
+    public void Begin(CancellationTokenSource operation, SmtpStep step)
+    {
+        lock (_lock)
+        {
+            (_operation, _isCancelled, _isEnding, _code, Refusal) = (operation, false, false, 0, null);
+            _awaited.Clear();
+            Await(step);
+        }
+    }
+
+    /// <summary>
+    /// Cancels the operation. Once the end of the message is on its way the server may have the mail, and not to know would
+    /// mean a second copy: then only the wait for the reply becomes shorter.
+    /// </summary>
+    public void Cancel()
+    {
+        CancellationTokenSource operation;
+        lock (_lock)
+        {
+            _isCancelled = true;
+            operation = _operation!;
+            if (_isEnding)
+            {
+                operation.CancelAfter(server.CancelledMessageTimeout);
+                return;
+            }
+        }
+        operation.Cancel();
+    }
+
+    /// <summary>Says what is waited for now.</summary>
+    public void Await(SmtpStep step)
+    {
+        lock (_lock)
+        {
+            Step = step;
+            Limit = step == SmtpStep.Message ? server.MessageTimeout : server.CommandTimeout;
+            if (!_isCancelled)
+                _operation!.CancelAfter(Limit);
+        }
+    }
+
+    public void LogConnect(Uri uri) => Await(SmtpStep.Greeting);
+
+    public void LogClient(byte[] buffer, int offset, int count)
+    {
+        // What is sent after 354 is the message, and after 334 a part of the login.
+        if (_code == 354)
+            return;
+        if (_code == 334)
+        {
+            Sent(SmtpStep.Login);
+            return;
+        }
+        foreach (var line in Encoding.ASCII.GetString(buffer, offset, count).Split("\r\n", StringSplitOptions.RemoveEmptyEntries))
+            Sent(SmtpStep.Of(line));
+    }
+
+    public void LogServer(byte[] buffer, int offset, int count)
+    {
+        for (var i = offset; i < offset + count; i++)
+        {
+            if (buffer[i] != '\n')
+            {
+                if (_line.Length == MaxReplyLine)
+                    throw NotSmtp();
+                // Before MailKit looks at it, which calls anything a protocol error.
+                if (_line.Append((char)buffer[i]).Length == 4)
+                    _ = CodeOf(_line.ToString());
+                continue;
+            }
+            var line = _line.ToString().TrimEnd('\r');
+            _line.Clear();
+            if (!EndLine(line))
+                continue;
+            // What came before the handshake was not encrypted and could be anybody's.
+            if (Step == SmtpStep.Handshake && i + 1 < offset + count)
+                throw new StoreRefusedException($"the mail server {server} went on speaking unencrypted after STARTTLS; somebody may be "
+                    + "interfering with the connection");
+        }
+    }
+
+    /// <summary>Called with what has been written of the message; its end follows the last call.</summary>
+    public void Report(long bytesTransferred, long totalSize)
+    {
+        // Doubled periods count, so this may be some bytes early.
+        if (bytesTransferred < totalSize)
+            return;
+        lock (_lock)
+        {
+            if (_isCancelled)
+                return;
+            _isEnding = true;
+            Await(SmtpStep.Message);
+        }
+    }
+
+    public void Report(long bytesTransferred)
+    {
+    }
+
+    public void Dispose()
+    {
+    }
+
+    private void Sent(SmtpStep step)
+    {
+        _awaited.Enqueue(step);
+        if (_awaited.Count == 1)
+            Await(step);
+    }
+
+    /// <returns>Whether it was a reply's last line.</returns>
+    private bool EndLine(string line)
+    {
+        _code = CodeOf(line);
+        if (++_lines > MaxReplyLines)
+            throw NotSmtp();
+        if (line.Length > 3 && line[3] == '-')
+            return false;
+        _lines = 0;
+        EndReply(line);
+        return true;
+    }
+
+    /// <param name="line">A line, or its first four characters.</param>
+    private int CodeOf(string line)
+    {
+        var isCode = line.Length >= 3 && line[0] is >= '2' and <= '5' && char.IsAsciiDigit(line[1]) && char.IsAsciiDigit(line[2])
+            && (line.Length == 3 || line[3] is ' ' or '-' or '\r');
+        var code = isCode ? int.Parse(line.AsSpan(0, 3), CultureInfo.InvariantCulture) : 0;
+        return isCode && (_lines == 0 || code == _code) ? code : throw NotSmtp();
+    }
+
+    private void EndReply(string line)
+    {
+        LastUse = time.GetTimestamp();
+        var step = Step;
+        var codes = SmtpRefusal.CodesOf(line);
+        // 421 may answer anything: the server is closing the connection.
+        if (_code == 421)
+            throw new StoreUnavailableException($"the mail server {server} closed the connection at {step.Name}: {codes}");
+        // MailKit sends RSET by itself after a refusal.
+        if (_code >= 300 && _code != step.Intermediate && step != SmtpStep.Reset)
+            Refusal ??= new SmtpRefusal(step, _code, codes);
+        // MailKit would go on with HELO, and without what EHLO offers.
+        if (step == SmtpStep.Ehlo && Refusal is not null)
+            throw Refusal.ToException(server);
+        _awaited.TryDequeue(out _);
+        if (_awaited.TryPeek(out var next))
+            Await(next);
+        else if (step == SmtpStep.StartTls && Refusal is null)
+            Await(SmtpStep.Handshake);
+        else if (_code == 354)
+            Await(SmtpStep.Message);
+    }
+
+    private StoreUnavailableException NotSmtp() =>
+        new($"the mail server {server} answered {Step.Name} with something that is no SMTP; check host, port and tls in HIBP_MAIL");
+}

@@ -1,0 +1,227 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using MailKit;
+using MailKit.Net.Smtp;
+using MailKit.Security;
+using MimeKit;
+
+namespace HibpIngest.Delivery;
+
+/// <summary>
+/// One connection to a mail server, opened, encrypted and logged in: MailKit's client with this project's limits of time
+/// and its classes of errors. After an exception other than <see cref="BadInputException"/> and
+/// <see cref="RecipientDeferredException"/> it must not be used again. Not safe for use by several threads at once.
+/// </summary>
+internal sealed class SmtpSession : SmtpClient
+{
+    private readonly SmtpServer _server;
+    private readonly TimeProvider _time;
+    private readonly SmtpConversation _conversation;
+
+    private SmtpSession(SmtpServer server, TimeProvider time, SmtpConversation conversation)
+        : base(conversation)
+    {
+        (_server, _time, _conversation) = (server, time, conversation);
+        CheckCertificateRevocation = false;
+    }
+
+    /// <summary>Timestamp of the last reply.</summary>
+    public long LastUse => _conversation.LastUse;
+
+    /// <summary>Mails tried over it.</summary>
+    public int Mails { get; private set; }
+
+    /// <summary>Connects, encrypts, logs in.</summary>
+    public static async Task<SmtpSession> OpenAsync(SmtpServer server, TimeProvider time, CancellationToken cancellationToken)
+    {
+        var session = new SmtpSession(server, time, new SmtpConversation(server, time));
+        try
+        {
+            await session.RunAsync(SmtpStep.Connection, session.ConnectAsync, cancellationToken);
+            if (server.User is not null)
+                await session.RunAsync(
+                    SmtpStep.Login, step => session.AuthenticateAsync(session.Login(server.User, server.Password ?? ""), step),
+                    cancellationToken);
+            return session;
+        }
+        catch
+        {
+            session.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>Returns whether the server still answers; takes back what a refused mail left open.</summary>
+    public async Task<bool> ResetAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return IsConnected && (int)(await CommandAsync(SmtpStep.Reset, "RSET", cancellationToken)).StatusCode is >= 200 and < 300;
+        }
+        catch (StoreUnavailableException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Sends one mail, byte by byte as it was composed.</summary>
+    /// <exception cref="BadInputException">The server refused this recipient or this message for good.</exception>
+    /// <exception cref="RecipientDeferredException">The same, but not for good.</exception>
+    public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
+    {
+        Mails++;
+        if (MaxSize > 0 && mail.Content.Length > MaxSize)
+            throw new BadInputException(
+                $"the mail has {mail.Content.Length} bytes, and the mail server {_server} takes at most {MaxSize}");
+        using var message = MimeMessage.Load(new MemoryStream(mail.Content.ToArray()), persistent: true, cancellationToken);
+        var (from, to) = (new MailboxAddress(null, mail.From), new MailboxAddress(null, mail.To));
+        await RunAsync(SmtpStep.Sender, step => SendAsync(message, from, to, step), cancellationToken);
+    }
+
+    /// <summary>Names the sender of a mail.</summary>
+    /// <exception cref="StoreRefusedException">The server doesn't take it.</exception>
+    public async Task BeginMailAsync(string from, CancellationToken cancellationToken)
+    {
+        await CommandAsync(SmtpStep.Sender, $"MAIL FROM:<{from}>", cancellationToken);
+        if (_conversation.Refusal is { } refusal)
+            throw refusal.ToException(_server);
+    }
+
+    /// <summary>Says goodbye and closes the connection.</summary>
+    public async Task QuitAsync()
+    {
+        using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(1), _time);
+        try
+        {
+            await RunAsync(SmtpStep.Quit, step => DisconnectAsync(quit: true, step), limit.Token);
+        }
+        catch (Exception e) when (e is HibpException or OperationCanceledException)
+        {
+            // Politeness only: the mail's fate is known.
+        }
+        Dispose();
+    }
+
+    /// <summary>Does nothing: a signed mail must not change.</summary>
+    protected override void Prepare(FormatOptions options, MimeMessage message, EncodingConstraint constraint, int maxLineLength)
+    {
+    }
+
+    protected override SslClientAuthenticationOptions GetSslClientAuthenticationOptions(
+        string host, RemoteCertificateValidationCallback remoteCertificateValidationCallback)
+    {
+        var options = base.GetSslClientAuthenticationOptions(host, remoteCertificateValidationCallback);
+        if (_server.TrustedRoots is { } roots)
+        {
+            options.CertificateChainPolicy =
+                new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
+            options.CertificateChainPolicy.CustomTrustStore.AddRange(roots);
+        }
+        return options;
+    }
+
+    private async Task ConnectAsync(CancellationToken cancellationToken)
+    {
+        // Without NoDelay a mail takes 72 ms.
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        try
+        {
+            await socket.ConnectAsync(_server.Host, _server.Port, cancellationToken);
+            // MailKit puts brackets around an address. Its default would be the machine's name.
+            LocalDomain = new IPAddress(((IPEndPoint)socket.LocalEndPoint!).Address.GetAddressBytes()).ToString();
+            var tls = _server.Tls switch
+            {
+                SmtpTls.Implicit => SecureSocketOptions.SslOnConnect,
+                SmtpTls.StartTls => SecureSocketOptions.StartTls,
+                _ => SecureSocketOptions.None,
+            };
+            if (_server.Tls == SmtpTls.Implicit)
+                _conversation.Await(SmtpStep.Handshake);
+            await ConnectAsync(socket, _server.Host, _server.Port, tls, cancellationToken);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    private async Task SendAsync(MimeMessage message, MailboxAddress from, MailboxAddress to, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await SendAsync(FormatOptions.Default, message, from, [to], cancellationToken, _conversation);
+        }
+        catch (SmtpCommandException e)
+            when (e.ErrorCode == SmtpErrorCode.MessageNotAccepted && (int)e.StatusCode is >= 200 and < 300)
+        {
+            // To MailKit only 250 is a yes. The server has the mail.
+        }
+    }
+
+    private SaslMechanism Login(string user, string password) =>
+        AuthenticationMechanisms.Contains("PLAIN", StringComparer.OrdinalIgnoreCase) ? new SaslMechanismPlain(user, password)
+        : AuthenticationMechanisms.Contains("LOGIN", StringComparer.OrdinalIgnoreCase) ? new SaslMechanismLogin(user, password)
+        : throw new StoreRefusedException($"the mail server {_server} offers no login that we know (PLAIN, "
+            + $"LOGIN){(_server.Tls == SmtpTls.None ? "; many offer it over TLS only" : "")}");
+
+    private async Task<SmtpResponse> CommandAsync(SmtpStep step, string command, CancellationToken cancellationToken)
+    {
+        SmtpResponse? response = null;
+        await RunAsync(step, async token => response = await SendCommandAsync(command, token), cancellationToken);
+        return response!;
+    }
+
+    /// <summary>
+    /// Runs an operation and makes its failure one of ours. Messages of MailKit's exceptions hold what the server said, and
+    /// with it addresses: none of them is passed on.
+    /// </summary>
+    private async Task RunAsync(SmtpStep first, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
+        using var operation = new CancellationTokenSource(System.Threading.Timeout.InfiniteTimeSpan, _time);
+        _conversation.Begin(operation, first);
+        await using var registration = cancellationToken.Register(_conversation.Cancel);
+        try
+        {
+            await work(operation.Token);
+        }
+        catch (Exception e) when (e is not HibpException)
+        {
+            throw Failed(e, operation.IsCancellationRequested, cancellationToken);
+        }
+    }
+
+    private Exception Failed(Exception e, bool isOver, CancellationToken cancellationToken)
+    {
+        var step = _conversation.Step;
+        if (_conversation.Refusal is { } refusal)
+            return refusal.ToException(_server);
+        if (isOver)
+        {
+            return cancellationToken.IsCancellationRequested ? new OperationCanceledException(cancellationToken)
+                : new StoreUnavailableException(
+                    $"the mail server {_server} gave no answer to {step.Name} within {_conversation.Limit.TotalSeconds:0.###} s");
+        }
+        var cause = e is SslHandshakeException ? e.InnerException : e;
+        return cause switch
+        {
+            System.Security.Authentication.AuthenticationException => new StoreRefusedException(
+                $"no TLS connection to the mail server {_server}: its certificate is not trusted or not for that name, or the port speaks "
+                + "no TLS; check host, port and tls in HIBP_MAIL", cause),
+            IOException or SocketException => new StoreUnavailableException(
+                $"the connection to the mail server {_server} failed at {step.Name}"
+                + ((cause as SocketException ?? cause.InnerException as SocketException)?.SocketErrorCode is { } code ? $": {code}" : ""),
+                cause),
+            SmtpProtocolException => new StoreUnavailableException($"the mail server {_server} dropped the connection at {step.Name}"),
+            NotSupportedException when _server.Tls == SmtpTls.StartTls => new StoreRefusedException(
+                $"the mail server {_server} offers no STARTTLS; set tls=implicit or, if mails may go unencrypted, tls=none in HIBP_MAIL"),
+            CommandException or AuthenticationException =>
+                new StoreUnavailableException($"the mail server {_server} does not take {step.Refused} now"),
+            _ => e,
+        };
+    }
+}
