@@ -48,7 +48,7 @@ public sealed record PipelineSettings
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME",
         "EMULATOR_DIR", EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
-        "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO",
+        "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
 
     /// <summary>Of storage accounts behind the first, in their order.</summary>
@@ -200,6 +200,9 @@ public sealed record PipelineSettings
                 Logo = values.GetValueOrDefault("SERVICE_LOGO")?.Trim(),
                 Templates = values.GetValueOrDefault("TEMPLATES")?.Trim(),
                 Unsubscribe = values.GetValueOrDefault("UNSUBSCRIBE_MAILTO")?.Trim(),
+                Signer = MailSigner.Parse(
+                    values.GetValueOrDefault("DKIM_DOMAIN")?.Trim(), values.GetValueOrDefault("DKIM_SELECTOR")?.Trim(),
+                    values.GetValueOrDefault("DKIM_KEY")?.Trim()),
             }.Check(),
             Options = options,
             Web = web,

@@ -111,6 +111,8 @@ public sealed class MailComposer
         {
             MessageId = $"{id}@{_from.Domain}",
             Date = date.ToUniversalTime(),
+            // MimeKit writes it anyway, but signs only what is set.
+            MimeVersion = new Version(1, 0),
             Body = body,
         };
         message.From.Add(new MailboxAddress(_from.Name is null ? null : MailText.OneLine(_from.Name), _from.Address));
@@ -123,6 +125,7 @@ public sealed class MailComposer
             message.Headers.Add(HeaderId.ListUnsubscribe, $"<{unsubscribe}>");
         Fold(message, HeaderId.From, message.From.ToString());
         Fold(message, HeaderId.Subject, MailText.OneLine(parts.Subject));
+        _service.Signer?.Sign(message, Format, date);
         var content = new MemoryStream();
         message.WriteTo(Format, content);
         return new OutgoingMail(number, _from.Address, to, content.ToArray());

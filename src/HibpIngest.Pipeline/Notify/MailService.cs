@@ -25,6 +25,9 @@ public sealed record MailService
     /// <summary>Where to unsubscribe by mail: an address, or a mailto: link (HIBP_UNSUBSCRIBE_MAILTO).</summary>
     public string? Unsubscribe { get; init; }
 
+    /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); null: they aren't signed.</summary>
+    public MailSigner? Signer { get; init; }
+
     /// <summary>The link of the header List-Unsubscribe; null: there is none.</summary>
     public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;
 
