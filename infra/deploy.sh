@@ -23,6 +23,8 @@ Read from the environment:
                            (default: the deployed one; another than that is refused)
   HIBP_SERVICE_NAME, HIBP_SERVICE_ADDRESS, HIBP_SERVICE_CONTACT, HIBP_SERVICE_LOGO (https), HIBP_UNSUBSCRIBE_MAILTO
                            whose the mails are, and how to get no more of them
+  HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY
+                           what signs the mails, where the mail server doesn't: all three, or none
   HIBP_WEB_URL             where people reach the API, https://HOST: links are made from it (default: the web app's own address)
   DEPLOY_WEB               false: without the web app (default true); one that is there stays, to be deleted by hand
   DEPLOY_SECOND_LOCATION   region of a second web app, and of an account that Pwned Passwords are copied to and that it reads first (default: none);

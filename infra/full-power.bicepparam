@@ -20,6 +20,9 @@ param serviceAddress = readEnvironmentVariable('HIBP_SERVICE_ADDRESS', '')
 param serviceContact = readEnvironmentVariable('HIBP_SERVICE_CONTACT', '')
 param serviceLogo = readEnvironmentVariable('HIBP_SERVICE_LOGO', '')
 param unsubscribeMailto = readEnvironmentVariable('HIBP_UNSUBSCRIBE_MAILTO', '')
+param dkimDomain = readEnvironmentVariable('HIBP_DKIM_DOMAIN', '')
+param dkimSelector = readEnvironmentVariable('HIBP_DKIM_SELECTOR', '')
+param dkimKey = readEnvironmentVariable('HIBP_DKIM_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 // Two cores each. The 50 million accounts that dedupe remembers take 1.2 GB of the ingest's 4.

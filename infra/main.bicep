@@ -114,6 +114,16 @@ param serviceLogo string = ''
 @description('HIBP_UNSUBSCRIBE_MAILTO.')
 param unsubscribeMailto string = ''
 
+@description('HIBP_DKIM_DOMAIN: domain that signs the mails.')
+param dkimDomain string = ''
+
+@description('HIBP_DKIM_SELECTOR: name of the key in that domain.')
+param dkimSelector string = ''
+
+@description('HIBP_DKIM_KEY: PEM of the private key.')
+@secure()
+param dkimKey string = ''
+
 @description('Where alerts go. Empty: they show in the portal only.')
 param alertEmail string = ''
 
@@ -312,6 +322,9 @@ module app 'modules/app.bicep' = {
     serviceContact: serviceContact
     serviceLogo: serviceLogo
     unsubscribeMailto: unsubscribeMailto
+    dkimDomain: dkimDomain
+    dkimSelector: dkimSelector
+    dkimKey: dkimKey
   }
 }
 

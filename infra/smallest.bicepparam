@@ -20,6 +20,9 @@ param serviceAddress = readEnvironmentVariable('HIBP_SERVICE_ADDRESS', '')
 param serviceContact = readEnvironmentVariable('HIBP_SERVICE_CONTACT', '')
 param serviceLogo = readEnvironmentVariable('HIBP_SERVICE_LOGO', '')
 param unsubscribeMailto = readEnvironmentVariable('HIBP_UNSUBSCRIBE_MAILTO', '')
+param dkimDomain = readEnvironmentVariable('HIBP_DKIM_DOMAIN', '')
+param dkimSelector = readEnvironmentVariable('HIBP_DKIM_SELECTOR', '')
+param dkimKey = readEnvironmentVariable('HIBP_DKIM_KEY', '')
 param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 // A quarter of a core each; one for each of the seven functions that scale by themselves, and three more for slices.

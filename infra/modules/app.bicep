@@ -31,6 +31,10 @@ param serviceAddress string
 param serviceContact string
 param serviceLogo string
 param unsubscribeMailto string
+param dkimDomain string
+param dkimSelector string
+@secure()
+param dkimKey string
 
 var settings = {
   // The host's own account.
@@ -69,6 +73,9 @@ var serviceNameSettings = empty(serviceName) ? {} : { HIBP_SERVICE_NAME: service
 var serviceAddressSettings = empty(serviceAddress) ? {} : { HIBP_SERVICE_ADDRESS: serviceAddress }
 var serviceContactSettings = empty(serviceContact) ? {} : { HIBP_SERVICE_CONTACT: serviceContact }
 var serviceLogoSettings = empty(serviceLogo) ? {} : { HIBP_SERVICE_LOGO: serviceLogo }
+var dkimDomainSettings = empty(dkimDomain) ? {} : { HIBP_DKIM_DOMAIN: dkimDomain }
+var dkimSelectorSettings = empty(dkimSelector) ? {} : { HIBP_DKIM_SELECTOR: dkimSelector }
+var dkimKeySettings = empty(dkimKey) ? {} : { HIBP_DKIM_KEY: dkimKey }
 var unsubscribeMailtoSettings = empty(unsubscribeMailto) ? {} : { HIBP_UNSUBSCRIBE_MAILTO: unsubscribeMailto }
 
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
@@ -136,7 +143,10 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       serviceAddressSettings,
       serviceContactSettings,
       serviceLogoSettings,
-      unsubscribeMailtoSettings
+      unsubscribeMailtoSettings,
+      dkimDomainSettings,
+      dkimSelectorSettings,
+      dkimKeySettings
     )
   }
 
