@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Security.Cryptography;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.AzureStorage;
@@ -392,6 +393,15 @@ public sealed partial class NameTests
         }
     }
 
+    private static string SigningKey
+    {
+        get
+        {
+            using var key = RSA.Create(2048);
+            return key.ExportPkcs8PrivateKeyPem();
+        }
+    }
+
     private static string Sample(string setting) => setting switch
     {
         "HIBP_STORAGE" => "hibpabc123",
@@ -402,6 +412,8 @@ public sealed partial class NameTests
         "HIBP_WEB_URL" => "https://breaches.contoso.example",
         "HIBP_SERVICE_CONTACT" or "HIBP_UNSUBSCRIBE_MAILTO" => "help@contoso.example",
         "HIBP_SECRET_KEY" or "HIBP_SUPPRESSION_KEY" => Convert.ToBase64String(new byte[32]),
+        "HIBP_DKIM_DOMAIN" => "contoso.example",
+        "HIBP_DKIM_KEY" => SigningKey,
         "HIBP_TRANSACTIONSINFLIGHT" => "7",
         "HIBP_DEDUPECAP" => "1234567",
         "HIBP_NOTIFY" => "hold",
