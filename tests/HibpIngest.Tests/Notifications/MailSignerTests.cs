@@ -20,7 +20,8 @@ public sealed class MailSignerTests
 
     private static readonly Breach Breach = new()
     {
-        Name = "Adobe", Metadata = new BreachMetadata { Title = "Adobe & Söhne", Description = "  . \n.\n\nFrom here  on" },
+        Name = "Adobe",
+        Metadata = new BreachMetadata { Title = "Adobe & Söhne", Description = "  . \n.\n\nFrom here  on" },
     };
 
     [Fact]
