@@ -41,7 +41,7 @@ internal sealed class HandlerPipeline : IAsyncDisposable
         if (services is null)
             return new HandlerPipeline(null, null, error);
         var troubles = new HostTroubles(time);
-        services.GetRequiredService<PutOffs>().Follow(troubles.Note);
+        services.GetRequiredService<Deferrals>().Subscribe(troubles.Note);
         var signs = new HostSigns(services.GetRequiredService<IHostSigns>(), HostSign.Everything, troubles, time);
         signs.Start();
         return new HandlerPipeline(services, signs, "");

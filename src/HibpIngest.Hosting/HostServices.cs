@@ -37,7 +37,8 @@ public static partial class HostServices
     }
 
     /// <summary>
-    /// Opens what they name, and calls nothing: a setting that can't be meant is told at once. Disposing of the provider closes it.
+    /// Opens the stores and senders that the settings name, without calling them, so that a wrong setting is reported at once.
+    /// Disposing the provider closes them.
     /// </summary>
     /// <exception cref="BadInputException">A setting is wrong; the message names it.</exception>
     public static ServiceProvider OpenHibp(this IServiceCollection services)

@@ -9,15 +9,15 @@ namespace HibpIngest.Pipeline;
 public static class PipelineServices
 {
     /// <summary>
-    /// Adds the stages and an operator's operations. They want the stores, the senders of mails and calls, the keys, the options, the
-    /// clock and the logs of whoever adds them, and are new each time: one keeps no more than its own state.
+    /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options,
+    /// the clock and the logs. Most are transient: each keeps no more than its own state.
     /// </summary>
     /// <param name="services">A host's.</param>
     /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
     /// listens.</param>
     public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)
     {
-        services.AddSingleton<PutOffs>();
+        services.AddSingleton<Deferrals>();
         services.AddSingleton<ArchivePasswords>();
         services.AddSingleton<StoreSetup>();
 
@@ -27,7 +27,7 @@ public static class PipelineServices
         services.AddTransient<LoadTrace>();
         services.AddTransient(provider => new StageRunner(
             provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
-            provider.GetRequiredService<PipelineOptions>(), provider.GetRequiredService<PutOffs>(),
+            provider.GetRequiredService<PipelineOptions>(), provider.GetRequiredService<Deferrals>(),
             provider.GetRequiredService<ILogger<StageRunner>>(), setsUpStores ? provider.GetRequiredService<StoreSetup>() : null));
         services.AddTransient<PipelineDispatcher>();
 

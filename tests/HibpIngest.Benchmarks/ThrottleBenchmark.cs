@@ -117,27 +117,8 @@ internal sealed class ThrottleBenchmark(string folder)
         $"DefaultEndpointsProtocol=http;AccountName=throttled;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}/throttled;QueueEndpoint={server}/throttled", server);
 
-    private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => new()
-    {
-        Database = database,
-        Tables = account.Tables,
-        StoreAccounts = account.StoreAccounts,
-        Log = account.AccountLog,
-        Register = account.Register,
-        Signs = account.Signs,
-        Catalogue = account.Catalogue,
-        Blobs = account.Blobs,
-        Reads = account.TableReads,
-        Clients = account.Clients,
-        Prefixes = account.Prefixes,
-        Callbacks = account.Callbacks,
-        Caller = new CallbackSender(TimeProvider.System, allowsLoopback: false),
-        Queues = account.Queues,
-        Sender = NotificationSenders.Create($"pickup:{folder}/mail"),
-        Options = options,
-        Passwords = new ArchivePasswords(database, database, new InstallationKeys(null, null)),
-        Logs = NullLoggerFactory.Instance,
-    };
+    private PipelineParts Context(StorageAccount account, SqliteBreachDatabase database, PipelineOptions options) => PipelineParts.Of(
+        account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance);
 
     /// <summary>A load of so many <see cref="ThrottledRows"/>.</summary>
     internal static async Task<Load> CopyAsync(SqliteBreachDatabase database, int rows, PipelineOptions options)

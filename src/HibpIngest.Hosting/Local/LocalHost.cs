@@ -41,7 +41,7 @@ public static partial class LocalHost
         var loops = new List<Task>();
         var troubles = new HostTroubles(time);
         var health = new StoreHealth(log, (what, reason, pause) => troubles.Note(0, what, reason, pause));
-        services.GetRequiredService<PutOffs>().Follow(troubles.Note);
+        services.GetRequiredService<Deferrals>().Subscribe(troubles.Note);
         var queues = services.GetRequiredService<IMessageQueues>();
         var dispatcher = services.GetRequiredService<PipelineDispatcher>();
         var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };

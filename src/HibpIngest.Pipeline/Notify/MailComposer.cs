@@ -29,7 +29,7 @@ public sealed class MailComposer
     private const int TextWidth = 76;
     private const string CrLf = "\r\n";
 
-    // RFC 2047: an encoded word has at most 75 characters; MimeKit exceeds what it is told by some.
+    // RFC 2047: an encoded word has at most 75 characters; MimeKit exceeds its limit by some.
     private static readonly FormatOptions Format = new() { NewLineFormat = NewLineFormat.Dos, MaxLineLength = 60 };
 
     private readonly MailTemplates _templates;

@@ -15,12 +15,12 @@ namespace HibpIngest.Pipeline;
 /// <param name="messages">The queues.</param>
 /// <param name="trace">Which trace a load's spans are of.</param>
 /// <param name="options">For the tries.</param>
-/// <param name="putOffs">Told of every message that is put off.</param>
+/// <param name="deferrals">Reports every deferred message.</param>
 /// <param name="log">Where what was put off is logged.</param>
 /// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it
 /// listens; its failures are settled like a stage's.</param>
 public sealed partial class StageRunner(
-    PipelineMessages messages, LoadTrace trace, PipelineOptions options, PutOffs putOffs, ILogger<StageRunner> log,
+    PipelineMessages messages, LoadTrace trace, PipelineOptions options, Deferrals deferrals, ILogger<StageRunner> log,
     StoreSetup? setup = null)
 {
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
@@ -118,7 +118,7 @@ public sealed partial class StageRunner(
         var throttled = error is StoreThrottledException;
         var delay = Delay(throttled ? 0 : message.Deferrals);
         LogPutOff(log, message.Queue, delay, error.Message);
-        putOffs.Note(new PutOff(message.Queue, load, error, delay));
+        deferrals.Report(new PutOff(message.Queue, load, error, delay));
         // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
         if (!message.MovesLoad || load == 0)

@@ -122,7 +122,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         var emulator = int.Parse(EmulatorLine().Match(owner.Error).Groups["pid"].Value, CultureInfo.InvariantCulture);
         await KillAsync(emulator);
-        // Whoever comes meanwhile waits for it.
+        // Commands wait for it.
         (await RunAsync("breaches")).Succeeded();
         await UntilAsync(() => Task.FromResult(
             owner.Error.Contains("the storage emulator runs again", StringComparison.Ordinal) ? "" : null));

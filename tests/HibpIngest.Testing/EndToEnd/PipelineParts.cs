@@ -59,7 +59,7 @@ internal sealed record PipelineParts
 
     public required ILoggerFactory Logs { get; init; }
 
-    /// <summary>Told of every message that is put off.</summary>
+    /// <summary>Called for every deferred message.</summary>
     public Action<PutOff>? OnPutOff { get; init; }
 
     public CallSchedule Calls => Get<CallSchedule>();
@@ -69,9 +69,9 @@ internal sealed record PipelineParts
     {
         get
         {
-            var putOffs = new PutOffs();
+            var deferrals = new Deferrals();
             if (OnPutOff is not null)
-                putOffs.Follow(OnPutOff);
+                deferrals.Subscribe(OnPutOff);
             return new ServiceCollection()
                 .AddHibpPipeline()
                 .AddSingleton(Database).AddDatabasePorts()
@@ -82,7 +82,7 @@ internal sealed record PipelineParts
                 .AddSingleton(Queues).AddSingleton(Sender)
                 .AddSingleton(Options).AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey))
                 .AddSingleton(Passwords)
-                .AddSingleton(putOffs).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>))
+                .AddSingleton(deferrals).AddSingleton(Time).AddSingleton(Logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>))
                 .BuildServiceProvider();
         }
     }
