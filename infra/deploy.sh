@@ -129,9 +129,8 @@ export DEPLOY_SQL_ADMIN_ID DEPLOY_SQL_ADMIN_NAME DEPLOY_SQL_ADMIN_TYPE
 echo "   $runner_name; the database is administered by $DEPLOY_SQL_ADMIN_NAME, hibp is run by $DEPLOY_OPERATOR_NAME"
 
 say "Publishing for linux-x64"
-dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet
-dotnet run "$here/pack.cs" "$work/app" "$work/app.zip" ingest
-dotnet run "$here/pack.cs" "$work/app" "$work/web.zip" web
+dotnet publish "$root/src/HibpIngest.Functions" -c Release -o "$work/app" --nologo -v quiet -p:PackageFile="$work/app.zip"
+dotnet publish "$root/src/HibpIngest.Functions.Api" -c Release -o "$work/web" --nologo -v quiet -p:PackageFile="$work/web.zip"
 
 say "Resource group $group"
 if [ "$(az group exists -n "$group")" != true ]; then

@@ -1,4 +1,4 @@
-// The app of the pipeline's functions on Flex Consumption: a custom handler, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
+// The app of the pipeline's functions on Flex Consumption: an isolated worker, run from the package in the host's storage account, signing in to everything with one user-assigned identity.
 param appName string
 param planName string
 param location string
@@ -52,9 +52,8 @@ var settings = {
   // host.json's values, overridden by size (learn.microsoft.com/azure/azure-functions/functions-host-json#override-hostjson-values).
   AzureFunctionsJobHost__extensions__queues__batchSize: string(queueBatchSize)
   AzureFunctionsJobHost__extensions__queues__newBatchThreshold: string(queueBatchSize / 2)
-  // The handler. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
+  // The app. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
   AZURE_CLIENT_ID: identityClientId
-  HIBP_APP: 'ingest'
   HIBP_STORAGE: storageAccountName
   HIBP_DATABASE: databaseConnection
   HIBP_MAIL: mail
@@ -108,10 +107,9 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       minTlsVersion: '1.2'
     }
     functionAppConfig: {
-      // The package brings its own .NET: the host's image has none for a custom handler.
       runtime: {
-        name: 'custom'
-        version: '1.0'
+        name: 'dotnet-isolated'
+        version: '10.0'
       }
       deployment: {
         storage: {

@@ -1,4 +1,4 @@
-// The web app on Flex Consumption: the API, by the same program, out of a package of its own. It signs in with an identity that reads what a lookup
+// The web app on Flex Consumption: the API, an isolated worker with a package of its own. It signs in with an identity that reads what a lookup
 // needs and writes nothing but its access log and passwords that are handed in, and has none of the pipeline's settings and secrets. No CORS of the platform's: the API says itself what browsers of other
 // sites may read, and the platform's answers would take the place of its own.
 param appName string
@@ -24,7 +24,7 @@ var settings = {
   AzureWebJobsStorage__accountName: hostStorageAccountName
   AzureWebJobsStorage__credential: 'managedidentity'
   AzureWebJobsStorage__clientId: identityClientId
-  // An account asked about is in the path. So the host gets no Application Insights of its own, whose requests and dependencies hold paths; the handler
+  // An account asked about is in the path. So the host gets no Application Insights of its own, whose requests and dependencies hold paths; the app
   // sends its own telemetry, which holds routes. The rest says the same twice: host.json has it too, as periods in a setting's name may not arrive.
   HIBP_APPINSIGHTS: appInsightsConnection
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
@@ -32,9 +32,10 @@ var settings = {
   'AzureFunctionsJobHost__logging__logLevel__Function.Web': 'Warning'
   AzureFunctionsJobHost__logging__logLevel__Yarp: 'None'
   AzureFunctionsJobHost__logging__applicationInsights__enableDependencyTracking: 'false'
-  // The handler. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
+  // The host takes the platform's entry in X-Forwarded-For for the caller, and sends that one to the app.
+  ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true'
+  // The app. AZURE_CLIENT_ID tells Azure.Identity which identity is meant.
   AZURE_CLIENT_ID: identityClientId
-  HIBP_APP: 'web'
   HIBP_STORAGE: storageAccountName
   HIBP_WEB_URL: webUrl
   HIBP_PROXIES: string(proxies)
@@ -73,8 +74,8 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
     }
     functionAppConfig: {
       runtime: {
-        name: 'custom'
-        version: '1.0'
+        name: 'dotnet-isolated'
+        version: '10.0'
       }
       deployment: {
         storage: {

@@ -111,7 +111,7 @@ internal sealed class CommandSession : IDisposable
     public async Task<ServiceProvider> OpenStorageAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return new ServiceCollection().AddHibp(Settings, Time, Logs).OpenHibp();
+        return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddHibp(Settings).OpenHibp();
     }
 
     /// <exception cref="StoreUnavailableException">The emulator is meant, and doesn't run, or accepts no connection.</exception>

@@ -6,6 +6,7 @@ using HibpIngest.Sql;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.DependencyInjection.Extensions;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting;
@@ -13,18 +14,19 @@ namespace HibpIngest.Hosting;
 /// <summary>Makes a host's services from its settings.</summary>
 public static partial class HostServices
 {
-    /// <summary>Adds the stores, the stages and operations, and what sends mails and calls clients.</summary>
+    /// <summary>
+    /// Adds the stores, the stages and operations, and what sends mails and calls clients. The clock and the logs are the system's and
+    /// the console's unless the caller has added others.
+    /// </summary>
     /// <param name="services">Those of a host or of a command.</param>
-    /// <param name="settings">What it was told.</param>
-    /// <param name="time">The clock.</param>
-    /// <param name="logs">Where everything is logged; stays the caller's.</param>
-    /// <param name="storage">How patiently the storage account is asked; null: as the pipeline does.</param>
+    /// <param name="settings">Names the stores and everything else.</param>
+    /// <param name="storage">How often and how long the storage account is asked; null: as the pipeline does.</param>
     /// <param name="setsUpStores">As for <see cref="PipelineServices.AddHibpPipeline"/>.</param>
     public static IServiceCollection AddHibp(
-        this IServiceCollection services, PipelineSettings settings, TimeProvider time, ILoggerFactory logs, StorageOptions? storage = null,
-        bool setsUpStores = false)
+        this IServiceCollection services, PipelineSettings settings, StorageOptions? storage = null, bool setsUpStores = false)
     {
-        services.AddSingleton(time).AddSingleton(logs).AddSingleton(typeof(ILogger<>), typeof(Logger<>));
+        services.TryAddSingleton(TimeProvider.System);
+        services.AddLogging();
         services.AddSingleton(settings).AddSingleton(settings.Options).AddSingleton(settings.Service);
         services.AddSingleton(_ => new InstallationKeys(settings.OpenSecretKeys(), settings.OpenSuppressionKey()));
         return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.LogStorage, storage)
@@ -32,8 +34,11 @@ public static partial class HostServices
             .AddHibpDelivery(settings.Mail, settings.Options.CallLoopback)
             .AddHibpPipeline(setsUpStores)
             .AddSingleton(provider => PasswordWork.Open(
-                provider.GetRequiredService<StorageAccount>(), settings.Passwords, settings.Options.WebUrl, time, logs))
-            .AddSingleton(provider => AccessWork.Open(provider.GetRequiredService<StorageAccount>(), settings.Options, time, logs));
+                provider.GetRequiredService<StorageAccount>(), settings.Passwords, settings.Options.WebUrl,
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILoggerFactory>()))
+            .AddSingleton(provider => AccessWork.Open(
+                provider.GetRequiredService<StorageAccount>(), settings.Options, provider.GetRequiredService<TimeProvider>(),
+                provider.GetRequiredService<ILoggerFactory>()));
     }
 
     /// <summary>
@@ -46,13 +51,7 @@ public static partial class HostServices
         var provider = services.BuildServiceProvider();
         try
         {
-            var (account, database) = (provider.GetRequiredService<StorageAccount>(), provider.GetRequiredService<IBreachDatabase>());
-            _ = provider.GetRequiredService<IAccountLogBlobs>();
-            _ = provider.GetRequiredService<INotificationSender>();
-            _ = provider.GetRequiredService<InstallationKeys>();
-            LogSettings(
-                provider.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Hosting"), account.DisplayName, database.DisplayName,
-                provider.GetRequiredService<PipelineSettings>().Describe());
+            provider.OpenStores();
             return provider;
         }
         catch
@@ -61,6 +60,23 @@ public static partial class HostServices
             _ = provider.DisposeAsync();
             throw;
         }
+    }
+
+    /// <summary>Opens what <see cref="OpenHibp"/> does, of a host's services.</summary>
+    /// <exception cref="WrongSettingsException">Settings are wrong; each message names one.</exception>
+    public static void OpenStores(this IServiceProvider services)
+    {
+        var errors = new SettingsErrors();
+        var account = errors.Try(services.GetRequiredService<StorageAccount>);
+        var database = errors.Try(services.GetRequiredService<IBreachDatabase>);
+        if (account is not null)
+            errors.Try(services.GetRequiredService<IAccountLogBlobs>);
+        errors.Try(services.GetRequiredService<INotificationSender>);
+        errors.Try(services.GetRequiredService<InstallationKeys>);
+        errors.ThrowIfAny();
+        LogSettings(
+            services.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Hosting"), account!.DisplayName, database!.DisplayName,
+            services.GetRequiredService<PipelineSettings>().Describe());
     }
 
     [LoggerMessage(EventIds.HostServicesSettings, LogLevel.Information, "storage {Storage}, database {Database}, {Options}")]

@@ -27,6 +27,9 @@ public sealed record PipelineSettings
     private const string SecretKeyFile = "secret.key";
     private const string SuppressionKeyFile = "suppression.key";
 
+    /// <summary>Named the Functions app, when one package was both.</summary>
+    private const string RetiredApp = PipelineOptions.SectionName + "APP";
+
     /// <summary>Options whose variables are not named as they are.</summary>
     private static readonly Dictionary<string, string> NamedApart = new()
     {
@@ -47,7 +50,7 @@ public sealed record PipelineSettings
     private static readonly string[] OwnVariables =
     [
         "STORAGE", LogStorageVariable, "DATABASE", "MAIL", .. NamedApart.Values, SecretKeyVariable, SuppressionKeyVariable, "HOME",
-        "EMULATOR_DIR", EmulatorPortVariable, "APP", "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
+        "EMULATOR_DIR", EmulatorPortVariable, "APPINSIGHTS", "LOG_FORMAT", "LOG_LEVEL", "SERVICE_NAME", "SERVICE_ADDRESS",
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
 
@@ -129,6 +132,7 @@ public sealed record PipelineSettings
             .Concat(OwnVariables.Concat(FurtherVariables).Select(name => PipelineOptions.SectionName + name))
             .Select(name => name[PipelineOptions.SectionName.Length..]).Distinct().ToList();
         return UnknownVariables.Select(name =>
+            name == RetiredApp ? $"{name} is no longer used: each of the two Functions apps has a package of its own" :
             Spelling.Nearest(name[PipelineOptions.SectionName.Length..], known) is { } nearest
                 ? $"{name} means nothing here; did you mean {PipelineOptions.SectionName}{nearest}?"
                 : $"{name} means nothing here; docs/settings.md has all that do");
@@ -140,7 +144,7 @@ public sealed record PipelineSettings
     /// <param name="environment">The variables, whatever they begin with.</param>
     /// <param name="defaults">A host's own defaults of options, before the environment's values.</param>
     /// <param name="emulatorPort">Of the command line; null: of the environment.</param>
-    /// <exception cref="BadInputException">A value is not what it has to be; the message names the variable.</exception>
+    /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
     public static PipelineSettings Read(
         string? storage, string? database, IDictionary environment, Action<PipelineOptions>? defaults = null, int? emulatorPort = null)
     {
@@ -161,38 +165,39 @@ public sealed record PipelineSettings
         defaults?.Invoke(options);
         var (web, passwords) = (new WebOptions(), new PasswordOptions());
         var configuration = new ConfigurationBuilder().AddInMemoryCollection(values).Build();
-        foreach (var (key, value) in values)
+        var errors = new SettingsErrors();
+        foreach (var (key, value) in values.OrderBy(value => value.Key, StringComparer.OrdinalIgnoreCase))
         {
             if (Find(OptionKeys, key) is { } option)
-                Bind(configuration, options, option, value!);
+                errors.Try(() => Bind(configuration, options, option, value!));
             else if (Find(WebKeys, key) is { } webOption)
-                Bind(configuration, web, webOption, value!);
+                errors.Try(() => Bind(configuration, web, webOption, value!));
             else if (Find(PasswordKeys, key) is { } passwordOption)
-                Bind(configuration, passwords, passwordOption, value!);
+                errors.Try(() => Bind(configuration, passwords, passwordOption, value!));
         }
-        _ = MailFrom.Parse(options.MailFrom);
-        options.WebUrl = WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl);
-        Check(options, "");
-        Check(web, "");
-        Check(passwords, "");
-        Check(options.Limits, nameof(PipelineOptions.Limits) + "__");
+        errors.Try(() => MailFrom.Parse(options.MailFrom));
+        options.WebUrl = errors.Try(() => WebAddress.ParseBase(PipelineOptions.SectionName + WebUrlVariable, options.WebUrl))!;
+        Check(options, "", errors);
+        Check(web, "", errors);
+        Check(passwords, "", errors);
+        Check(options.Limits, nameof(PipelineOptions.Limits) + "__", errors);
         var home = HomeFolder.Find(values.GetValueOrDefault("HOME"));
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
         var port = emulatorPort?.ToString(CultureInfo.InvariantCulture) ?? values.GetValueOrDefault(EmulatorPortVariable);
-        var emulator = LocalEmulator.IsMeantBy(storage) ? EmulatorOf(home, port) : null;
+        var emulator = LocalEmulator.IsMeantBy(storage) ? errors.Try(() => EmulatorOf(home, port)) : null;
         var settings = new PipelineSettings
         {
             Home = home,
             NamesWebUrl = values.ContainsKey(WebUrlVariable),
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
-            FurtherStorage = FurtherOf(values),
+            FurtherStorage = errors.Try(() => FurtherOf(values)) ?? [],
             LogStorage = values.GetValueOrDefault(LogStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
             SecretKey = values.GetValueOrDefault(SecretKeyVariable),
             SuppressionKey = values.GetValueOrDefault(SuppressionKeyVariable),
-            Service = new MailService
+            Service = errors.Try(() => new MailService
             {
                 Name = values.GetValueOrDefault("SERVICE_NAME")?.Trim(),
                 Address = values.GetValueOrDefault("SERVICE_ADDRESS")?.Trim(),
@@ -203,7 +208,7 @@ public sealed record PipelineSettings
                 Signer = MailSigner.Parse(
                     values.GetValueOrDefault("DKIM_DOMAIN")?.Trim(), values.GetValueOrDefault("DKIM_SELECTOR")?.Trim(),
                     values.GetValueOrDefault("DKIM_KEY")?.Trim()),
-            }.Check(),
+            }.Check()) ?? new(),
             Options = options,
             Web = web,
             Passwords = passwords,
@@ -215,18 +220,21 @@ public sealed record PipelineSettings
                 .Select(VariableOf).Order(StringComparer.Ordinal)],
         };
         // Several secret keys are a change of it, which keeps the old one.
-        settings.CheckKeyFile(SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile);
-        settings.CheckKeyFile(SuppressionKeyVariable, settings.SuppressionKey is { } given ? [given.Trim()] : null, SuppressionKeyFile);
+        errors.Try(() => settings.CheckKeyFile(
+            SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));
+        errors.Try(() => settings.CheckKeyFile(
+            SuppressionKeyVariable, settings.SuppressionKey is { } given ? [given.Trim()] : null, SuppressionKeyFile));
+        errors.ThrowIfAny();
         return settings;
     }
 
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 
     /// <summary>A variable wins over the file; one that leaves the file's key out would lose what was made under it.</summary>
-    private void CheckKeyFile(string variable, string[]? given, string name)
+    private bool CheckKeyFile(string variable, string[]? given, string name)
     {
         if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } kept || given.Contains(kept))
-            return;
+            return true;
         throw new BadInputException($"{VariableOf(variable)} is not the key in {file.FilePath}, under which this installation works: unset "
             + "the variable, or set it to that key");
     }
@@ -292,7 +300,7 @@ public sealed record PipelineSettings
         NamedApart.TryGetValue(option, out var variable) ? PipelineOptions.SectionName + variable
         : PipelineOptions.SectionName + option.Replace(":", "__", StringComparison.Ordinal).ToUpperInvariant();
 
-    private static void Bind(IConfiguration configuration, object options, string key, string value)
+    private static bool Bind(IConfiguration configuration, object options, string key, string value)
     {
         var parts = key.Split(':');
         var target = options;
@@ -307,18 +315,19 @@ public sealed record PipelineSettings
         if (type.IsEnum && Enum.IsDefined(type, "On") && SwitchOf(value) is { } isOn)
         {
             property.SetValue(target, Enum.Parse(type, isOn ? "On" : "Off"));
-            return;
+            return true;
         }
         if (type.IsEnum && !Enum.GetNames(type).Contains(value, StringComparer.OrdinalIgnoreCase))
             throw Unexpected(Names(type));
         if (type == typeof(bool))
         {
             property.SetValue(target, SwitchOf(value) ?? throw Unexpected("on or off"));
-            return;
+            return true;
         }
         try
         {
             property.SetValue(target, configuration.GetValue(property.PropertyType, key));
+            return true;
         }
         catch (InvalidOperationException)
         {
@@ -338,7 +347,7 @@ public sealed record PipelineSettings
         _ => null,
     };
 
-    private static void Check(object options, string prefix)
+    private static void Check(object options, string prefix, SettingsErrors errors)
     {
         foreach (var property in options.GetType().GetProperties())
         {
@@ -352,7 +361,7 @@ public sealed record PipelineSettings
                     RangeAttribute range => $"from {range.Minimum} to {range.Maximum}",
                     _ => rule.FormatErrorMessage(property.Name),
                 };
-                throw new BadInputException($"{VariableOf(prefix + property.Name)} is expected to be {expected}, found {value}");
+                errors.Add($"{VariableOf(prefix + property.Name)} is expected to be {expected}, found {value}");
             }
         }
     }

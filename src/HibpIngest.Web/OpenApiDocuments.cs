@@ -110,14 +110,15 @@ internal static class OpenApiDocuments
     };
 
     /// <summary>What it needs of a host.</summary>
-    public static void AddServices(IServiceCollection services, IReadOnlyList<WebRoute> routes, string address)
+    public static IServiceCollection AddServices(
+        IServiceCollection services, Func<IServiceProvider, IReadOnlyList<WebRoute>> routes, string address)
     {
         services.ConfigureHttpJsonOptions(json => json.SerializerOptions.PropertyNamingPolicy = null);
-        services.AddOpenApi(Document, options =>
+        return services.AddOpenApi(Document, options =>
         {
             options.OpenApiVersion = OpenApiSpecVersion.OpenApi3_0;
             options.AddDocumentTransformer((document, context, cancellationToken) =>
-                DescribeAsync(document, context, routes, address, cancellationToken));
+                DescribeAsync(document, context, routes(context.ApplicationServices), address, cancellationToken));
         });
     }
 

@@ -106,25 +106,29 @@ public sealed class WebApi : IAsyncDisposable
 
     internal IReadOnlyList<WebRoute> Routes { get; }
 
-    /// <summary>What it needs of a host, before that is built.</summary>
+    /// <summary>Adds what it needs of a host.</summary>
     /// <param name="services">The host's.</param>
+    /// <param name="api">Finds it among them.</param>
     /// <param name="address">Where people reach it (HIBP_WEB_URL).</param>
-    public void AddServices(IServiceCollection services, string address)
+    public static IServiceCollection AddServices(IServiceCollection services, Func<IServiceProvider, WebApi> api, string address)
     {
         services.AddRoutingCore();
-        OpenApiDocuments.AddServices(services, Routes, address);
+        return OpenApiDocuments.AddServices(services, provider => api(provider).Routes, address);
     }
 
-    /// <summary>Maps every address, and what comes before and behind it.</summary>
-    public void Map(WebApplication app)
+    /// <summary>Maps every address, and what stands around them.</summary>
+    public void Map(IApplicationBuilder app)
     {
         app.Use(next => context => _guard.RunAsync(context, next));
         app.UseRouting();
-        foreach (var route in Routes)
+        app.UseEndpoints(endpoints =>
         {
-            app.MapMethods(route.Template, route.Methods, context => _runner.RunAsync(context, route))
-                .WithMetadata(route).WithDisplayName(route.Template);
-        }
+            foreach (var route in Routes)
+            {
+                endpoints.MapMethods(route.Template, route.Methods, context => _runner.RunAsync(context, route))
+                    .WithMetadata(route).WithDisplayName(route.Template);
+            }
+        });
     }
 
     /// <summary>To be called when nothing is answered any more: writes what is to be logged.</summary>

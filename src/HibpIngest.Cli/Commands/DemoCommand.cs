@@ -120,7 +120,7 @@ internal sealed class DemoCommand : HibpCommand
             };
         // What waiting won't mend ends the demo at once.
         var hopeless = new TaskCompletionSource<Exception>(TaskCreationOptions.RunContinuationsAsynchronously);
-        await using var services = new ServiceCollection().AddHibp(settings, time, session.Logs).OpenHibp();
+        await using var services = new ServiceCollection().AddSingleton(time).AddSingleton(session.Logs).AddHibp(settings).OpenHibp();
         services.GetRequiredService<Deferrals>().Subscribe(put => GiveUpOn(put.Error));
         var (database, keys) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<InstallationKeys>());
         await services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);

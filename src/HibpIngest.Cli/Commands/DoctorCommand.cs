@@ -119,7 +119,8 @@ internal sealed class DoctorCommand : HibpCommand
         ServiceProvider services;
         try
         {
-            services = new ServiceCollection().AddHibp(settings, session.Time, session.Logs, Impatient).OpenHibp();
+            services = new ServiceCollection().AddSingleton(session.Time).AddSingleton(session.Logs)
+                .AddHibp(settings, Impatient).OpenHibp();
         }
         catch (HibpException e)
         {

@@ -193,15 +193,15 @@ public static class EventIds
     // HostServices
     public const int HostServicesSettings = 9030;
 
-    // Answers
-    public const int AnswersFailed = 9040;
+    // InvocationGuard
+    public const int InvocationFailed = 9040;
 
-    // HandlerOpening
-    public const int HandlerOpeningWrong = 9041;
-    public const int HandlerOpeningUnknown = 9042;
+    // FunctionsApp
+    public const int FunctionsAppWrongSetting = 9041;
+    public const int FunctionsAppUnknownSetting = 9042;
 
-    // HandlerWeb
-    public const int HandlerWebSettings = 9043;
+    // Functions.Api
+    public const int ApiAppSettings = 9043;
 
     // Each minute, how far a load is
     public const int LoadSeen = 1700;

@@ -1,65 +1,66 @@
 using HibpIngest.AzureStorage;
-using HibpIngest.Passwords;
+using HibpIngest.Errors;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Hosting.Web;
 
-/// <summary>The API as every host serves it: what it holds in memory is kept fresh until it is disposed of.</summary>
-public sealed class ServedApi : IAsyncDisposable
+/// <summary>The API as every host serves it. While the host runs, what the API holds in memory is kept fresh.</summary>
+public sealed class ServedApi : BackgroundService, IAsyncDisposable
 {
-    private readonly WebApi _api;
-    private readonly string _address;
+    private readonly WebStores _stores;
     private readonly StorageAccount? _nearest;
-    private readonly CancellationTokenSource _stop = new();
-    private readonly Task _refreshing;
+    private bool _isDisposed;
 
     /// <param name="stores">What it reads.</param>
     /// <param name="options">How it answers.</param>
-    /// <param name="passwords">How it serves Pwned Passwords.</param>
-    /// <param name="isOpen">Nobody needs a key.</param>
-    /// <param name="address">Where people reach it (HIBP_WEB_URL).</param>
-    /// <param name="isAllDurable">Every request is logged before it is answered.</param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
-    public ServedApi(
-        WebStores stores, WebOptions options, PasswordOptions passwords, bool isOpen, string address, bool isAllDurable,
-        TimeProvider time, ILoggerFactory logs)
+    /// <exception cref="BadInputException">HIBP_PASSWORDS_NEAREST is no connection.</exception>
+    public ServedApi(WebStores stores, ServedApiOptions options, TimeProvider time, ILoggerFactory logs)
     {
-        _address = address;
-        _nearest = WebFactory.OpenNearest(passwords, logs);
-        if (_nearest is not null)
-            stores = stores with { NearestPasswords = WebFactory.PasswordsOf(_nearest) };
-        _api = new WebApi(
-            stores, options, passwords, isOpen, address.StartsWith("https:", StringComparison.OrdinalIgnoreCase), isAllDurable, time,
-            logs);
-        _refreshing = Task.WhenAll(
-            Task.Run(() => _api.Catalogue.RunAsync(_stop.Token)), Task.Run(() => stores.Layout.RunAsync(_stop.Token)),
-            Task.Run(() => _api.Passwords.RunAsync(_stop.Token)));
+        _nearest = WebFactory.OpenNearest(options.Passwords, logs);
+        _stores = _nearest is null ? stores : stores with { NearestPasswords = WebFactory.PasswordsOf(_nearest) };
+        Api = new WebApi(
+            _stores, options.Web, options.Passwords, options.IsOpen,
+            options.Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase), options.IsAllDurable, time, logs);
     }
 
-    /// <summary>What it needs of a server, before that is built.</summary>
-    public void AddServices(IServiceCollection services) => _api.AddServices(services, _address);
+    internal WebApi Api { get; }
 
     /// <summary>Maps every address.</summary>
-    public void Map(WebApplication app) => _api.Map(app);
+    public void Map(IApplicationBuilder app) => Api.Map(app);
 
-    /// <summary>To be called when nothing is answered any more.</summary>
+    /// <summary>Called when no request is being answered any more: writes what is left of the access log.</summary>
     public async ValueTask DisposeAsync()
     {
-        await _stop.CancelAsync();
-        try
-        {
-            await _refreshing;
-        }
-        finally
-        {
-            // Whatever became of the others: what is to be logged is written.
-            await _api.DisposeAsync();
-            _nearest?.Dispose();
-            _stop.Dispose();
-        }
+        // A container disposes of it once for each service that it is.
+        if (_isDisposed)
+            return;
+        _isDisposed = true;
+        Dispose();
+        await Api.DisposeAsync();
+        _nearest?.Dispose();
+    }
+
+    /// <inheritdoc/>
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => Task.WhenAll(
+        Task.Run(() => Api.Catalogue.RunAsync(stoppingToken), stoppingToken),
+        Task.Run(() => _stores.Layout.RunAsync(stoppingToken), stoppingToken),
+        Task.Run(() => Api.Passwords.RunAsync(stoppingToken), stoppingToken));
+}
+
+/// <summary>Adds the API to a host.</summary>
+public static class ApiServices
+{
+    /// <summary>Adds the API. The caller adds its <see cref="WebStores"/>, the clock and the logs.</summary>
+    public static IServiceCollection AddHibpApi(this IServiceCollection services, ServedApiOptions options)
+    {
+        services.AddSingleton(options).AddSingleton<ServedApi>();
+        services.AddHostedService(provider => provider.GetRequiredService<ServedApi>());
+        return WebApi.AddServices(services, provider => provider.GetRequiredService<ServedApi>().Api, options.Address);
     }
 }

@@ -30,9 +30,8 @@ public sealed class WebServer : IAsyncDisposable
     private static readonly TimeSpan IdleTimeout = TimeSpan.FromMinutes(2);
 
     private readonly WebApplication _app;
-    private readonly ServedApi _api;
 
-    private WebServer(WebApplication app, ServedApi api) => (_app, _api) = (app, api);
+    private WebServer(WebApplication app) => _app = app;
 
     /// <summary>Where it listens.</summary>
     public IReadOnlyList<string> Addresses =>
@@ -67,19 +66,17 @@ public sealed class WebServer : IAsyncDisposable
             }
             Limit(server);
         });
-        var api = new ServedApi(stores, options.Web, options.Passwords, options.IsOpen, options.Address, isAllDurable: false, time, logs);
-        api.AddServices(builder.Services);
+        builder.Services.AddSingleton(time).AddSingleton(stores).AddHibpApi(options);
         var app = builder.Build();
         try
         {
-            api.Map(app);
+            app.Services.GetRequiredService<ServedApi>().Map(app);
             await app.StartAsync(cancellationToken);
-            return new WebServer(app, api);
+            return new WebServer(app);
         }
         catch (Exception e)
         {
             await app.DisposeAsync();
-            await api.DisposeAsync();
             if (e is IOException or AddressInUseException)
                 throw new NotPossibleException($"{string.Join(" and ", options.Urls)} can't be listened on: another program does already; "
                     + "name a free address by --urls");
@@ -102,15 +99,8 @@ public sealed class WebServer : IAsyncDisposable
     /// <summary>Ends what is in hand, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
-        try
-        {
-            await _app.StopAsync();
-            await _app.DisposeAsync();
-        }
-        finally
-        {
-            await _api.DisposeAsync();
-        }
+        await _app.StopAsync();
+        await _app.DisposeAsync();
     }
 
     private static (IPEndPoint End, bool IsHttps) EndOf(string url, WebServerOptions options)

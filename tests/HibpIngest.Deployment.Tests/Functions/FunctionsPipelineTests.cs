@@ -1,13 +1,12 @@
 namespace HibpIngest.Deployment.Tests.Functions;
 
 /// <summary>
-/// The pipeline under the Functions host: the published handler as a process of its own, called as the host
-/// calls it, on real stores.
+/// The published pipeline app as the worker process that it is, invoked as the Functions host invokes it, on real stores.
 /// </summary>
 public sealed class FunctionsPipelineTests
 {
     [Fact]
-    public async Task A_zip_posted_as_an_event_goes_all_the_way_to_sent_mail()
+    public async Task A_dropped_zip_goes_all_the_way_to_sent_mail()
     {
         var zip = RepositoryFile.Path("samples/Contoso.zip");
         var accounts = await AcceptanceContract.ExtractAsync(zip);
@@ -16,7 +15,7 @@ public sealed class FunctionsPipelineTests
 
         await using var host = await FunctionsHost.StartAsync(
             new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "1000", ["HIBP_SLICEROWS"] = "500" },
-            await PublishedApp.ExecutableAsync());
+            (await PublishedApp.PipelineAsync()).Folder);
         (await host.HibpAsync("subscribers", "import", RepositoryFile.Path("samples/subscribers.csv"))).Succeeded();
         await host.DropAsync("2024/q4/Contoso.json", await File.ReadAllBytesAsync(RepositoryFile.Path("samples/Contoso.json")));
         (await host.IngestAsync("2024/q4/Contoso.zip", await File.ReadAllBytesAsync(zip))).AssertDone();
@@ -36,12 +35,12 @@ public sealed class FunctionsPipelineTests
         Assert.Equal(("done", accounts.Count), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
 
         // The event comes twice now and then, and the sweep sees the blob too.
-        (await host.PostBlobAsync("2024/q4/Contoso.zip")).AssertDone();
-        (await host.PostTimerAsync()).AssertDone();
+        (await host.InvokeBlobAsync("2024/q4/Contoso.zip")).AssertDone();
+        (await host.InvokeTimerAsync()).AssertDone();
         Assert.Empty(await host.PumpAsync());
-        await host.StopHandlerAsync();
-        Assert.DoesNotContain('@', host.Handler.Said);
-        Assert.Contains("of Contoso: copied", host.Handler.Said, StringComparison.Ordinal);
+        await host.StopWorkerAsync();
+        Assert.DoesNotContain('@', host.Worker.Said);
+        Assert.Contains("of Contoso: copied", host.Worker.Said, StringComparison.Ordinal);
     }
 
     private static IEnumerable<string> Recipients(FunctionsHost host) =>

@@ -1,5 +1,6 @@
+using System.IO.Compression;
 using System.Text.Json.Nodes;
-using HibpIngest.Functions;
+using HibpIngest.Deployment.Tests.Infra;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Passwords;
@@ -8,89 +9,39 @@ using HibpIngest.Web;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
-/// <summary>
-/// The published folder is what the host expects, and its files say what the program and the contract
-/// say.
-/// </summary>
+/// <summary>The published folders and packages are what the host expects, and their files say what the code says.</summary>
 public sealed class PublishTests
 {
-    private static readonly Dictionary<string, string> Queues = new()
-    {
-        ["ResumeIngest"] = QueueNames.Ingest,
-        ["UpsertSlice"] = QueueNames.Slices,
-        ["MatchSubscribers"] = QueueNames.Match,
-        ["SendNotifications"] = QueueNames.Mail,
-        ["LogLoad"] = QueueNames.Log,
-        ["CallClients"] = QueueNames.Calls,
-        ["DeliverCallbacks"] = QueueNames.Callbacks,
-        ["ImportPasswords"] = QueueNames.PasswordsImport,
-        ["AppendPasswords"] = QueueNames.PasswordsAppend,
-        ["RollUpAccess"] = QueueNames.AccessRollUp,
-    };
-
-    [Fact]
-    public async Task It_holds_an_executable_and_exactly_the_functions()
-    {
-        var folder = await PublishedApp.FolderAsync();
-        // A host that is started in it finds the pipeline's, and of the web's none: it looks one folder deep.
-        Assert.Equal(
-            ["AppendPasswords", "CallClients", "DeliverCallbacks", "Health", "ImportPasswords", "IngestBreach", "LogLoad",
-                "MatchSubscribers", "PlanPasswords", "ResumeIngest", "RollUpAccess", "SendNotifications", "Sweep",
-                "UpsertSlice", "web/Web"],
-            Directory.GetFiles(folder, "function.json", SearchOption.AllDirectories)
-            .Select(file => Path.GetRelativePath(folder, Path.GetDirectoryName(file)!)).Order(StringComparer.Ordinal));
-        Assert.True(File.Exists(await PublishedApp.ExecutableAsync()));
-        // Self-contained: the runtime is in it, and the native parts.
-        Assert.All(
-            ["libcoreclr.so", "libe_sqlite3.so", "Microsoft.AspNetCore.Server.Kestrel.Core.dll"], file => Assert.True(
-                File.Exists(Path.Combine(folder, file)), file));
-        Assert.False(File.Exists(Path.Combine(folder, "local.settings.json")));
-    }
+    /// <summary>Files that a host reads (learn.microsoft.com/azure/azure-functions/dotnet-isolated-process-guide#deployment).</summary>
+    private static readonly string[] ReadByTheHost = ["host.json", "functions.metadata", "worker.config.json", "extensions.json"];
 
     [Theory]
-    [InlineData("IngestBreach", "breach/{name}")]
-    [InlineData("PlanPasswords", "passwords-import/{name}")]
-    public async Task A_blob_is_announced_by_event_grid_and_handed_over_by_reference(string function, string path)
+    [InlineData(false, "host.json")]
+    [InlineData(true, "src/HibpIngest.Functions.Api/host.json")]
+    public async Task A_package_has_what_the_host_reads_at_its_root_and_the_apps_functions_alone(bool isApi, string host)
     {
-        // A second binding would have the host post the whole blob.
-        var binding = (await ReadAsync(function))["bindings"]!.AsArray().Single()!;
-        Assert.Equal(("blobTrigger", path, "EventGrid", "true"),
-            ((string?)binding["type"], (string?)binding["path"], (string?)binding["source"],
-                (string?)binding["properties"]!["supportsDeferredBinding"]));
-        Assert.Equal("blob", (string?)binding["name"]);
-    }
-
-    [Fact]
-    public async Task Each_queue_of_the_pipeline_has_one_function()
-    {
-        Assert.Equal(QueueNames.All.Order(), Queues.Values.Order());
-        foreach (var (function, queue) in Queues)
-        {
-            var binding = (await ReadAsync(function))["bindings"]!.AsArray().Single()!;
-            Assert.Equal(
-                ("queueTrigger", "message", queue), ((string?)binding["type"], (string?)binding["name"], (string?)binding["queueName"]));
-        }
-    }
-
-    [Fact]
-    public async Task The_sweep_runs_each_minute_and_health_is_anonymous()
-    {
-        var timer = (await ReadAsync("Sweep"))["bindings"]!.AsArray().Single()!;
+        var app = await (isApi ? PublishedApp.ApiAsync() : PublishedApp.PipelineAsync());
+        var functions = isApi ? AppFunctions.Api : AppFunctions.Pipeline;
+        using var package = await ZipFile.OpenReadAsync(app.Package);
+        var names = package.Entries.Select(entry => entry.FullName).ToHashSet();
+        Assert.Superset(ReadByTheHost.ToHashSet(), names);
+        Assert.Contains(names, name => name.StartsWith(".azurefunctions/", StringComparison.Ordinal));
+        Assert.Contains(isApi ? "HibpIngest.Functions.Api.dll" : "HibpIngest.Functions.dll", names);
+        Assert.DoesNotContain(names, name => Path.GetFileName(name).StartsWith("local.settings", StringComparison.Ordinal));
+        Assert.Equal(InfraFiles.Read(host), await File.ReadAllTextAsync(Path.Combine(app.Folder, "host.json")));
+        var metadata = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(app.Folder, "functions.metadata")))!.AsArray();
         Assert.Equal(
-            ("timerTrigger", "timer", "0 * * * * *"), ((string?)timer["type"], (string?)timer["name"], (string?)timer["schedule"]));
-        // Exactly one http input and one output: otherwise requests are not forwarded as they are.
-        var http = (await ReadAsync("Health"))["bindings"]!.AsArray();
-        Assert.Equal(["httpTrigger", "http"], http.Select(one => (string?)one!["type"]));
-        Assert.Equal(
-            ("anonymous", "health", "get"),
-            ((string?)http[0]!["authLevel"], (string?)http[0]!["route"], (string?)http[0]!["methods"]!.AsArray().Single()));
+            functions.Keys.Order(StringComparer.Ordinal),
+            metadata.Select(function => (string)function!["name"]!).Order(StringComparer.Ordinal));
+        // The host starts "dotnet": no file of a package made on Windows would be executable.
+        var worker = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(app.Folder, "worker.config.json")))!["description"]!;
+        Assert.Equal(("dotnet", "dotnet-isolated"), ((string?)worker["defaultExecutablePath"], (string?)worker["language"]));
     }
 
     [Fact]
     public async Task Host_json_has_the_rules_that_the_pipeline_reckons_with()
     {
-        var host = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), "host.json")))!;
-        Assert.True((bool)host["customHandler"]!["enableForwardingHttpRequest"]!);
+        var host = await ReadHostAsync(await PublishedApp.PipelineAsync());
         var queues = host["extensions"]!["queues"]!;
         Assert.Equal((16, 8, new PipelineOptions().MaxTries, "00:00:30", "base64"),
             ((int)queues["batchSize"]!, (int)queues["newBatchThreshold"]!, (int)queues["maxDequeueCount"]!,
@@ -105,26 +56,15 @@ public sealed class PublishTests
     }
 
     [Fact]
-    public async Task The_web_takes_every_path_by_named_methods_and_its_host_passes_requests_on_unread()
+    public async Task The_webs_host_logs_nothing_that_holds_a_path()
     {
-        var bindings = (await ReadAsync("web/Web"))["bindings"]!.AsArray();
-        // Exactly one http input and one output: otherwise requests are not passed on as they are.
-        Assert.Equal(["httpTrigger", "http"], bindings.Select(one => (string?)one!["type"]));
-        Assert.Equal(("anonymous", "{*path}"), ((string?)bindings[0]!["authLevel"], (string?)bindings[0]!["route"]));
-        Assert.Equal(WebFunction.Methods, bindings[0]!["methods"]!.AsArray().Select(one => ((string)one!).ToUpperInvariant()));
-
-        var host = await ReadHostAsync("web/host.json");
+        var host = await ReadHostAsync(await PublishedApp.ApiAsync());
         Assert.Equal("", (string?)host["extensions"]!["http"]!["routePrefix"]); // else the API would be below /api/api
-        Assert.True((bool)host["customHandler"]!["enableProxyingHttpRequest"]!);
-        Assert.Null(host["customHandler"]!["enableForwardingHttpRequest"]);
-        Assert.Equal(
-            (string?)(await ReadHostAsync("host.json"))["customHandler"]!["description"]!["defaultExecutablePath"],
-            (string?)host["customHandler"]!["description"]!["defaultExecutablePath"]);
         // A path holds an account: the categories and dependencies that hold paths are off, by whatever they are sent.
         var levels = host["logging"]!["logLevel"]!;
         Assert.Equal(
             ("None", "Warning", "None"),
-            ((string?)levels["Host.Results"], (string?)levels[$"Function.{WebFunction.Name}"], (string?)levels["Yarp"]));
+            ((string?)levels["Host.Results"], (string?)levels["Function.Web"], (string?)levels["Yarp"]));
         Assert.False((bool)host["logging"]!["applicationInsights"]!["enableDependencyTracking"]!);
     }
 
@@ -135,11 +75,11 @@ public sealed class PublishTests
         var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject()
             .ToDictionary(value => value.Key, value => (string)value.Value!);
         Assert.All(values.Keys, name => Assert.Contains(name, documents, StringComparison.Ordinal));
-        var settings = HandlerSettings.Read(values);
+        var settings = FunctionsAppSettings.ReadPipeline(values);
         Assert.Empty(settings.UnknownVariables);
         // Each option as the log has it (HIBP_BATCHROWS=20000, ...), with nothing set but what has no default.
         var required = values.Where(value => value.Key is "HIBP_STORAGE" or "HIBP_DATABASE" or "HIBP_MAIL").ToDictionary();
-        Assert.Equal(HandlerSettings.Read(required).Describe(), settings.Describe());
+        Assert.Equal(FunctionsAppSettings.ReadPipeline(required).Describe(), settings.Describe());
         Assert.All(settings.Describe().Split(", "), option => Assert.Contains(option.Split('=')[0], values.Keys));
         Assert.All(
             (string[])
@@ -149,9 +89,7 @@ public sealed class PublishTests
             name => Assert.Equal("", values[name]));
 
         // The web's too.
-        Assert.True(HandlerSettings.IsIngest(values));
-        values[HandlerSettings.AppVariable] = HandlerSettings.WebApp;
-        var (defaults, example) = (new WebOptions(), HandlerSettings.ReadWeb(values).Web);
+        var (defaults, example) = (new WebOptions(), FunctionsAppSettings.ReadApi(values).Web);
         foreach (var option in typeof(WebOptions).GetProperties())
         {
             Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
@@ -162,13 +100,10 @@ public sealed class PublishTests
             Assert.Contains(PipelineSettings.VariableOf(option.Name), values.Keys);
             Assert.Equal(
                 (option.Name, option.GetValue(new PasswordOptions())),
-                (option.Name, option.GetValue(HandlerSettings.ReadWeb(values).Passwords)));
+                (option.Name, option.GetValue(FunctionsAppSettings.ReadApi(values).Passwords)));
         }
     }
 
-    private static async Task<JsonNode> ReadHostAsync(string file) =>
-        JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), file)))!;
-
-    private static async Task<JsonNode> ReadAsync(string function) =>
-        JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(await PublishedApp.FolderAsync(), function, "function.json")))!;
+    private static async Task<JsonNode> ReadHostAsync(PublishedApp app) =>
+        JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(app.Folder, "host.json")))!;
 }

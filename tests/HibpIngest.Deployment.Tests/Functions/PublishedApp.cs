@@ -1,30 +1,39 @@
 using System.Diagnostics;
-using System.Text.Json.Nodes;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
-/// <summary>What <c>dotnet publish</c> makes of the Functions app, made once for the whole test run.</summary>
-internal static class PublishedApp
+/// <summary>What <c>dotnet publish</c> makes of a Functions app, made once for the whole test run.</summary>
+internal sealed class PublishedApp
 {
-    private static readonly Lazy<Task<string>> Shared = new(PublishAsync);
+    private static readonly Lazy<Task<PublishedApp>> SharedPipeline = new(() => PublishAsync("HibpIngest.Functions"));
 
-    /// <summary>The folder; it is deleted with the process.</summary>
-    public static Task<string> FolderAsync() => Shared.Value;
+    private static readonly Lazy<Task<PublishedApp>> SharedApi = new(() => PublishAsync("HibpIngest.Functions.Api"));
 
-    /// <summary>What host.json says the host starts.</summary>
-    public static async Task<string> ExecutableAsync()
+    private PublishedApp(string folder, string package) => (Folder, Package) = (folder, package);
+
+    /// <summary>It is deleted with the process.</summary>
+    public string Folder { get; }
+
+    /// <summary>The zip that is uploaded.</summary>
+    public string Package { get; }
+
+    public static Task<PublishedApp> PipelineAsync() => SharedPipeline.Value;
+
+    public static async Task<PublishedApp> ApiAsync()
     {
-        var folder = await FolderAsync();
-        var host = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(folder, "host.json")))!;
-        return Path.Combine(folder, (string)host["customHandler"]!["description"]!["defaultExecutablePath"]!);
+        // They build the same projects.
+        await SharedPipeline.Value;
+        return await SharedApi.Value;
     }
 
-    private static async Task<string> PublishAsync()
+    private static async Task<PublishedApp> PublishAsync(string project)
     {
         var folder = Directory.CreateTempSubdirectory("hibp-test-app-").FullName;
         AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(folder, recursive: true);
+        var app = new PublishedApp(Path.Combine(folder, "app"), Path.Combine(folder, "app.zip"));
         // As docs/deploying.md says; what it prints is shown when it fails.
-        var start = new ProcessStartInfo("dotnet", ["publish", "src/HibpIngest.Functions", "-c", "Release", "-o", folder])
+        var start = new ProcessStartInfo(
+            "dotnet", ["publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}"])
         {
             WorkingDirectory = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln")),
             RedirectStandardOutput = true,
@@ -36,6 +45,6 @@ internal static class PublishedApp
         using var process = Process.Start(start)!;
         var said = await process.StandardOutput.ReadToEndAsync();
         await process.WaitForExitAsync();
-        return process.ExitCode == 0 ? folder : throw new InvalidOperationException($"dotnet publish failed: {said}");
+        return process.ExitCode == 0 ? app : throw new InvalidOperationException($"dotnet publish failed: {said}");
     }
 }

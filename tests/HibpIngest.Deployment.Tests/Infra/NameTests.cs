@@ -5,15 +5,17 @@ using System.Text.RegularExpressions;
 using HibpIngest.AzureStorage;
 using HibpIngest.Breaches;
 using HibpIngest.Functions;
+using HibpIngest.Functions.Api;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
+using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>
-/// What infra, host.json, the functions' function.json and the code all name is the same in all of them; the
-/// code is what counts.
+/// What infra, host.json and the code all name is the same in all of them; the code is what counts.
 /// </summary>
 public sealed partial class NameTests
 {
@@ -24,7 +26,7 @@ public sealed partial class NameTests
     private const string BlobPoisonQueue = "webjobs-blobtrigger-poison";
 
     /// <summary>What the host of the web app goes by.</summary>
-    private const string WebHost = "src/HibpIngest.Functions/Web/host.json";
+    private const string WebHost = "src/HibpIngest.Functions.Api/host.json";
 
     private const string Deploy = "infra/deploy.sh";
 
@@ -33,23 +35,23 @@ public sealed partial class NameTests
     /// <summary>Which stage takes which queue's messages.</summary>
     private static readonly Dictionary<string, string> Queues = new()
     {
-        [ResumeIngestFunction.Name] = QueueNames.Ingest,
-        [UpsertSliceFunction.Name] = QueueNames.Slices,
-        [MatchSubscribersFunction.Name] = QueueNames.Match,
-        [SendNotificationsFunction.Name] = QueueNames.Mail,
-        [LogLoadFunction.Name] = QueueNames.Log,
-        [CallClientsFunction.Name] = QueueNames.Calls,
-        [DeliverCallbacksFunction.Name] = QueueNames.Callbacks,
-        [AppendPasswordsFunction.Name] = QueueNames.PasswordsAppend,
-        [RollUpAccessFunction.Name] = QueueNames.AccessRollUp,
-        [ImportPasswordsFunction.Name] = QueueNames.PasswordsImport,
+        ["ResumeIngest"] = QueueNames.Ingest,
+        ["UpsertSlice"] = QueueNames.Slices,
+        ["MatchSubscribers"] = QueueNames.Match,
+        ["SendNotifications"] = QueueNames.Mail,
+        ["LogLoad"] = QueueNames.Log,
+        ["CallClients"] = QueueNames.Calls,
+        ["DeliverCallbacks"] = QueueNames.Callbacks,
+        ["AppendPasswords"] = QueueNames.PasswordsAppend,
+        ["RollUpAccess"] = QueueNames.AccessRollUp,
+        ["ImportPasswords"] = QueueNames.PasswordsImport,
     };
 
     /// <summary>Which function is told of which blobs.</summary>
     private static readonly Dictionary<string, string> Blobs = new()
     {
-        [IngestBreachFunction.Name] = $"{IBreachBlobs.Container}/{{name}}",
-        [PlanPasswordsFunction.Name] = $"{IPasswordDrops.Container}/{{name}}",
+        ["IngestBreach"] = $"{IBreachBlobs.Container}/{{name}}",
+        ["PlanPasswords"] = $"{IPasswordDrops.Container}/{{name}}",
     };
 
     [CompiledFact]
@@ -96,49 +98,44 @@ public sealed partial class NameTests
     }
 
     [Fact]
-    public void A_function_is_a_folder_a_class_and_what_the_host_calls_it()
+    public void A_function_is_a_class_of_its_name()
     {
-        var classes = typeof(IngestBreachFunction).Assembly.GetTypes()
-            .Where(type => type.Name.EndsWith("Function", StringComparison.Ordinal) && !type.IsNested).ToList();
-        foreach (var type in classes)
+        foreach (var (functions, assembly) in new[]
         {
-            if (type.GetField("Name")?.GetRawConstantValue() is string name)
-                Assert.Equal($"{name}Function", type.Name);
+            (AppFunctions.Pipeline, typeof(IngestBreachFunction).Assembly), (AppFunctions.Api, typeof(WebFunction).Assembly),
+        })
+        {
+            Assert.Equal(
+                functions.Keys.Select(name => $"{name}Function").Order(StringComparer.Ordinal),
+                assembly.GetExportedTypes().Select(type => type.Name).Where(name => name.EndsWith("Function", StringComparison.Ordinal))
+                .Order(StringComparer.Ordinal));
         }
-        Assert.Equal(
-            classes.Select(type => type.Name[..^"Function".Length])
-            .Order(StringComparer.Ordinal), Functions().Keys.Order(StringComparer.Ordinal));
-        Assert.Equal("{*path}", Functions()[WebFunction.Name].Trigger.GetProperty("route").GetString());
-        Assert.Equal(HealthFunction.Route, $"/api/{Functions()["Health"].Trigger.GetProperty("route").GetString()}");
     }
 
     [Fact]
     public void Triggers_watch_what_the_code_writes()
     {
-        foreach (var (name, (trigger, bindings)) in Functions())
-        {
-            switch (trigger.GetProperty("type").GetString())
-            {
-                case "queueTrigger":
-                    Assert.Equal((name, Queues[name]), (name, trigger.GetProperty("queueName").GetString()));
-                    Assert.Equal(1, bindings);
-                    break;
-                case "blobTrigger":
-                    Assert.Equal((name, Blobs[name]), (name, trigger.GetProperty("path").GetString()));
-                    // Flex Consumption fires no other, and a second binding would send the whole blob through the handler.
-                    Assert.Equal("EventGrid", trigger.GetProperty("source").GetString());
-                    Assert.Equal("true", trigger.GetProperty("properties").GetProperty("supportsDeferredBinding").GetString());
-                    Assert.Equal(1, bindings);
-                    break;
-            }
-        }
-        foreach (var (type, names) in new[] { ("queueTrigger", Queues.Keys.AsEnumerable()), ("blobTrigger", Blobs.Keys) })
-        {
-            Assert.Equal(
-                names.Order(StringComparer.Ordinal), Functions()
-                .Where(function => function.Value.Trigger.GetProperty("type").GetString() == type)
-                .Select(function => function.Key).Order(StringComparer.Ordinal));
-        }
+        Assert.Equal(
+            Queues.OrderBy(one => one.Key, StringComparer.Ordinal),
+            AppFunctions.Of<QueueTriggerAttribute>(trigger => trigger.QueueName).OrderBy(one => one.Key, StringComparer.Ordinal));
+        Assert.Equal(
+            Blobs.OrderBy(one => one.Key, StringComparer.Ordinal),
+            AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.BlobPath).OrderBy(one => one.Key, StringComparer.Ordinal));
+        // Flex Consumption fires no other.
+        Assert.All(
+            AppFunctions.Of<BlobTriggerAttribute>(trigger => $"{trigger.Source}").Values,
+            source => Assert.Equal(nameof(BlobTriggerSource.EventGrid), source));
+        Assert.Equal(
+            ("Sweep", "0 * * * * *"), Assert.Single(AppFunctions.Of<TimerTriggerAttribute>(trigger => trigger.Schedule)) is var timer
+            ? (timer.Key, timer.Value) : default);
+        var health = Assert.IsType<HttpTriggerAttribute>(AppFunctions.Pipeline["Health"]);
+        Assert.Equal(
+            ("health", AuthorizationLevel.Anonymous, "get"), (health.Route, health.AuthLevel, Assert.Single(health.Methods!)));
+        var web = Assert.IsType<HttpTriggerAttribute>(Assert.Single(AppFunctions.Api).Value);
+        Assert.Equal(("{*path}", AuthorizationLevel.Anonymous), (web.Route, web.AuthLevel));
+        Assert.Equal(["delete", "get", "head", "options", "post", "put"], web.Methods!.Order(StringComparer.Ordinal));
+        // Else the API would be below /api/api.
+        Assert.Equal("", HostJson(WebHost).GetProperty("extensions").GetProperty("http").GetProperty("routePrefix").GetString());
     }
 
     [CompiledFact]
@@ -151,8 +148,8 @@ public sealed partial class NameTests
         var made = JsonDocument.Parse(text).RootElement.EnumerateArray()
             .ToDictionary(one => one.GetProperty("name").GetString()!.Split('\'')[^2], Properties);
         Assert.Equal(Blobs.Count, made.Count);
-        AssertSubscription(made["zips"], IngestBreachFunction.Name, "parameters('dropContainer')", onlyBreaches: true);
-        AssertSubscription(made["passwords"], PlanPasswordsFunction.Name, IPasswordDrops.Container, onlyBreaches: false);
+        AssertSubscription(made["zips"], "IngestBreach", "parameters('dropContainer')", onlyBreaches: true);
+        AssertSubscription(made["passwords"], "PlanPasswords", IPasswordDrops.Container, onlyBreaches: false);
     }
 
     [CompiledFact]
@@ -162,7 +159,7 @@ public sealed partial class NameTests
         Assert.Contains("HIBP_SECRET_KEY", environment.Keys);
         Assert.Contains("HIBP_SUPPRESSION_KEY", environment.Keys);
 
-        var read = HandlerSettings.Read(environment);
+        var read = FunctionsAppSettings.ReadPipeline(environment);
         Assert.Empty(read.UnknownVariables);
         Assert.Equal(
             (Sample("HIBP_STORAGE"), Sample("HIBP_DATABASE"), Sample("HIBP_MAIL"), Sample("HIBP_SECRET_KEY")),
@@ -190,18 +187,16 @@ public sealed partial class NameTests
         ];
         var connections = environment.Where(setting => setting.Key.Contains("Storage__", StringComparison.Ordinal)).ToDictionary();
         Assert.Equal(expected, connections.Keys.Order(StringComparer.Ordinal));
-        foreach (var connection in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+        foreach (var connection in new[] { "AzureWebJobsStorage", FunctionsAppSettings.BreachStorage })
             Assert.Equal("managedidentity", connections[$"{connection}__credential"]);
         AssertOverrides(environment.Keys);
-        Assert.True(HandlerSettings.IsIngest(environment));
     }
 
     [CompiledFact]
     public async Task App_settings_of_the_web_are_what_the_handler_reads()
     {
         var environment = await SettingsAsync("web");
-        Assert.False(HandlerSettings.IsIngest(environment));
-        var read = HandlerSettings.ReadWeb(environment);
+        var read = FunctionsAppSettings.ReadApi(environment);
         Assert.Empty(read.UnknownVariables);
         Assert.Equal(
             (Sample("HIBP_STORAGE"), Sample("HIBP_WEB_URL"), 1), (read.Storage, read.Options.WebUrl, read.Web.Proxies));
@@ -217,14 +212,12 @@ public sealed partial class NameTests
     public void Triggers_watch_the_account_of_the_breaches_and_none_the_hosts()
     {
         // The rest have none: a timer's lock is in the host's account.
-        foreach (var (name, (trigger, _)) in Functions())
-        {
-            var expected = Blobs.ContainsKey(name) || Queues.ContainsKey(name) ? HandlerSettings.BreachStorage : null;
-            var found = trigger.TryGetProperty("connection", out var connection) ? connection.GetString() : null;
-            Assert.Equal((name, expected), (name, found));
-        }
+        Assert.All(
+            AppFunctions.Of<QueueTriggerAttribute>(trigger => trigger.Connection!).Concat(
+                AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.Connection!)),
+            trigger => Assert.Equal((trigger.Key, FunctionsAppSettings.BreachStorage), (trigger.Key, trigger.Value)));
         using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
-        foreach (var name in new[] { "AzureWebJobsStorage", HandlerSettings.BreachStorage })
+        foreach (var name in new[] { "AzureWebJobsStorage", FunctionsAppSettings.BreachStorage })
             Assert.Equal("UseDevelopmentStorage=true", example.RootElement.GetProperty("Values").GetProperty(name).GetString());
     }
 
@@ -275,31 +268,30 @@ public sealed partial class NameTests
         using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
         var environment = example.RootElement.GetProperty("Values").EnumerateObject().ToDictionary(
             value => value.Name, value => value.Value.GetString()!);
-        Assert.Empty(HandlerSettings.Read(environment).UnknownVariables);
+        Assert.Empty(FunctionsAppSettings.ReadPipeline(environment).UnknownVariables);
         AssertOverrides(environment.Keys);
     }
 
     [CompiledFact]
     public async Task Instances_kept_ready_are_of_functions_that_are_there_and_all_fit()
     {
-        var functions = Functions();
         foreach (var size in new[] { BicepFiles.Everything, BicepFiles.Least })
         {
             foreach (var group in ReadyGroups(await SiteAsync(size, "app")))
             {
                 if (group == "blob")
-                    Assert.Contains(functions.Values, function => function.Trigger.GetProperty("type").GetString() == "blobTrigger");
+                    Assert.NotEmpty(AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.BlobPath));
                 else
                     Assert.Contains(
-                        functions.Where(function => function.Value.Trigger.GetProperty("type")
-                            .GetString() is "queueTrigger" or "timerTrigger"), function => group == $"function:{function.Key}");
+                        AppFunctions.Pipeline.Where(function => function.Value is QueueTriggerAttribute or TimerTriggerAttribute),
+                        function => group == $"function:{function.Key}");
             }
         }
         // The web's one function is an app of its own.
         Assert.All(ReadyGroups(await SiteAsync(BicepFiles.Everything, "web")), group => Assert.Equal("http", group));
         // Each scales by itself, and one that gets no instance waits for another to end.
         var least = Parameter(await BicepFiles.TemplateAsync("infra/main.bicep"), "maximumInstanceCount", "minValue").GetInt32();
-        Assert.True(least > functions.Count(function => function.Key != WebFunction.Name));
+        Assert.True(least > AppFunctions.Pipeline.Count);
 
         static IEnumerable<string> ReadyGroups(JsonElement site) =>
             Scaling(site).GetProperty("alwaysReady").EnumerateArray().Select(ready => ready.GetProperty("name").GetString()!);
@@ -430,7 +422,7 @@ public sealed partial class NameTests
             .Select(parts => parts[^1]),
     ];
 
-    /// <summary>All settings that an app can have, as a handler would find them.</summary>
+    /// <summary>All settings that an app can have, as the app would find them.</summary>
     private static async Task<Dictionary<string, string>> SettingsAsync(string app)
     {
         var variables = (await BicepFiles.TemplateAsync($"infra/modules/{app}.bicep")).GetProperty("variables");
@@ -468,17 +460,6 @@ public sealed partial class NameTests
         Parameter(template, parameter, "allowedValues").EnumerateArray().Select(value => value.ToString());
 
     private static JsonElement HostJson(string file = "host.json") => JsonDocument.Parse(InfraFiles.Read(file)).RootElement;
-
-    /// <summary>Folders with a function.json: the trigger, and how many bindings there are.</summary>
-    private static Dictionary<string, (JsonElement Trigger, int Bindings)> Functions() =>
-        Directory.GetDirectories(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Functions"))
-        .Where(folder => File.Exists(Path.Combine(folder, "function.json"))).ToDictionary(folder => Path.GetFileName(folder), folder =>
-        {
-            var bindings = JsonDocument.Parse(File.ReadAllText(Path.Combine(folder, "function.json"))).RootElement.GetProperty("bindings");
-            return (
-                Assert.Single(bindings.EnumerateArray(), binding => binding.GetProperty("type")
-                    .GetString()!.EndsWith("Trigger", StringComparison.Ordinal)), bindings.GetArrayLength());
-        });
 
     [GeneratedRegex(@"createObject\('(?<name>HIBP_\w+)'", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex OptionalSettings();

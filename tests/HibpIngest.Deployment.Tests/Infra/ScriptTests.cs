@@ -53,8 +53,7 @@ public sealed class ScriptTests
         Assert.Equal(
         [
             "dotnet publish ",
-            "dotnet run ",
-            "dotnet run ",
+            "dotnet publish ",
             "az group create -n breaches -l westeurope",
             "az deployment group create -g breaches -n hibp-main -p ",
             "az sql server firewall-rule create -g breaches -s sqlServerName-value -n deploy-",
@@ -75,7 +74,7 @@ public sealed class ScriptTests
         Assert.Contains("appName=appName-value storageAccountName=storageAccountName-value eventTopicName=eventTopicName-value "
             + "dropContainer=dropContainer-value undeliveredContainer=undeliveredContainer-value", calls, StringComparison.Ordinal);
         Assert.Equal(
-            ["app.zip ingest", "web.zip web"], azure.Calls.Where(call => call.Contains("pack.cs", StringComparison.Ordinal))
+            ["app.zip", "web.zip"], azure.Calls.Where(call => call.Contains("-p:PackageFile=", StringComparison.Ordinal))
             .Select(call => call.Split('/')[^1]));
         Assert.Equal(["-n appName-value app.zip", "-n webAppName-value web.zip"], Uploads(azure));
         Assert.Contains(

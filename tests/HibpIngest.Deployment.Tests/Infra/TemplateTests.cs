@@ -49,7 +49,7 @@ public sealed partial class TemplateTests
     public void Json_files_are_json()
     {
         string[] files =
-            ["host.json", "src/HibpIngest.Functions/Web/host.json", "local.settings.example.json", .. InfraFiles.List(".json")];
+            ["host.json", "src/HibpIngest.Functions.Api/host.json", "local.settings.example.json", .. InfraFiles.List(".json")];
         foreach (var file in files)
             using (JsonDocument.Parse(InfraFiles.Read(file)))
                 Assert.True(file.Length > 0);
@@ -214,11 +214,11 @@ public sealed partial class TemplateTests
     {
         string[] expected =
         [
-            "APPLICATIONINSIGHTS_AUTHENTICATION_STRING", "AZURE_CLIENT_ID",
+            "APPLICATIONINSIGHTS_AUTHENTICATION_STRING", "ASPNETCORE_FORWARDEDHEADERS_ENABLED", "AZURE_CLIENT_ID",
             "AzureFunctionsJobHost__logging__applicationInsights__enableDependencyTracking",
             "AzureFunctionsJobHost__logging__logLevel__Function.Web", "AzureFunctionsJobHost__logging__logLevel__Host.Results",
             "AzureFunctionsJobHost__logging__logLevel__Yarp", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__clientId",
-            "AzureWebJobsStorage__credential", "HIBP_APP", "HIBP_APPINSIGHTS", "HIBP_PROXIES", "HIBP_STORAGE", "HIBP_WEB_URL",
+            "AzureWebJobsStorage__credential", "HIBP_APPINSIGHTS", "HIBP_PROXIES", "HIBP_STORAGE", "HIBP_WEB_URL",
         ];
         foreach (var (app, more) in new[] { ("web", Array.Empty<string>()), ("web2", ["HIBP_PASSWORDS_NEAREST"]) })
         {
@@ -232,9 +232,7 @@ public sealed partial class TemplateTests
                 ("applicationInsights__enableDependencyTracking", "false"),
             })
                 Assert.Equal((name, value), (name, settings.GetProperty($"AzureFunctionsJobHost__logging__{name}").GetString()));
-            Assert.Equal("web", settings.GetProperty("HIBP_APP").GetString());
         }
-        Assert.Contains("'HIBP_APP', 'ingest',", (await SettingsAsync("app")).GetString(), StringComparison.Ordinal);
         // No other resource has settings.
         Assert.Equal(3, (await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites/config")).Count);
         foreach (var site in await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites"))

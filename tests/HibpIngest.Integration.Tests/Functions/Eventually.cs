@@ -7,7 +7,7 @@ internal static class Eventually
 
     /// <summary>Looks until it is so.</summary>
     /// <param name="before">A call that has to be under way still; one that ends before has been too fast, or failed.</param>
-    public static async Task IsSoAsync(Func<Task<bool>> isSo, Task<HostAnswer>? before = null)
+    public static async Task IsSoAsync(Func<Task<bool>> isSo, Task<InvocationResult>? before = null)
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
         using var look = new PeriodicTimer(TimeSpan.FromMilliseconds(20));

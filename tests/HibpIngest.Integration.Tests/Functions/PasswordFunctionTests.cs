@@ -21,7 +21,7 @@ public sealed class PasswordFunctionTests
         Assert.Equal((4, 0), counts["ImportPasswords"]);
 
         (await host.DropPasswordsAsync("two/hashes.txt.gz", [0x1F, 0x8B, 8, 0])).AssertDone();
-        (await host.PostTimerAsync()).AssertDone();
+        (await host.InvokeTimerAsync()).AssertDone();
         var status = Status(await host.HibpAsync("passwords", "status", "--json"));
         var part = status.GetProperty("releases")[0].GetProperty("parts")[0];
         Assert.Equal(("sha1", Prefixes.Length * 20), (part.GetProperty("mode").GetString(), part.GetProperty("hashes").GetInt32()));
@@ -32,19 +32,19 @@ public sealed class PasswordFunctionTests
         Assert.Contains("Not imported", said, StringComparison.Ordinal);
 
         // Neither a message of nobody's nor one that is none.
-        (await host.PostMessageAsync(
+        (await host.InvokeMessageAsync(
             "ImportPasswords", """{"release":"one","mode":"sha1","plan":"0123456789abcdef","group":7}""")).AssertDone();
         Assert.Contains(
-            "can't be read", (await host.PostMessageAsync("ImportPasswords", """{"load":1}""")).AssertFailed(), StringComparison.Ordinal);
-        await host.StopHandlerAsync();
-        Assert.Contains("two/hashes.txt.gz", host.Handler.Said, StringComparison.Ordinal);
+            "can't be read", (await host.InvokeMessageAsync("ImportPasswords", """{"load":1}""")).AssertFailed(), StringComparison.Ordinal);
+        await host.StopWorkerAsync();
+        Assert.Contains("two/hashes.txt.gz", host.Worker.Said, StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task A_local_host_is_stopped_and_two_others_import_the_dropped_file()
     {
         await using var host = await FunctionsHost.StartAsync();
-        await host.StopHandlerAsync();
+        await host.StopWorkerAsync();
         var drops = new BlobContainerClient(host.Storage, "passwords-import");
         await drops.CreateIfNotExistsAsync();
         await drops.UploadBlobAsync("hashes.txt", new BinaryData(Lines(52)));

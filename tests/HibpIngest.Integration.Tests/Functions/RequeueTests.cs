@@ -48,7 +48,7 @@ public sealed class RequeueTests
                 await host.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String("""{"version":1,"load":1,"slice":3}"""u8));
                 break;
             default:
-                await host.StopHandlerAsync();
+                await host.StopWorkerAsync();
                 await host.Queue("breach-slices").SendMessageAsync("""{"version":1,"load":1,"slice":3}""");
                 await using (await host.StartLocalHostAsync())
                     await Eventually.IsSoAsync(async () => (await StateAsync(host)).State == LoadState.Done);

@@ -92,15 +92,15 @@ public sealed class TelemetryExportTests : IDisposable
             [TelemetryExport.ApplicationInsightsVariable] = endpoint.ConnectionString,
         });
         (await host.IngestAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 450))))).AssertDone();
-        (await host.PostTimerAsync()).AssertDone();
+        (await host.InvokeTimerAsync()).AssertDone();
         RowsFault.Lose(host.DatabaseFile, load: 1, position: 250);
         Assert.Equal(5, (await host.PumpAsync())["UpsertSlice"].Failed);
         RowsFault.PutBack(host.DatabaseFile);
         (await host.HibpAsync("requeue", "Failing", "--slice", "3")).Succeeded();
         await host.PumpAsync();
-        (await host.PostTimerAsync()).AssertDone();
-        await host.Handler.TerminateAsync();
-        Assert.Equal(0, await host.Handler.EndAsync());
+        (await host.InvokeTimerAsync()).AssertDone();
+        await host.Worker.TerminateAsync();
+        Assert.Equal(0, await host.Worker.EndAsync());
 
         var items = endpoint.Items;
         var tries = items.Where(item => item is { IsSpan: true, Name: Spans.Slice } && item[Tags.Slice] == "3").ToList();
@@ -141,9 +141,9 @@ public sealed class TelemetryExportTests : IDisposable
             ["IDENTITY_ENDPOINT"] = endpoint.Identity.Address,
             ["IDENTITY_HEADER"] = endpoint.Identity.Header,
         });
-        (await host.PostTimerAsync()).AssertDone();
-        await host.Handler.TerminateAsync();
-        Assert.Equal(0, await host.Handler.EndAsync());
+        (await host.InvokeTimerAsync()).AssertDone();
+        await host.Worker.TerminateAsync();
+        Assert.Equal(0, await host.Worker.EndAsync());
         Assert.NotEmpty(endpoint.Items);
         Assert.All(
             endpoint.Authorizations, one => Assert.StartsWith(
@@ -190,9 +190,8 @@ public sealed class TelemetryExportTests : IDisposable
     {
         await using var host = await FunctionsHost.StartAsync(
             new Dictionary<string, string> { [TelemetryExport.ApplicationInsightsVariable] = "whatever" });
-        var answer = await host.PostTimerAsync();
-        Assert.Equal(500, answer.Status);
-        Assert.Contains(TelemetryExport.ApplicationInsightsVariable, answer.Body, StringComparison.Ordinal);
+        Assert.Contains(
+            TelemetryExport.ApplicationInsightsVariable, (await host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
     }
 
     /// <summary>Everybody in the sample: its accounts, found by a script of its own, and its subscribers.</summary>

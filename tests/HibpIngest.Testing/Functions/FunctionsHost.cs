@@ -1,14 +1,17 @@
-using System.Text.Json.Nodes;
+using System.Text;
+using System.Text.Json;
 using Azure.Storage.Blobs;
 using Azure.Storage.Queues;
 using Azure.Storage.Queues.Models;
+using Google.Protobuf;
+using HibpIngest.Testing.Wire;
 
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Plays the Functions host: starts the handler, tells it of blobs, and takes messages off the queues that the
-/// function.json files name, by host.json's rules: base64 or poison, deleted when the answer says done, tried
-/// five times, then poison. Only the delay between two tries is left out.
+/// The pipeline's Functions app on stores of its own. Its functions are invoked one by one, to see how each ends, or by
+/// <see cref="PumpAsync"/>, which takes messages off the queues by host.json's rules, without the delay between two attempts.
+/// <see cref="TriggerListeners"/> drives them as a host does.
 /// </summary>
 internal sealed class FunctionsHost : IAsyncDisposable
 {
@@ -18,14 +21,16 @@ internal sealed class FunctionsHost : IAsyncDisposable
     // Longer than any call of a test takes.
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
 
-    private readonly HttpClient _http = new() { Timeout = TestTimeout };
     private readonly TemporaryFolder _folder = new();
+    private readonly string _appFolder;
     private readonly Dictionary<string, string> _variables = [];
 
-    private FunctionsHost(string storage)
+    private FunctionsHost(string storage, string appFolder)
     {
-        Storage = storage;
+        (Storage, _appFolder) = (storage, appFolder);
         _variables["HIBP_STORAGE"] = storage;
+        _variables["BreachStorage"] = storage;
+        _variables["AzureWebJobsStorage"] = storage;
         _variables["HIBP_DATABASE"] = DatabaseFile;
         _variables["HIBP_MAIL"] = $"pickup:{MailFolder}";
         _variables["HIBP_MAILSPERSECOND"] = "10000";
@@ -42,41 +47,54 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>What a command of <c>hibp</c> needs to work on the same stores.</summary>
     public IReadOnlyDictionary<string, string> Variables => _variables;
 
-    public HandlerProcess Handler { get; private set; } = null!;
+    public FunctionsWorker Worker { get; private set; } = null!;
+
+    public BlobContainerClient Container => new(Storage, "breach");
 
     /// <summary>
-    /// A handler on stores of its own, which are not set up yet, except for the container that blobs are
-    /// dropped into.
+    /// Starts the app on stores of its own, which are not set up yet, except for the container that blobs are dropped into.
     /// </summary>
-    /// <param name="published">The executable of a published folder; null: what was built beside the tests.</param>
-    public static async Task<FunctionsHost> StartAsync(IReadOnlyDictionary<string, string>? settings = null, string? published = null)
+    /// <param name="settings">More app settings.</param>
+    /// <param name="appFolder">What was published; null: what was built.</param>
+    public static async Task<FunctionsHost> StartAsync(
+        IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null)
     {
-        var host = new FunctionsHost(await AzuriteFixture.NewAccountAsync());
+        var host = new FunctionsHost(await AzuriteFixture.NewAccountAsync(), appFolder ?? BuiltApp.Folder("HibpIngest.Functions"));
         foreach (var (name, value) in settings ?? new Dictionary<string, string>())
             host._variables[name] = value;
         await host.Container.CreateIfNotExistsAsync();
-        await host.StartHandlerAsync(published);
+        await host.StartWorkerAsync();
         return host;
     }
 
-    /// <summary>
-    /// A handler in place of one that has ended, or is left to itself; with other settings where they are
-    /// given.
-    /// </summary>
-    public async Task StartHandlerAsync(string? published = null, params (string Name, string Value)[] settings)
+    /// <summary>Starts a worker in place of one that has ended, or is killed; with other settings where they are given.</summary>
+    public async Task StartWorkerAsync(params (string Name, string Value)[] settings)
     {
         foreach (var (name, value) in settings)
             _variables[name] = value;
-        if (Handler is not null)
-            await Handler.DisposeAsync();
-        Handler = await HandlerProcess.StartAsync(published, _folder.Path, _variables);
+        if (Worker is not null)
+            await Worker.DisposeAsync();
+        Worker = await FunctionsWorker.StartAsync(_appFolder, _folder.Path, _variables);
     }
 
-    /// <summary>Asks the handler to stop, and waits until it has ended; only then all that it said is there.</summary>
-    public async Task StopHandlerAsync()
+    /// <summary>Ends once there is a worker: a host's triggers wait while it starts another.</summary>
+    public Task Ready { get; private set; } = Task.CompletedTask;
+
+    /// <summary>kill -9 of the worker; the host starts another.</summary>
+    public async Task CrashWorkerAsync()
     {
-        await Handler.TerminateAsync();
-        Assert.Equal(0, await Handler.EndAsync());
+        var ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        Ready = ready.Task;
+        await Worker.KillAsync();
+        await StartWorkerAsync();
+        ready.SetResult();
+    }
+
+    /// <summary>Asks the worker to stop, and waits until it has ended; only then all that it said is there.</summary>
+    public async Task StopWorkerAsync()
+    {
+        await Worker.TerminateAsync();
+        Assert.Equal(0, await Worker.EndAsync());
     }
 
     public Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
@@ -85,47 +103,53 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public async Task DropAsync(string blob, byte[] content) => await Container.UploadBlobAsync(blob, new BinaryData(content));
 
-    /// <summary>Drops a file, and posts the event of it.</summary>
-    public async Task<HostAnswer> IngestAsync(string blob, byte[] content)
+    /// <summary>Drops a file, and runs the function that its event starts.</summary>
+    public async Task<InvocationResult> IngestAsync(string blob, byte[] content)
     {
         await DropAsync(blob, content);
-        return await PostBlobAsync(blob);
+        return await InvokeBlobAsync(blob);
     }
 
     /// <summary>The event of a dropped blob.</summary>
-    public Task<HostAnswer> PostBlobAsync(string blob, CancellationToken cancellationToken = default) =>
-        SendAsync(
-            HostRequests.Blob(Handler.Address, "IngestBreach", Container.GetBlobClient(blob).Uri, blob),
-            cancellationToken);
+    public Task<InvocationResult> InvokeBlobAsync(string blob, CancellationToken cancellationToken = default) =>
+        InvokeBlobAsync("IngestBreach", Container.Name, blob, cancellationToken);
 
-    /// <summary>Drops a file of password hashes, and posts the event of it.</summary>
-    public async Task<HostAnswer> DropPasswordsAsync(string blob, byte[] content)
+    /// <summary>Drops a file of password hashes, and runs the function that its event starts.</summary>
+    public async Task<InvocationResult> DropPasswordsAsync(string blob, byte[] content)
     {
         var drops = new BlobContainerClient(Storage, "passwords-import");
         await drops.CreateIfNotExistsAsync();
         await drops.UploadBlobAsync(blob, new BinaryData(content));
-        return await SendAsync(HostRequests.Blob(Handler.Address, "PlanPasswords", drops.GetBlobClient(blob).Uri, blob));
+        return await InvokeBlobAsync("PlanPasswords", drops.Name, blob, CancellationToken.None);
     }
 
-    public Task<HostAnswer> PostMessageAsync(string function, string text, long dequeueCount = 1) =>
-        SendAsync(HostRequests.Message(Handler.Address, function, text, Guid.NewGuid().ToString(), dequeueCount));
+    public Task<InvocationResult> InvokeMessageAsync(string function, string text, long dequeueCount = 1) =>
+        Worker.InvokeAsync(function, BindingOf("AzureStorageQueues", new
+        {
+            MessageId = Guid.NewGuid().ToString(),
+            PopReceipt = "none",
+            MessageText = text,
+            DequeueCount = dequeueCount,
+        }));
 
-    public Task<HostAnswer> PostTimerAsync() => SendAsync(HostRequests.Timer(Handler.Address, "Sweep"));
+    public Task<InvocationResult> InvokeTimerAsync() =>
+        Worker.InvokeAsync(
+            "Sweep", new TypedData { Json = """{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}""" });
 
-    public Task<HostAnswer> HealthAsync() => SendAsync(HostRequests.Health(Handler.Address));
-
-    public async Task<HostAnswer> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken = default)
+    /// <summary>Answers as the host answers <c>GET /api/health</c>.</summary>
+    public async Task<HostAnswer> HealthAsync()
     {
-        using var toDispose = request;
-        using var response = await _http.SendAsync(request, cancellationToken);
+        var result = await Worker.InvokeAsync("Health", new TypedData
+        {
+            Http = new Http { Method = "GET", Url = "http://127.0.0.1/api/health" },
+        });
         return new HostAnswer(
-            (int)response.StatusCode, response.Content.Headers.ContentType?.MediaType, await response.Content.ReadAsStringAsync(
-                cancellationToken));
+            int.Parse(result.Response!.StatusCode, System.Globalization.CultureInfo.InvariantCulture),
+            result.Response.Body.Bytes.ToStringUtf8());
     }
 
     /// <summary>
-    /// Works on the queues until nothing visible is in them. Returns how many calls each function got, and how
-    /// many of them failed.
+    /// Works on the queues until nothing visible is in them. Returns how many calls each function got, and how many of them failed.
     /// </summary>
     /// <param name="only">The one function whose queue it is about; null: all.</param>
     public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync(string? only = null)
@@ -152,23 +176,33 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>A queue as any storage tool sees it: bodies are what is on the wire.</summary>
     public QueueClient Queue(string name) => new(Storage, name);
 
-    /// <summary>The functions with a queue, from their function.json.</summary>
-    public static IEnumerable<(string Function, string Queue)> QueueFunctions() =>
-        from file in Directory.GetFiles(RepositoryFile.Path("src/HibpIngest.Functions"), "function.json", SearchOption.AllDirectories)
-        where !file.Contains($"{Path.DirectorySeparatorChar}bin{Path.DirectorySeparatorChar}", StringComparison.Ordinal)
-        let queue = (string?)JsonNode.Parse(File.ReadAllText(file))!["bindings"]![0]!["queueName"]
-        where queue is not null
-        orderby queue
-        select (Path.GetFileName(Path.GetDirectoryName(file)!), queue);
-
     public async ValueTask DisposeAsync()
     {
-        await Handler.DisposeAsync();
-        _http.Dispose();
+        await Worker.DisposeAsync();
         _folder.Dispose();
     }
 
-    private BlobContainerClient Container => new(Storage, "breach");
+    private IEnumerable<(string Function, string Queue)> QueueFunctions() =>
+        from trigger in Worker.Triggers
+        let queue = (string?)trigger.Value["queueName"]
+        where queue is not null
+        orderby queue
+        select (trigger.Key, queue);
+
+    private Task<InvocationResult> InvokeBlobAsync(string function, string container, string blob, CancellationToken cancellationToken) =>
+        Worker.InvokeAsync(function, BindingOf(
+            "AzureStorageBlobs", new { Connection = "BreachStorage", ContainerName = container, BlobName = blob }), cancellationToken);
+
+    private static TypedData BindingOf(string source, object content) => new()
+    {
+        ModelBindingData = new BindingData
+        {
+            Version = "1.0",
+            Source = source,
+            ContentType = "application/json",
+            Content = ByteString.CopyFrom(JsonSerializer.SerializeToUtf8Bytes(content)),
+        },
+    };
 
     private async Task<bool> WorkAsync(string function, QueueClient queue, QueueMessage message)
     {
@@ -180,27 +214,26 @@ internal sealed class FunctionsHost : IAsyncDisposable
             await queue.DeleteMessageAsync(message.MessageId, message.PopReceipt);
             return false;
         }
-        var answer = await SendAsync(HostRequests.Message(Handler.Address, function, text, message.MessageId, message.DequeueCount));
-        Assert.False(answer.Hangs, $"{function}: {answer}");
-        if (!answer.Succeeded && message.DequeueCount < MaxDequeueCount)
+        var done = (await InvokeMessageAsync(function, text, message.DequeueCount)).Succeeded;
+        if (!done && message.DequeueCount < MaxDequeueCount)
         {
             await queue.UpdateMessageAsync(message.MessageId, message.PopReceipt, (string?)null, TimeSpan.Zero);
             return false;
         }
-        if (!answer.Succeeded)
+        if (!done)
         {
             await poison.CreateIfNotExistsAsync();
             await poison.SendMessageAsync(message.Body.ToString());
         }
         await queue.DeleteMessageAsync(message.MessageId, message.PopReceipt);
-        return answer.Succeeded;
+        return done;
     }
 
     private static string? Decode(string body)
     {
         try
         {
-            return System.Text.Encoding.UTF8.GetString(Convert.FromBase64String(body));
+            return Encoding.UTF8.GetString(Convert.FromBase64String(body));
         }
         catch (FormatException)
         {

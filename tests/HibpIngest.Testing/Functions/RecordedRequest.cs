@@ -5,7 +5,7 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// What a handler got of a Functions host for one request of a client's, or for an invocation: as it was on the wire
+/// A request as a Functions host forwarded it, for one of a client's or for an invocation: as it was on the wire
 /// (Host/Http/forwarding.jsonl and proxying.jsonl, a line each, of a function on every path with an empty prefix).
 /// </summary>
 /// <param name="Name">What the recording is about; the same in both modes.</param>

@@ -88,7 +88,7 @@ public sealed class PipelineSettingsTests
         Assert.Contains("BlobEndpoint=http://127.0.0.1:13000/", asked.Storage, StringComparison.Ordinal);
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])
         {
-            var refused = Assert.Throws<BadInputException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
+            var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
             Assert.Contains("HIBP_EMULATOR_PORT is expected to be from 1 to 65000", refused.Message, StringComparison.Ordinal);
         }
     }
@@ -101,7 +101,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal(["two", "three"], settings.FurtherStorage);
         Assert.Equal(["HIBP_STORAGE_33"], settings.UnknownVariables);
         Assert.DoesNotContain("three", settings.Describe(), StringComparison.Ordinal);
-        var missing = Assert.Throws<BadInputException>(() => Read(("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_4", "four")));
+        var missing = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_4", "four")));
         Assert.Contains("HIBP_STORAGE_3 is expected where HIBP_STORAGE_4 is set", missing.Message, StringComparison.Ordinal);
     }
 
@@ -117,8 +117,8 @@ public sealed class PipelineSettingsTests
         Assert.Empty(settings.UnknownVariables);
         Assert.DoesNotContain("c2VjcmV0", settings.Describe(), StringComparison.Ordinal);
         Assert.Equal((0, TimeSpan.FromSeconds(1)), (Read().Passwords.ReplicaConnections().Count, Read().Passwords.PasswordsNearestTimeout));
-        Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "1")));
-        Assert.Throws<BadInputException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00")));
+        Assert.Throws<WrongSettingsException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "1")));
+        Assert.Throws<WrongSettingsException>(() => Read(("HIBP_PASSWORDS_NEAREST_TIMEOUT", "00:00:00")));
     }
 
     [Theory]
@@ -135,7 +135,7 @@ public sealed class PipelineSettingsTests
             (isOn, isOn, isOn, isOn, isOn),
             (settings.Options.CallLoopback, settings.Web.TestAccounts, settings.Options.Log == LogMode.On,
                 settings.Options.Ranges == RangesMode.On, settings.Web.AccessLog));
-        var refused = Assert.Throws<BadInputException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
+        var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
         Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);
     }
 
@@ -157,7 +157,7 @@ public sealed class PipelineSettingsTests
     [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
     [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES is expected to be from 1 to 2147483647, found -1")]
     public void A_wrong_value_is_named(string variable, string value, string message) =>
-        Assert.Equal(message, Assert.Throws<BadInputException>(() => Read((variable, value))).Message);
+        Assert.Equal(message, Assert.Throws<WrongSettingsException>(() => Read((variable, value))).Message);
 
     [Fact]
     public void What_is_logged_holds_no_secret_and_no_address()

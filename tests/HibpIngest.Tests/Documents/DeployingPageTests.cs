@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
-using HibpIngest.Functions;
+using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Tests.Documents;
 
@@ -12,9 +12,7 @@ public sealed partial class DeployingPageTests
     [Fact]
     public void Functions_instances_and_alerts_are_those_of_the_templates()
     {
-        // A function is a folder with its trigger in it.
-        var functions = Directory.GetDirectories(Path.Combine(DocumentFiles.Root, "src", "HibpIngest.Functions"))
-            .Count(folder => Path.GetFileName(folder) != WebFunction.Name && File.Exists(Path.Combine(folder, "function.json")));
+        var functions = AppFunctions.Pipeline.Count;
         var (smallest, full) = (Instances("smallest"), Instances("full-power"));
         Assert.Contains(
             $"| instances at most | {smallest} | {full} | each of the {functions} functions scales by itself;", Page,
@@ -32,9 +30,13 @@ public sealed partial class DeployingPageTests
     }
 
     [Fact]
-    public void The_web_function_s_methods_are_those_that_it_takes() => Assert.Contains(
-        $"One function, `Web`: {string.Join(", ", WebFunction.Methods.SkipLast(1).Select(method => $"`{method}`"))} and "
-        + $"`{WebFunction.Methods[^1]}`", WhiteSpace().Replace(Page, " "), StringComparison.Ordinal);
+    public void The_web_function_s_methods_are_those_that_it_takes()
+    {
+        var methods = ((HttpTriggerAttribute)AppFunctions.Api["Web"]).Methods!.Select(method => $"`{method.ToUpperInvariant()}`").ToList();
+        Assert.Contains(
+            $"One function, `Web`: {string.Join(", ", methods.SkipLast(1))} and {methods[^1]}", WhiteSpace().Replace(Page, " "),
+            StringComparison.Ordinal);
+    }
 
     [GeneratedRegex(@"^param maximumInstanceCount = (?<count>\d+)", RegexOptions.Multiline | RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex MaximumInstanceCount();

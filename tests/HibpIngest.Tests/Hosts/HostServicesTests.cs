@@ -34,7 +34,7 @@ public sealed class HostServicesTests
     public void A_setting_that_opens_nothing_is_told_before_anything_is_done(string variable, string value)
     {
         using var folder = new TemporaryFolder();
-        Assert.Throws<BadInputException>(() => Add(folder, (variable, value)).OpenHibp());
+        Assert.Throws<WrongSettingsException>(() => Add(folder, (variable, value)).OpenHibp());
     }
 
     private static IServiceCollection Add(TemporaryFolder folder, params (string Name, string Value)[] variables)
@@ -42,7 +42,6 @@ public sealed class HostServicesTests
         var environment = new Hashtable { ["HIBP_HOME"] = folder.Path };
         foreach (var (name, value) in variables)
             environment[name] = value;
-        return new ServiceCollection().AddHibp(
-            PipelineSettings.Read(null, null, environment), TimeProvider.System, NullLoggerFactory.Instance);
+        return new ServiceCollection().AddHibp(PipelineSettings.Read(null, null, environment));
     }
 }

@@ -4,6 +4,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
 using HibpIngest.Delivery;
 using HibpIngest.Functions;
+using HibpIngest.Functions.Api;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Lookup;
 using HibpIngest.Passwords;
@@ -22,7 +23,7 @@ public sealed class EventIdTests
     {
         Type[] ofAllAssemblies =
             [typeof(IngestBreach), typeof(SmtpSender), typeof(SqlServerBreachDatabase), typeof(StorageAccount), typeof(TelemetryExport),
-                typeof(Screen), typeof(HandlerPipeline), typeof(BreachedAccounts), typeof(PasswordRanges),
+                typeof(Screen), typeof(HealthFunction), typeof(WebFunction), typeof(BreachedAccounts), typeof(PasswordRanges),
                 typeof(WebApi), typeof(IAccessLog)];
         var ids = ofAllAssemblies
             .SelectMany(type => type.Assembly.GetTypes())

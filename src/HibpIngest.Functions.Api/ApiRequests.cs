@@ -1,0 +1,35 @@
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Web;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Http;
+
+namespace HibpIngest.Functions.Api;
+
+/// <summary>Hands the worker's requests to the API; where settings are wrong, every answer is 503 and names them.</summary>
+public sealed class ApiRequests
+{
+    private readonly RequestDelegate _api;
+
+    public ApiRequests(IServiceProvider services, SettingsErrors settings)
+    {
+        if (settings.Messages.Count > 0)
+        {
+            var error = new ErrorAnswer(
+                StatusCodes.Status503ServiceUnavailable, $"the app settings are wrong: {string.Join("; ", settings.Messages)}");
+            _api = context => error.WriteAsync(context.Response);
+            return;
+        }
+        var app = new ApplicationBuilder(services);
+        services.GetRequiredService<ServedApi>().Map(app);
+        _api = app.Build();
+    }
+
+    /// <summary>Answers a request. The worker has matched it with the one function; the API's own routing starts anew.</summary>
+    public Task AnswerAsync(HttpContext context)
+    {
+        context.SetEndpoint(null);
+        context.Request.RouteValues.Clear();
+        return _api(context);
+    }
+}

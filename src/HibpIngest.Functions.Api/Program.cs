@@ -1,0 +1,53 @@
+using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
+using HibpIngest.Hosting.Web;
+using HibpIngest.Telemetry;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.HttpOverrides;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Azure.Functions.Worker.Builder;
+
+namespace HibpIngest.Functions.Api;
+
+/// <summary>The Azure Functions app that is the API: an isolated worker, to which the Functions host forwards every request.</summary>
+internal static partial class Program
+{
+    private static async Task Main(string[] args)
+    {
+        var builder = FunctionsApplication.CreateBuilder(args).ConfigureFunctionsWebApplication();
+        using var app = FunctionsApp.Configure(builder, FunctionsAppSettings.ReadApi, AddApi, Open);
+        builder.Services.AddSingleton<ApiRequests>();
+        builder.Services.Configure<KestrelServerOptions>(WebServer.Limit);
+        // HIBP_PROXIES says which entry of X-Forwarded-For is the caller's.
+        builder.Services.PostConfigure<ForwardedHeadersOptions>(options => options.ForwardedHeaders = ForwardedHeaders.None);
+        await app.RunAsync(builder.Build());
+    }
+
+    private static void AddApi(IServiceCollection services, PipelineSettings settings) => services
+        .AddSingleton(TimeProvider.System)
+        .AddSingleton(settings)
+        .AddSingleton(provider => StorageAccount.Open(
+            settings.Storage, provider.GetRequiredService<ILoggerFactory>(), WebFactory.Storage, settings.FurtherStorage))
+        .AddSingleton(provider => WebFactory.StoresOf(
+            provider.GetRequiredService<StorageAccount>(), TimeProvider.System, provider.GetRequiredService<ILoggerFactory>()))
+        .AddHibpApi(new ServedApiOptions
+        {
+            Address = settings.Options.WebUrl,
+            IsAllDurable = true,
+            Web = settings.Web,
+            Passwords = settings.Passwords,
+        });
+
+    private static void Open(IServiceProvider services)
+    {
+        _ = services.GetRequiredService<ServedApi>();
+        var (account, settings) = (services.GetRequiredService<StorageAccount>(), services.GetRequiredService<PipelineSettings>());
+        LogSettings(
+            services.GetRequiredService<ILogger<ServedApi>>(), account.DisplayName, settings.Options.WebUrl, settings.Web.DomainMax,
+            settings.Web.Proxies, settings.Web.TestAccounts ?? false);
+    }
+
+    [LoggerMessage(EventIds.ApiAppSettings, LogLevel.Information,
+        "storage {Storage}, HIBP_WEB_URL={WebUrl}, HIBP_DOMAINMAX={DomainMax}, HIBP_PROXIES={Proxies}, HIBP_TESTACCOUNTS={TestAccounts}")]
+    private static partial void LogSettings(ILogger log, string storage, string webUrl, int domainMax, int proxies, bool testAccounts);
+}

@@ -1,0 +1,13 @@
+using Microsoft.AspNetCore.Http;
+using Microsoft.Azure.Functions.Worker;
+
+namespace HibpIngest.Functions.Api;
+
+/// <summary>Answers every path, for anybody: the API checks keys itself.</summary>
+public sealed class WebFunction(ApiRequests api)
+{
+    [Function("Web")]
+    public Task RunAsync(
+        [HttpTrigger(AuthorizationLevel.Anonymous, "get", "head", "options", "post", "put", "delete", Route = "{*path}")]
+        HttpRequest request) => api.AnswerAsync(request.HttpContext);
+}

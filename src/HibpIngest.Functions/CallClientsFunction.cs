@@ -1,0 +1,16 @@
+using Azure.Storage.Queues.Models;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using Microsoft.Azure.Functions.Worker;
+
+namespace HibpIngest.Functions;
+
+/// <summary>Searches a slice for prefixes that clients watch.</summary>
+public sealed class CallClientsFunction(PipelineDispatcher pipeline)
+{
+    [Function("CallClients")]
+    public Task RunAsync(
+        [QueueTrigger(QueueNames.Calls, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
+        CancellationToken cancellationToken) =>
+        pipeline.DispatchAsync(QueueNames.Calls, message.Body.ToString(), cancellationToken);
+}

@@ -1,0 +1,19 @@
+using Azure.Storage.Blobs;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using HibpIngest.Stores;
+using Microsoft.Azure.Functions.Worker;
+
+namespace HibpIngest.Functions;
+
+/// <summary>Ingests a dropped file, within the time budget. Only the blob's name is used; the content is read in ranges.</summary>
+public sealed class IngestBreachFunction(PipelineDispatcher pipeline)
+{
+    [Function("IngestBreach")]
+    public Task RunAsync(
+        [BlobTrigger(
+            $"{IBreachBlobs.Container}/{{name}}", Source = BlobTriggerSource.EventGrid,
+            Connection = FunctionsAppSettings.BreachStorage)]
+        BlobClient blob, CancellationToken cancellationToken) =>
+        pipeline.IngestBlobAsync(blob.Name, cancellationToken);
+}

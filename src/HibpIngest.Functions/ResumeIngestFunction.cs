@@ -1,0 +1,16 @@
+using Azure.Storage.Queues.Models;
+using HibpIngest.Hosting;
+using HibpIngest.Pipeline;
+using Microsoft.Azure.Functions.Worker;
+
+namespace HibpIngest.Functions;
+
+/// <summary>Resumes loads, and starts dropped files that no event announced.</summary>
+public sealed class ResumeIngestFunction(PipelineDispatcher pipeline)
+{
+    [Function("ResumeIngest")]
+    public Task RunAsync(
+        [QueueTrigger(QueueNames.Ingest, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
+        CancellationToken cancellationToken) =>
+        pipeline.DispatchAsync(QueueNames.Ingest, message.Body.ToString(), cancellationToken);
+}

@@ -1,0 +1,91 @@
+using System.Collections;
+using HibpIngest.Errors;
+using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Telemetry;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>
+/// What both Functions apps have in common: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of
+/// a worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for those who have to refuse work.
+/// </summary>
+public sealed partial class FunctionsApp : IDisposable
+{
+    // A batch or a transaction ends within seconds; the platform waits longer than this.
+    private static readonly TimeSpan ShutdownTimeout = TimeSpan.FromSeconds(30);
+
+    private readonly SettingsErrors _errors = new();
+    private readonly TelemetryExport? _telemetry;
+    private readonly PipelineSettings? _settings;
+    private readonly Action<IServiceProvider> _open;
+
+    private FunctionsApp(
+        IHostApplicationBuilder builder, Func<IDictionary, PipelineSettings> read, Action<IServiceCollection, PipelineSettings> add,
+        Action<IServiceProvider> open)
+    {
+        var environment = Environment.GetEnvironmentVariables();
+        _open = open;
+        builder.Logging.SetMinimumLevel(LogLevel.Information);
+        // Below warnings, the web framework and the Azure SDKs log paths and headers.
+        builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning).AddFilter("Azure", LogLevel.Warning);
+        builder.Services.AddSingleton(_errors).Configure<HostOptions>(host => host.ShutdownTimeout = ShutdownTimeout);
+        _telemetry = _errors.Try(() => TelemetryExport.Start(builder.Logging, environment));
+        _settings = _errors.Try(() => read(environment));
+        if (_settings is not null)
+            _errors.Try(() => Check(_settings));
+        if (_errors.Messages.Count == 0)
+            add(builder.Services, _settings!);
+
+        // A host that can't open what it was given would end. So this is found out beside it.
+        bool Check(PipelineSettings settings)
+        {
+            var services = new ServiceCollection().AddLogging().AddSingleton(_errors);
+            add(services, settings);
+            var provider = services.BuildServiceProvider();
+            try
+            {
+                open(provider);
+            }
+            finally
+            {
+                // Nothing has been used: nothing is waited for.
+                _ = provider.DisposeAsync();
+            }
+            return true;
+        }
+    }
+
+    /// <summary>Reads and checks the settings, and adds what both apps have, and what the app adds where its settings are right.</summary>
+    /// <param name="builder">The app's.</param>
+    /// <param name="read">Reads the app's settings from its environment.</param>
+    /// <param name="add">Adds the app's services.</param>
+    /// <param name="open">Opens the stores that the settings name, without calling them, and logs which those are.</param>
+    public static FunctionsApp Configure(
+        IHostApplicationBuilder builder, Func<IDictionary, PipelineSettings> read, Action<IServiceCollection, PipelineSettings> add,
+        Action<IServiceProvider> open) => new(builder, read, add, open);
+
+    /// <summary>Runs the app until the host stops it.</summary>
+    public async Task RunAsync(IHost host)
+    {
+        var log = host.Services.GetRequiredService<ILogger<FunctionsApp>>();
+        foreach (var line in _settings?.DescribeUnknown() ?? [])
+            LogUnknown(log, line);
+        foreach (var message in _errors.Messages)
+            LogWrong(log, message);
+        if (_errors.Messages.Count == 0)
+            _open(host.Services);
+        await host.RunAsync();
+    }
+
+    /// <summary>Sends the telemetry that is left.</summary>
+    public void Dispose() => _telemetry?.Dispose();
+
+    [LoggerMessage(EventIds.FunctionsAppWrongSetting, LogLevel.Critical, "app settings: {Reason}; nothing works until it is right")]
+    private static partial void LogWrong(ILogger log, string reason);
+
+    [LoggerMessage(EventIds.FunctionsAppUnknownSetting, LogLevel.Warning, "app settings: {Reason}")]
+    private static partial void LogUnknown(ILogger log, string reason);
+}

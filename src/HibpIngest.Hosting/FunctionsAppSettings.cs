@@ -1,0 +1,65 @@
+using System.Collections;
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>
+/// Reads the settings of the Functions apps from their environment. They are those of every host, except that nothing that must
+/// outlive an instance has a default.
+/// </summary>
+public static class FunctionsAppSettings
+{
+    /// <summary>
+    /// The connection of the triggers: the account of the dropped files and the queues. AzureWebJobsStorage is the host's own.
+    /// </summary>
+    public const string BreachStorage = "BreachStorage";
+
+    // A plan that cuts functions off at 10 minutes leaves 2 minutes to skip to the checkpoint and to finish a batch.
+    private static readonly TimeSpan DefaultTimeBudget = TimeSpan.FromMinutes(8);
+
+    // 9.5 minutes with the default budget of 8, which is within 10; 26.5 with one of 25, which is within 30.
+    private static readonly TimeSpan LimitBeyondBudget = TimeSpan.FromSeconds(90);
+
+    /// <summary>Reads those of the app that is the API: it needs a storage account, and nothing of the pipeline.</summary>
+    /// <param name="environment">The app settings.</param>
+    /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
+    public static PipelineSettings ReadApi(IDictionary environment)
+    {
+        var errors = new SettingsErrors();
+        var storage = errors.Try(() => FindStorage(environment));
+        return Read(environment, storage, errors);
+    }
+
+    /// <summary>Reads those of the pipeline's app.</summary>
+    /// <param name="environment">The app settings.</param>
+    /// <exception cref="WrongSettingsException">Settings are missing or wrong.</exception>
+    public static PipelineSettings ReadPipeline(IDictionary environment)
+    {
+        var errors = new SettingsErrors();
+        var storage = errors.Try(() => FindStorage(environment));
+        if (Find(environment, "HIBP_DATABASE") is null)
+            errors.Add("HIBP_DATABASE is expected to name the database: every instance has to work with the same");
+        if (Find(environment, "HIBP_MAIL") is null)
+            errors.Add("HIBP_MAIL is expected to name a mail server: a folder of an instance goes with it");
+        var settings = Read(environment, storage, errors, options => options.TimeBudget = DefaultTimeBudget);
+        if (settings.Options.PlanLimit == TimeSpan.Zero && settings.Options.TimeBudget > TimeSpan.Zero)
+            settings.Options.PlanLimit = settings.Options.TimeBudget + LimitBeyondBudget;
+        return settings;
+    }
+
+    private static PipelineSettings Read(
+        IDictionary environment, string? storage, SettingsErrors errors, Action<Pipeline.PipelineOptions>? defaults = null)
+    {
+        var settings = errors.Try(() => PipelineSettings.Read(storage, null, environment, defaults));
+        errors.ThrowIfAny();
+        return settings!;
+    }
+
+    // A connection string, or by identity.
+    private static string FindStorage(IDictionary environment) =>
+        Find(environment, "HIBP_STORAGE") ?? Find(environment, BreachStorage) ?? Find(environment, $"{BreachStorage}__blobServiceUri")
+        ?? throw new BadInputException($"HIBP_STORAGE or {BreachStorage} is expected to name the storage account");
+
+    private static string? Find(IDictionary environment, string variable) =>
+        environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;
+}

@@ -1,0 +1,41 @@
+using HibpIngest.Errors;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>Collects what is wrong with settings, so that all of it is reported at once. Not safe for concurrent use.</summary>
+public sealed class SettingsErrors
+{
+    private readonly List<string> _messages = [];
+
+    /// <summary>One line for each wrong or missing setting.</summary>
+    public IReadOnlyList<string> Messages => _messages;
+
+    /// <summary>Adds a line.</summary>
+    public void Add(string message) => _messages.Add(message);
+
+    /// <summary>Runs what reads or opens settings, and adds the lines of what it throws.</summary>
+    /// <returns>The default where it threw.</returns>
+    public T? Try<T>(Func<T> read)
+    {
+        try
+        {
+            return read();
+        }
+        catch (WrongSettingsException e)
+        {
+            _messages.AddRange(e.Messages);
+        }
+        catch (BadInputException e)
+        {
+            _messages.Add(e.Message);
+        }
+        return default;
+    }
+
+    /// <exception cref="WrongSettingsException">There are lines.</exception>
+    public void ThrowIfAny()
+    {
+        if (_messages.Count > 0)
+            throw new WrongSettingsException([.. _messages]);
+    }
+}

@@ -1,0 +1,28 @@
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>The Functions app that is the API, with what that needs and nothing else, on a storage account with nothing in it.</summary>
+public sealed class ApiHostFixture : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+
+    internal ApiHost Host { get; private set; } = null!;
+
+    internal string Storage { get; private set; } = "";
+
+    public async Task InitializeAsync()
+    {
+        Storage = await AzuriteFixture.NewAccountAsync();
+        Host = await ApiHost.StartAsync(_folder.Path, new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = Storage,
+            ["HIBP_TESTACCOUNTS"] = "on",
+            ["HIBP_PROXIES"] = "1",
+        });
+    }
+
+    public async Task DisposeAsync()
+    {
+        await Host.DisposeAsync();
+        _folder.Dispose();
+    }
+}

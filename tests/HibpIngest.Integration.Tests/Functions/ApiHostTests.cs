@@ -1,0 +1,197 @@
+using System.Net;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json;
+using HibpIngest.AzureStorage;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>The API's Functions app, behind what a Functions host does with requests.</summary>
+public sealed class ApiHostTests : IAsyncLifetime
+{
+    private readonly TemporaryFolder _folder = new();
+    private readonly HttpClient _http = new();
+    private string _storage = "";
+
+    public async Task InitializeAsync() => _storage = await AzuriteFixture.NewAccountAsync();
+
+    public Task DisposeAsync()
+    {
+        _http.Dispose();
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task The_web_needs_a_storage_account_and_no_more()
+    {
+        foreach (var variable in (string[])["HIBP_STORAGE", "BreachStorage"])
+        {
+            await using var handler = await StartAsync(("HIBP_STORAGE", null), (variable, _storage));
+            Assert.Equal((200, """{"status":"healthy"}"""), await AskAsync(handler, HttpMethod.Get, "healthz"));
+            await handler.Worker.TerminateAsync();
+            Assert.True(await handler.Worker.EndAsync() == 0, handler.Worker.Said);
+            Assert.Contains("HIBP_PROXIES=0", handler.Worker.Said, StringComparison.Ordinal);
+        }
+        Assert.Empty(Directory.GetFileSystemEntries(_folder.Path));
+    }
+
+    [Theory]
+    [InlineData("HIBP_STORAGE", null, "HIBP_STORAGE or BreachStorage is expected to name the storage account")]
+    [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not one")]
+    [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES is expected to be a whole number")]
+    [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS is expected to be on or off")]
+    [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT is expected")]
+    public async Task Wrong_settings_are_every_answer_and_no_exit(string variable, string? value, string expected)
+    {
+        await using var handler = await StartAsync((variable, value));
+        foreach (var (method, path) in new[]
+        {
+            (HttpMethod.Get, ""), (HttpMethod.Get, "healthz"), (HttpMethod.Get, "api/v3/breaches"), (HttpMethod.Get, "api/health"),
+            (HttpMethod.Post, "UpsertSlice"), (HttpMethod.Post, "Web"),
+        })
+        {
+            var (status, body) = await AskAsync(handler, method, path);
+            Assert.Equal((path, 503), (path, status));
+            var message = JsonElement.Parse(body).GetProperty("message").GetString();
+            Assert.StartsWith($"the app settings are wrong: {expected}", message, StringComparison.Ordinal);
+        }
+        await handler.Worker.TerminateAsync();
+        Assert.True(await handler.Worker.EndAsync() == 0, handler.Worker.Said);
+        Assert.Contains(expected, handler.Worker.Said, StringComparison.Ordinal);
+    }
+
+    /// <summary>A network's wrong keys count, whoever else asks through the same proxy.</summary>
+    [Theory]
+    [InlineData(0, true)] // all are the host's
+    [InlineData(1, false)]
+    [InlineData(2, true)] // the host passes one entry on, never two
+    public async Task The_callers_address_is_the_one_that_our_proxies_say(int proxies, bool isShared)
+    {
+        const int WrongKeys = 60; // a minute, of one network
+        using (var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance))
+            await account.Keys.CreateAsync(CancellationToken.None);
+        await using var handler = await StartAsync(("HIBP_PROXIES", $"{proxies}"));
+        // One is let in again each second: on a busy machine that may be just between the two, so it is tried some times.
+        var (other, drawn) = (HttpStatusCode.Unauthorized, 0);
+        for (var tries = 0; tries < WrongKeys / 3 && other == HttpStatusCode.Unauthorized; tries++)
+        {
+            var status = HttpStatusCode.Unauthorized;
+            for (var i = 0; i <= 10 * WrongKeys && status == HttpStatusCode.Unauthorized; i++)
+                status = await TryKeyAsync($"{++drawn:x32}", "198.51.100.7");
+            Assert.Equal(HttpStatusCode.TooManyRequests, status);
+            other = await TryKeyAsync($"{++drawn:x32}", "203.0.113.9");
+        }
+        Assert.Equal(isShared ? HttpStatusCode.TooManyRequests : HttpStatusCode.Unauthorized, other);
+
+        async Task<HttpStatusCode> TryKeyAsync(string key, string from)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(handler.Address, "api/v3/subscription/status"));
+            request.Headers.Add("User-Agent", "test");
+            request.Headers.Add("hibp-api-key", key);
+            request.Headers.Add("X-Forwarded-For", from);
+            using var answer = await _http.SendAsync(request);
+            return answer.StatusCode;
+        }
+    }
+
+    [Fact]
+    public async Task Passwords_are_handed_in_here_too()
+    {
+        const string Items =
+            "[{\"sha1\":\"F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D\",\"ntlm\":\"FC525C9683E8FE067095BA2DDC971889\",\"num\":15}]";
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        var key = RandomNumberGenerator.GetHexString(ApiKey.Digits, lowercase: true);
+        await account.Keys.CreateAsync(CancellationToken.None);
+        await account.Keys.AddAsync(
+            new ApiKey { Hash = ApiKey.HashOf(key), Name = "sender", Rpm = 60, Scopes = KeyScopes.Append }, CancellationToken.None);
+        await using var handler = await StartAsync();
+        var (status, answer) = await PostAsync("ingestion/append", Items);
+        Assert.Equal((200, 200), (status, (await PostAsync("ingestion/append/confirm", answer)).Status));
+        var id = JsonElement.Parse(answer).GetProperty("transactionId").GetGuid();
+        Assert.Equal(
+            AppendState.Confirmed, (await account.PasswordAppends.FindAsync(ApiKey.HashOf(key), id, CancellationToken.None))?.State);
+
+        async Task<(int Status, string Body)> PostAsync(string path, string body)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Post, new Uri(handler.Address, path))
+            {
+                Content = new StringContent(body, Encoding.UTF8, "application/json"),
+            };
+            request.Headers.Add("Ocp-Apim-Subscription-Key", key);
+            // As the host passes it on.
+            request.Headers.TransferEncodingChunked = true;
+            using var reply = await _http.SendAsync(request);
+            return ((int)reply.StatusCode, await reply.Content.ReadAsStringAsync());
+        }
+    }
+
+    /// <summary>The platform may stop a process right behind an answer.</summary>
+    [Fact]
+    public async Task Every_answer_is_logged_before_it_is_sent()
+    {
+        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        string[] paths = ["openapi/v3.json", "nothing/here", "logos/Nothing.png"];
+        foreach (var path in paths)
+        {
+            await using var handler = await StartAsync();
+            _ = await AskAsync(handler, HttpMethod.Get, path);
+            // Killed, with the end of this block.
+        }
+        Assert.Equal(
+            ["(none)", "/logos/{file}", "/openapi/v3.json"],
+            (await AccessLogContents.ReadAsync(account.AccessLog)).Select(one => one.Route).Distinct().Order(StringComparer.Ordinal));
+    }
+
+    /// <summary>Recorded of a real host: its answer to a caller that sends the header is 500; other callers are still answered.</summary>
+    [Fact]
+    public async Task A_forged_invocation_id_harms_nobody_else()
+    {
+        await using var handler = await StartAsync();
+        using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(handler.Address, "healthz"));
+        request.Headers.Add(ApiHost.InvocationHeader, Guid.NewGuid().ToString());
+        var forged = _http.SendAsync(request);
+        for (var i = 0; i < 20; i++)
+            Assert.Equal((200, """{"status":"healthy"}"""), await AskAsync(handler, HttpMethod.Get, "healthz"));
+        using (var answer = await forged)
+            Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
+        Assert.Equal((200, """{"status":"healthy"}"""), await AskAsync(handler, HttpMethod.Get, "healthz"));
+    }
+
+    [Fact]
+    public async Task Two_hundred_callers_at_once_are_all_answered_and_no_address_is_logged()
+    {
+        await using var handler = await StartAsync(("HIBP_TESTACCOUNTS", "on"));
+        var answers = await Task.WhenAll(Enumerable.Range(0, 200).Select(async i =>
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(
+                handler.Address, $"api/v3/breachedaccount/{(i % 2 == 0 ? "account-exists" : "not-there")}%40hibp-integration-tests.com"));
+            request.Headers.Add("User-Agent", "test");
+            request.Headers.Add("hibp-api-key", new string('0', 32));
+            using var answer = await _http.SendAsync(request);
+            return (int)answer.StatusCode;
+        }));
+        Assert.Equal(Enumerable.Range(0, 200).Select(i => i % 2 == 0 ? 200 : 404), answers);
+        await handler.Worker.TerminateAsync();
+        Assert.True(await handler.Worker.EndAsync() == 0, handler.Worker.Said);
+        Assert.DoesNotContain("hibp-integration-tests", handler.Worker.Said, StringComparison.Ordinal);
+    }
+
+    private Task<ApiHost> StartAsync(params (string Name, string? Value)[] settings)
+    {
+        var variables = new Dictionary<string, string?> { ["HIBP_STORAGE"] = _storage };
+        foreach (var (name, value) in settings)
+            variables[name] = value;
+        return ApiHost.StartAsync(
+            _folder.Path, variables.Where(one => one.Value is not null).ToDictionary(one => one.Key, one => one.Value!));
+    }
+
+    private async Task<(int Status, string Body)> AskAsync(ApiHost handler, HttpMethod method, string path)
+    {
+        using var request = new HttpRequestMessage(method, new Uri(handler.Address, path));
+        using var answer = await _http.SendAsync(request);
+        return ((int)answer.StatusCode, await answer.Content.ReadAsStringAsync());
+    }
+}

@@ -1,0 +1,113 @@
+using HibpIngest.Breaches;
+using HibpIngest.Sql.Sqlite;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>The pipeline's Functions app as its host drives it: by events, queues and a timer, through crashes.</summary>
+public sealed class HostCaseTests
+{
+    public static TheoryData<string> Drivers => [.. DrivenApp.Drivers];
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task A_dropped_breach_becomes_accounts_and_mails_once(string driver)
+    {
+        const int Accounts = 50_000;
+        await using var app = await DrivenApp.StartAsync(driver);
+        var folder = Path.GetDirectoryName(app.DatabaseFile)!;
+        var subscribers = Enumerable.Range(0, 20).Select(i => $"user{i * 2_000}@example.com").Append("nobody@example.org").ToList();
+        var file = Path.Combine(folder, "subscribers.csv");
+        await File.WriteAllLinesAsync(file, ["email,domain", .. subscribers.Select(one => $"{one},")]);
+        (await app.HibpAsync("subscribers", "import", file)).Succeeded();
+
+        await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
+        await app.PostEventAsync("Big.zip");
+        await DoneAsync(app, 1);
+        var expected = Enumerable.Range(0, Accounts).Select(i => $"user{i}@example.com").ToHashSet();
+        var table = await RawTable.ReadAccountsAsync(app.Storage, "accounts");
+        Assert.True(expected.SetEquals(table.Keys));
+        Assert.All(table.Values, marks => Assert.Equal(["b1"], marks));
+        Assert.Equal(subscribers.Take(20).Order(StringComparer.Ordinal), Recipients(app));
+
+        // A slice again changes nothing; a blob of another name is another load, whose mails have been sent.
+        (await app.HibpAsync("requeue", "Big", "--slice", "2")).Succeeded();
+        await app.DropAsync("Big.2.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
+        await DoneAsync(app, 2);
+        await DoneAsync(app, 1);
+        Assert.Equal(20, Recipients(app).Count);
+        await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
+        Assert.Null(await database.GetLoadAsync(3, CancellationToken.None));
+        Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task A_worker_that_is_killed_loses_and_doubles_nothing(string driver)
+    {
+        const int Accounts = 20_000;
+        await using var app = await DrivenApp.StartAsync(
+            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
+            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
+        await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
+        // In mid-copy.
+        await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
+        await app.CrashWorkerAsync();
+        // In mid-upsert: all is copied, or will be, and some slices are done.
+        await UntilAsync(app, load => load.Slices.Done is > 5 and < 190);
+        await app.CrashWorkerAsync();
+        await DoneAsync(app, 1);
+        Assert.Equal(
+            Enumerable.Range(0, Accounts).Select(i => $"user{i}@example.com").Order(StringComparer.Ordinal),
+            (await RawTable.ReadAccountsAsync(app.Storage, "accounts")).Keys.Order(StringComparer.Ordinal));
+        Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task What_fails_for_good_says_why_and_what_no_event_announced_is_found(string driver)
+    {
+        await using var app = await DrivenApp.StartAsync(driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"));
+        // The first sweep sets the stores up.
+        await Eventually.IsSoAsync(async () => await app.Queue("breach-slices").ExistsAsync());
+        await app.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String("nobody@example.com"u8));
+        await Eventually.IsSoAsync(async () => await CountAsync(app, "breach-slices-poison") == 1);
+        (await app.HibpAsync("poison", "requeue", "breach-slices")).Succeeded();
+        await Eventually.IsSoAsync(
+            async () => await CountAsync(app, "breach-slices") == 0 && await CountAsync(app, "breach-slices-poison") == 1);
+
+        await app.DropAsync("Bad.zip", [.. "PK"u8, 3, 4, 0, 0, 0]);
+        await Eventually.IsSoAsync(async () => (await LoadAsync(app, 1))?.State == LoadState.Failed);
+        var failed = (await app.HibpAsync("status", "Bad", "--json")).Succeeded().Json.GetProperty("loads")[0];
+        Assert.Contains("zip", failed.GetProperty("error").GetString(), StringComparison.OrdinalIgnoreCase);
+
+        await app.Container.UploadBlobAsync("Quiet.zip", new BinaryData(PipelineRig.Zip(("a.csv", Lines(0, 100)))));
+        await DoneAsync(app, 2);
+        Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    private static string Lines(int from, int to) =>
+        string.Concat(Enumerable.Range(from, to - from).Select(i => $"{i};User{i}@example.com;x\n"));
+
+    private static async Task<int> CountAsync(DrivenApp app, string queue) => !await app.Queue(queue).ExistsAsync() ? 0
+        : (await app.Queue(queue).GetPropertiesAsync()).Value.ApproximateMessagesCount;
+
+    private static Task DoneAsync(DrivenApp app, long load) => UntilAsync(app, one => one.State == LoadState.Done, load);
+
+    private static Task UntilAsync(DrivenApp app, Func<Load, bool> isSo, long load = 1) => Eventually.IsSoAsync(
+        async () => await LoadAsync(app, load) is { } found
+            && (isSo(found) || (found.State == LoadState.Failed ? throw new InvalidOperationException($"failed: {app.Said}") : false)));
+
+    private static async Task<Load?> LoadAsync(DrivenApp app, long load)
+    {
+        if (!File.Exists(app.DatabaseFile))
+            return null;
+        await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
+        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
+            ? null : await database.GetLoadAsync(load, CancellationToken.None);
+    }
+
+    private static List<string> Recipients(DrivenApp app) =>
+        [.. Directory.GetFiles(app.MailFolder, "*.eml").Select(file => File.ReadLines(file)
+            .First(line => line.StartsWith("To: ", StringComparison.Ordinal))["To: ".Length..].Trim('<', '>'))
+            .Order(StringComparer.Ordinal)];
+}

@@ -1,0 +1,127 @@
+using Azure.Storage.Blobs;
+using Azure.Storage.Queues;
+
+namespace HibpIngest.Testing;
+
+/// <summary>The pipeline's Functions app under trigger listeners: the packages alone, or a whole Functions host.</summary>
+internal abstract class DrivenApp : IAsyncDisposable
+{
+    /// <summary>Names a start script of a real host, called as <c>SCRIPT APPDIR --port N</c>.</summary>
+    public const string HostVariable = "HIBP_FUNCTIONS_HOST";
+
+    /// <summary>What to drive it with: <c>listeners</c>, and <c>host</c> where there is one.</summary>
+    public static IReadOnlyList<string> Drivers { get; } = FindDrivers();
+
+    public abstract string Storage { get; }
+
+    public abstract string DatabaseFile { get; }
+
+    public abstract string MailFolder { get; }
+
+    /// <summary>All that host and worker have written.</summary>
+    public abstract string Said { get; }
+
+    public BlobContainerClient Container => new(Storage, "breach");
+
+    /// <summary>Starts it, on stores of its own.</summary>
+    public static async Task<DrivenApp> StartAsync(string driver, params (string Name, string Value)[] settings)
+    {
+        var all = settings.ToDictionary(setting => setting.Name, setting => setting.Value);
+        return driver == "host" ? await RealHost.StartAsync(all) : await ListenedApp.StartAsync(all);
+    }
+
+    public abstract Task<HibpResult> HibpAsync(params string[] arguments);
+
+    /// <summary>Posts the Event Grid event of a blob.</summary>
+    public abstract Task PostEventAsync(string blob);
+
+    /// <summary>kill -9 of the worker, in whose place the host starts another.</summary>
+    public abstract Task CrashWorkerAsync();
+
+    public QueueClient Queue(string name) => new(Storage, name);
+
+    /// <summary>Drops a file, and posts its event.</summary>
+    public async Task DropAsync(string blob, byte[] content)
+    {
+        await Container.UploadBlobAsync(blob, new BinaryData(content));
+        await PostEventAsync(blob);
+    }
+
+    public abstract ValueTask DisposeAsync();
+
+    private static IReadOnlyList<string> FindDrivers()
+    {
+        if (Environment.GetEnvironmentVariable(HostVariable) is { Length: > 0 })
+            return ["listeners", "host"];
+        Console.WriteLine($"  ==== Functions apps: under the trigger listeners ONLY. Set {HostVariable} to a host's start script to run "
+            + "the same cases on a real host ====");
+        return ["listeners"];
+    }
+}
+
+/// <summary>Driven by the trigger listeners alone.</summary>
+internal sealed class ListenedApp : DrivenApp
+{
+    // Every minute on a real host.
+    private static readonly TimeSpan SweepEvery = TimeSpan.FromSeconds(5);
+
+    private readonly FunctionsHost _host;
+    private readonly TriggerListeners _listeners;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Task _timer;
+
+    private ListenedApp(FunctionsHost host, TriggerListeners listeners)
+    {
+        (_host, _listeners) = (host, listeners);
+        _timer = SweepUntilStopAsync();
+    }
+
+    public override string Storage => _host.Storage;
+
+    public override string DatabaseFile => _host.DatabaseFile;
+
+    public override string MailFolder => _host.MailFolder;
+
+    public override string Said => _host.Worker.Said;
+
+    public static async Task<ListenedApp> StartAsync(IReadOnlyDictionary<string, string> settings)
+    {
+        var host = await FunctionsHost.StartAsync(settings);
+        return new ListenedApp(host, await TriggerListeners.StartAsync(host));
+    }
+
+    public override Task<HibpResult> HibpAsync(params string[] arguments) => _host.HibpAsync(arguments);
+
+    public override Task PostEventAsync(string blob) =>
+        _listeners.PostEventAsync(Container.GetBlobClient(blob).Uri, Container.Name, blob);
+
+
+    public override Task CrashWorkerAsync() => _host.CrashWorkerAsync();
+
+    public override async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync();
+        await _timer;
+        await _listeners.DisposeAsync();
+        await _host.DisposeAsync();
+        _stop.Dispose();
+    }
+
+    private async Task SweepUntilStopAsync()
+    {
+        using var timer = new PeriodicTimer(SweepEvery);
+        try
+        {
+            do
+            {
+                await _host.Ready;
+                await _host.InvokeTimerAsync();
+            }
+            while (await timer.WaitForNextTickAsync(_stop.Token));
+        }
+        catch (OperationCanceledException)
+        {
+            // The host stops.
+        }
+    }
+}

@@ -1,0 +1,49 @@
+using HibpIngest.Errors;
+using HibpIngest.Hosting;
+
+namespace HibpIngest.Tests.Functions;
+
+/// <summary>Where the Functions apps' settings differ from those of every host.</summary>
+public sealed class FunctionsAppSettingsTests
+{
+    [Theory]
+    [InlineData(null, null, "00:08:00", "00:09:30")]
+    [InlineData("00:25:00", null, "00:25:00", "00:26:30")]
+    [InlineData("00:25:00", "00:29:00", "00:25:00", "00:29:00")]
+    [InlineData("00:00:00", null, "00:00:00", "00:00:00")]
+    public void The_budget_has_a_default_and_the_limit_follows_it(
+        string? budget, string? limit, string expectedBudget, string expectedLimit)
+    {
+        var options = Read(("HIBP_TIMEBUDGET", budget), ("HIBP_PLANLIMIT", limit)).Options;
+        Assert.Equal((expectedBudget, expectedLimit), (options.TimeBudget.ToString(), options.PlanLimit.ToString()));
+    }
+
+    [Fact]
+    public void The_account_that_the_triggers_watch_is_the_pipelines_unless_another_is_named()
+    {
+        Assert.Equal("one", Read(("HIBP_STORAGE", "one"), ("BreachStorage", "two")).Storage);
+        Assert.Equal("two", Read(("HIBP_STORAGE", null), ("BreachStorage", "two"), ("BreachStorage__blobServiceUri", "three")).Storage);
+        Assert.Equal("three", Read(("HIBP_STORAGE", null), ("BreachStorage__blobServiceUri", "three")).Storage);
+    }
+
+    [Fact]
+    public void The_hosts_own_account_is_never_the_pipelines()
+    {
+        foreach (var name in new[] { "AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri" })
+        {
+            var error = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_STORAGE", null), (name, "hosts")));
+            Assert.Equal("HIBP_STORAGE or BreachStorage is expected to name the storage account", error.Message);
+        }
+    }
+
+    private static PipelineSettings Read(params (string Name, string? Value)[] variables)
+    {
+        var environment = new Dictionary<string,
+            string?>
+        { ["HIBP_STORAGE"] = "account", ["HIBP_DATABASE"] = "file.db", ["HIBP_MAIL"] = "pickup:mail" };
+        foreach (var (name, value) in variables)
+            environment[name] = value;
+        return FunctionsAppSettings.ReadPipeline(
+            environment.Where(one => one.Value is not null).ToDictionary(one => one.Key, one => one.Value));
+    }
+}
