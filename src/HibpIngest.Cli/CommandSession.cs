@@ -30,7 +30,7 @@ internal sealed class CommandSession : IDisposable
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
-        var (format, level) = LogOptions.Read(parsed);
+        var (format, level) = LogOptions.Read(parsed, Environment.Variables);
         Screen = screen;
         Screen.Lines = format == LogFormat.Json ? new JsonLines(Time) : null;
         _verbose = parsed.GetValue(CommonOptions.Verbose);
@@ -51,7 +51,7 @@ internal sealed class CommandSession : IDisposable
             logging
                 .AddProvider(new ScreenLoggerProvider(Screen, _verbose, Time));
             if (exportsTelemetry)
-                _telemetry = TelemetryExport.Start(logging, Environment.GetEnvironmentVariables());
+                _telemetry = TelemetryExport.Start(logging, Environment.Variables);
         });
     }
 
@@ -62,6 +62,8 @@ internal sealed class CommandSession : IDisposable
     public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
 
     public ParseResult Parsed { get; }
+
+    public CommandEnvironment Environment => CommandEnvironment.Of(Parsed);
 
     public Screen Screen { get; }
 
@@ -76,7 +78,7 @@ internal sealed class CommandSession : IDisposable
         get
         {
             _settings ??= PipelineSettings.Read(
-                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.GetEnvironmentVariables(),
+                Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.Variables,
                 emulatorPort: Parsed.GetValue(CommonOptions.EmulatorPort));
             return _settings.FurtherStorage.Count == 0 && _settings.Emulator is { } emulator
                 ? _settings with { FurtherStorage = emulator.Further() } : _settings;

@@ -15,52 +15,66 @@ internal static class Program
     {
         // Nearly everything that is written holds addresses: database, emulator's data, mails, exports, backups.
         UnixFiles.CreatePrivately();
-        var root = CommandTree.Create();
-        var parsed = root.Parse(args.Length == 0 ? ["--help"] : args);
-        // Asking for help always gets it; a group without a command gets it too, as an error.
-        if (parsed.Action is not TeachingHelp && UsageErrors.Of(parsed) is { Count: > 0 } errors)
-            return ExplainUsage(parsed, errors);
-
         using var signals = new StopSignals();
         try
         {
-            return await parsed.InvokeAsync(
-                new InvocationConfiguration { EnableDefaultExceptionHandler = false, ProcessTerminationTimeout = null }, signals.Token);
+            return await RunAsync(args, CommandEnvironment.OfProcess(), signals.Token);
         }
         catch (OperationCanceledException) when (signals.Token.IsCancellationRequested)
         {
             return signals.ExitCode;
         }
+    }
+
+    /// <summary>Runs one command line.</summary>
+    /// <returns>Its exit code.</returns>
+    /// <exception cref="OperationCanceledException"><paramref name="cancellationToken"/> was cancelled.</exception>
+    internal static async Task<int> RunAsync(string[] args, CommandEnvironment environment, CancellationToken cancellationToken)
+    {
+        var root = CommandTree.Create();
+        var parsed = root.Parse(args.Length == 0 ? ["--help"] : args);
+        // Asking for help always gets it; a group without a command gets it too, as an error.
+        if (parsed.Action is not TeachingHelp && UsageErrors.Of(parsed) is { Count: > 0 } errors)
+            return ExplainUsage(parsed, environment, errors);
+
+        try
+        {
+            return await parsed.InvokeAsync(environment, cancellationToken);
+        }
+        catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+        {
+            throw;
+        }
         catch (WrongUsageException e)
         {
-            Console.Error.WriteLine(TerminalText.Clean($"error: {e.Message}"));
-            Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
+            environment.Error.WriteLine(TerminalText.Clean($"error: {e.Message}"));
+            environment.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
             return Failure.WrongUsage;
         }
         catch (Exception e)
         {
-            Explain(e, parsed.GetValue(CommonOptions.Verbose));
+            Explain(e, environment, parsed.GetValue(CommonOptions.Verbose));
             return Failure.Failed;
         }
     }
 
-    private static void Explain(Exception e, bool verbose)
+    private static void Explain(Exception e, CommandEnvironment environment, bool verbose)
     {
-        Console.Error.WriteLine(TerminalText.Clean($"error: {Failure.Message(e)}"));
+        environment.Error.WriteLine(TerminalText.Clean($"error: {Failure.Message(e)}"));
         if (verbose)
-            Console.Error.WriteLine(TerminalText.Clean(UnexpectedError.Describe(e)));
+            environment.Error.WriteLine(TerminalText.Clean(UnexpectedError.Describe(e)));
     }
 
-    private static int ExplainUsage(ParseResult parsed, IReadOnlyList<string> errors)
+    private static int ExplainUsage(ParseResult parsed, CommandEnvironment environment, IReadOnlyList<string> errors)
     {
         var command = parsed.CommandResult.Command;
         if (parsed.GetResult(CommonOptions.Json) is { Implicit: false })
-            new Screen(json: true).ShowError(string.Join("; ", errors), Failure.WrongUsage);
+            new Screen(json: true, environment).ShowError(string.Join("; ", errors), Failure.WrongUsage);
         foreach (var error in errors)
-            Console.Error.WriteLine(TerminalText.Clean($"error: {error}"));
+            environment.Error.WriteLine(TerminalText.Clean($"error: {error}"));
         if (command.Subcommands.Count > 0)
-            Console.Error.WriteLine($"commands: {string.Join(", ", command.Subcommands.Select(below => below.Name))}");
-        Console.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
+            environment.Error.WriteLine($"commands: {string.Join(", ", command.Subcommands.Select(below => below.Name))}");
+        environment.Error.WriteLine($"see: {UsageErrors.PathOf(parsed)} --help");
         return Failure.WrongUsage;
     }
 }

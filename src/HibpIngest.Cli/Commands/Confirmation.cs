@@ -16,17 +16,13 @@ internal sealed class Confirmation
         Description = "Don't ask. Needed where nobody can be asked: where input or messages are not a terminal's."
     };
 
-    // The question goes to standard error, the answer comes from standard input; what becomes of the result is
-    // no matter. Nothing else is asked of a terminal.
-    private static bool CanAsk => !Console.IsInputRedirected && !Console.IsErrorRedirected;
-
     /// <summary>To be called before anything else is done.</summary>
     /// <param name="parsed">The command line.</param>
     /// <param name="command">How the message calls it: "breach remove".</param>
     /// <exception cref="WrongUsageException">Nobody can be asked.</exception>
     public void RequireAnswerable(ParseResult parsed, string command)
     {
-        if (!parsed.GetValue(Yes) && !CanAsk)
+        if (!parsed.GetValue(Yes) && !CommandEnvironment.Of(parsed).CanAsk)
             throw new WrongUsageException($"nobody can be asked here (input and messages have to be a terminal's): {command} needs --yes");
     }
 

@@ -76,7 +76,7 @@ internal sealed class DropCommand : HibpCommand
         var file = session.Parsed.GetRequiredValue(_file);
         var drop = Prepare(session.Parsed, file);
         WarnOfUnknown(session.Screen, drop);
-        var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        var password = await GetPasswordAsync(session, _password, _passwordFromInput, cancellationToken);
         if (password is not null)
             ArchivePasswords.CheckTakesOne(drop.Blob);
         var wait = session.Parsed.GetValue(_wait);

@@ -15,7 +15,7 @@ internal abstract class HibpCommand : Command
     {
         SetAction(async (parsed, cancellationToken) =>
         {
-            var screen = new Screen(parsed.GetValue(CommonOptions.Json));
+            var screen = new Screen(parsed.GetValue(CommonOptions.Json), CommandEnvironment.Of(parsed));
             try
             {
                 using var session = new CommandSession(parsed, screen, IsPipeline);
@@ -57,9 +57,10 @@ internal abstract class HibpCommand : Command
     /// <summary>The password that the options name; null where they name none.</summary>
     /// <exception cref="BadInputException">It is empty.</exception>
     protected static async Task<string?> GetPasswordAsync(
-        ParseResult parsed, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
+        CommandSession session, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
     {
-        var value = parsed.GetValue(fromInput) ? await Console.In.ReadLineAsync(cancellationToken) ?? "" : parsed.GetValue(password);
+        var value = session.Parsed.GetValue(fromInput)
+            ? await session.Environment.Input.ReadLineAsync(cancellationToken) ?? "" : session.Parsed.GetValue(password);
         return value is "" ? throw new BadInputException("the password is empty") : value;
     }
 }

@@ -1,3 +1,4 @@
+using System.Collections;
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
@@ -37,19 +38,19 @@ internal static class LogOptions
 
     /// <summary>What a command line asks for, else the environment.</summary>
     /// <exception cref="BadInputException">The environment asks for something else than it may.</exception>
-    public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed)
+    public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed, IDictionary variables)
     {
         if (!parsed.CommandResult.Command.Options.Contains(Format))
             return (LogFormat.Text, null);
         return (
-            parsed.GetValue(Format) ?? ReadVariable<LogFormat>(FormatVariable) ?? LogFormat.Text,
-            parsed.GetValue(Level) ?? ReadVariable<LogLevel>(LevelVariable));
+            parsed.GetValue(Format) ?? ReadVariable<LogFormat>(variables, FormatVariable) ?? LogFormat.Text,
+            parsed.GetValue(Level) ?? ReadVariable<LogLevel>(variables, LevelVariable));
     }
 
-    private static T? ReadVariable<T>(string variable)
+    private static T? ReadVariable<T>(IDictionary variables, string variable)
         where T : struct, Enum
     {
-        if (Environment.GetEnvironmentVariable(variable) is not { } value || string.IsNullOrWhiteSpace(value))
+        if (variables[variable] is not string value || string.IsNullOrWhiteSpace(value))
             return null;
         // By names alone: an enum is also read from its number.
         var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));

@@ -52,7 +52,7 @@ internal sealed class LookupCommand : HibpCommand
         var documents = new List<LookupDocument>();
         var refused = new List<LookupRefusal>();
         var (lines, read) = (0, 0);
-        while (await Console.In.ReadLineAsync(cancellationToken) is { } line)
+        while (await session.Environment.Input.ReadLineAsync(cancellationToken) is { } line)
         {
             lines++;
             if (string.IsNullOrWhiteSpace(line))

@@ -177,7 +177,7 @@ internal sealed class PasswordsImportCommand : HibpCommand
         return new ImportRequest
         {
             Inputs = [.. files.Select(file => file == ImportInput.StandardInputName
-                ? ImportInput.StandardInput(Console.OpenStandardInput()) : ImportInput.File(file))],
+                ? ImportInput.StandardInput(session.Environment.OpenInput()) : ImportInput.File(file))],
             Options = new ImportOptions
             {
                 WorkFolder = parsed.GetValue(_folder)?.FullName ?? session.Settings.FolderInHome("passwords-import"),
@@ -433,7 +433,7 @@ internal sealed class PasswordsExportCommand : HibpCommand
         {
             if (session.Screen.Json)
                 throw new WrongUsageException("--json has the result on standard output: name a file to write to");
-            await using var output = Console.OpenStandardOutput();
+            await using var output = session.Environment.OpenOutput();
             await RunAsync(session, export, mode, output, cancellationToken);
             return 0;
         }

@@ -31,7 +31,7 @@ internal sealed class ResumeCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var password = await GetPasswordAsync(session.Parsed, _password, _passwordFromInput, cancellationToken);
+        var password = await GetPasswordAsync(session, _password, _passwordFromInput, cancellationToken);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var failed = session.Parsed.GetRequiredValue(_load);
         var load = await services.GetRequiredService<LoadOperations>().ResumeAsync(

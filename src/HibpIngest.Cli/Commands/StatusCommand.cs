@@ -79,7 +79,7 @@ internal sealed class StatusCommand : HibpCommand
                 else if (away != told)
                     session.Screen.Say(Away(away));
                 told = away;
-                if (OutputPipe.IsAbandoned)
+                if (session.Environment.IsOutputAbandoned())
                     return ReaderIsGone;
                 await Task.Delay(WatchEvery, session.Time, cancellationToken);
             }

@@ -39,14 +39,14 @@ internal abstract class AddressCommand : HibpCommand
 
     /// <summary>The addresses that are meant, in lower case.</summary>
     /// <exception cref="BadInputException">One is none; the message doesn't hold it.</exception>
-    protected async Task<IReadOnlyList<string>> ReadAddressesAsync(ParseResult parsed, CancellationToken cancellationToken)
+    protected async Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var addresses = new List<string>();
-        if (parsed.GetRequiredValue(_address) is not "-" and var given)
+        if (session.Parsed.GetRequiredValue(_address) is not "-" and var given)
             addresses.Add(Address(given, "ADDRESS"));
         else
         {
-            for (var line = 1; await Console.In.ReadLineAsync(cancellationToken) is { } text; line++)
+            for (var line = 1; await session.Environment.Input.ReadLineAsync(cancellationToken) is { } text; line++)
             {
                 if (!string.IsNullOrWhiteSpace(text))
                     addresses.Add(Address(text, $"line {TableFormat.Number(line)} of standard input"));
@@ -108,7 +108,7 @@ internal sealed class SubscribersAddCommand : AddressCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var domains = ReadDomains(session.Parsed);
-        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        var addresses = await ReadAddressesAsync(session, cancellationToken);
         var wanted = addresses
             .SelectMany(address => domains.Count == 0 ? [new(address, null)] : domains.Select(domain => new Subscription(address, domain)))
             .ToList();
@@ -173,7 +173,7 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var domains = ReadDomains(session.Parsed);
-        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        var addresses = await ReadAddressesAsync(session, cancellationToken);
         var named = session.Parsed.GetRequiredValue(_reason);
         SuppressionReason? reason = named == NoReason ? null : Enum.Parse<SuppressionReason>(named, ignoreCase: true);
         await using var services = await session.OpenExistingAsync(cancellationToken);
@@ -194,7 +194,7 @@ internal sealed class SubscribersForgetCommand : AddressCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var addresses = await ReadAddressesAsync(session.Parsed, cancellationToken);
+        var addresses = await ReadAddressesAsync(session, cancellationToken);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var removed = await services.GetRequiredService<SubscriberOperations>()
             .RemoveAsync(addresses, [], SuppressionReason.Forgotten, cancellationToken);

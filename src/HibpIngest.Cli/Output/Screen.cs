@@ -19,8 +19,8 @@ internal sealed class Screen
 
     private readonly Lock _saying = new();
 
-    public Screen(bool json)
-        : this(json, Create(Console.Out), Create(Console.Error))
+    public Screen(bool json, CommandEnvironment environment)
+        : this(json, Create(environment.Output), Create(environment.Error))
     {
     }
 

@@ -177,7 +177,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
             LongestMicroseconds = longest,
         };
 
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
 
     private static IEnumerable<string> Lines(string output) => output.Split('\n')
         .Select(line => string.Join(' ', line.Split((char[])[' ', '│'], StringSplitOptions.RemoveEmptyEntries)))

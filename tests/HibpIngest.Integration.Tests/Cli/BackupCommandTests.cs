@@ -18,38 +18,39 @@ public sealed class BackupCommandTests : IDisposable
         var variables = new Dictionary<string, string>
         {
             ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
-            ["HIBP_DATABASE"] = "hibp.db",
+            ["HIBP_DATABASE"] = In("hibp.db"),
             ["HIBP_MAIL"] = "pickup:" + mail,
         };
         _folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\nuser2@example.com,\n");
         foreach (var (name, account) in ((string, string)[])[("A", "user1"), ("B", "user2")])
             _folder.Write($"{name}.zip", PipelineRig.Zip(("a.csv", $"{account}@example.com\n")));
-        await RunAsync("subscribers", "import", "subscribers.csv");
+        await RunAsync("subscribers", "import", In("subscribers.csv"));
         string folder;
         await using (var host = await StartAsync())
         {
-            await RunAsync("drop", "A.zip", "--wait");
-            var backup = (await RunAsync("backup", "backups/", "--json")).Json;
+            await RunAsync("drop", In("A.zip"), "--wait");
+            var backup = (await RunAsync("backup", In("backups/"), "--json")).Json;
             Assert.Equal(1, backup.GetProperty("highest").GetProperty("load").GetInt32());
             folder = Path.Combine(_folder.Path, "backups");
             Assert.Equal(
                 [Path.GetFileName(backup.GetProperty("file").GetString()), Path.GetFileName(backup.GetProperty("note").GetString())],
                 Directory.GetFiles(folder).Select(Path.GetFileName).Order());
-            await RunAsync("drop", "B.zip", "--wait");
+            await RunAsync("drop", In("B.zip"), "--wait");
+            await UntilPublishedAsync("B", "user2@example.com");
             await RunAsync("log", "write", "--load", "2"); // which the host may have done by now
             Assert.Equal(2, Directory.GetFiles(mail, "*.eml").Length);
-            var running = await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/", "--yes");
+            var running = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"), "--yes");
             Assert.Contains("a host is at work on", running.FailedWithOneLine(), StringComparison.Ordinal);
             Assert.Equal(0, (await host.TerminateAsync()).ExitCode is 0 or 143 ? 0 : 1);
         }
-        var asked = await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/");
+        var asked = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"));
         Assert.Equal(2, asked.ExitCode);
         Assert.Contains("needs --yes", asked.Error, StringComparison.Ordinal);
         var before = await RunAsync("lookup", "user2@example.com", "--json");
-        Assert.Contains("Nothing was changed", (await RunAsync("restore", "backups/", "--dry-run")).Output, StringComparison.Ordinal);
+        Assert.Contains("Nothing was changed", (await RunAsync("restore", In("backups/"), "--dry-run")).Output, StringComparison.Ordinal);
 
         Directory.Delete(mail, recursive: true);
-        var restored = (await RunAsync("restore", "backups/", "--yes", "--json")).Json;
+        var restored = (await RunAsync("restore", In("backups/"), "--yes", "--json")).Json;
         Assert.True(File.Exists(restored.GetProperty("kept").GetString()));
         Assert.Equal(
             "B", Assert.Single(restored.GetProperty("restored").GetProperty("log").GetProperty("loads").EnumerateArray())
@@ -58,26 +59,31 @@ public sealed class BackupCommandTests : IDisposable
         await using (var host = await StartAsync())
         {
             // Behind all that the host had to do again.
-            await RunAsync("drop", "C.zip", "--wait");
+            await RunAsync("drop", In("C.zip"), "--wait");
+            await UntilPublishedAsync("C", "user1@example.com");
             await host.TerminateAsync();
         }
         Assert.Equal(before.Output, (await RunAsync("lookup", "user2@example.com", "--json")).Output);
-        Assert.Contains("C", (await RunAsync("lookup", "user1@example.com")).Output, StringComparison.Ordinal);
         // One mail, of C, with an id far behind those of before: they go on from the clock.
         var id = Path.GetFileNameWithoutExtension(Assert.Single(Directory.GetFiles(mail, "*.eml")));
         Assert.True(long.Parse(id, CultureInfo.InvariantCulture) > began.ToUnixTimeMilliseconds(), id);
 
+        // The catalogue is published after the load is done.
+        async Task UntilPublishedAsync(string breach, string account) => Assert.True(await Probe.AskUntilAsync(true, async () =>
+            (await RunAsync("lookup", account, "--json")).Json.GetProperty("breaches").EnumerateArray()
+                .Any(one => one.GetProperty("name").GetString() == breach)));
+
         Task<HibpProcess> StartAsync() => HibpProcess.StartAsync(_folder.Path, variables, "ready", "run");
 
         async Task<HibpResult> RunAsync(params string[] arguments) =>
-            (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
+            (await HibpInProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
     }
 
     [Fact]
     public async Task What_a_killed_restore_or_backup_leaves_is_removed_unless_somebody_uses_it()
     {
         var variables = await SetUpAsync();
-        (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backups/")).Succeeded();
+        (await HibpInProcess.RunAsync(_folder.Path, variables, "backup", In("backups/"))).Succeeded();
         var backups = Directory.GetFiles(Path.Combine(_folder.Path, "backups"));
 
         await using (var asked = await AskedAsync())
@@ -91,14 +97,14 @@ public sealed class BackupCommandTests : IDisposable
             // It has removed what was left, and is not in anybody's way.
             var own = Assert.Single(Copies());
             Assert.NotEqual(left, own);
-            (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backups/", "--dry-run")).Succeeded();
-            await HibpProcess.SetUpAsync(_folder.Path, variables);
+            (await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"), "--dry-run")).Succeeded();
+            await HibpInProcess.SetUpAsync(_folder.Path, variables);
             Assert.Equal([own], Copies());
             await KillAsync();
         }
         Assert.Single(Copies());
         File.WriteAllText(Copies()[0] + "-wal", "its log");
-        await HibpProcess.SetUpAsync(_folder.Path, variables);
+        await HibpInProcess.SetUpAsync(_folder.Path, variables);
         Assert.Equal(["hibp.db"], Directory.GetFiles(_folder.Path, "hibp.db*").Select(Path.GetFileName));
 
         var part = Path.Combine(_folder.Path, "backups", $"hibp-x.db.{Guid.NewGuid():N}.part");
@@ -107,7 +113,7 @@ public sealed class BackupCommandTests : IDisposable
         var used = Path.Combine(_folder.Path, "backups", $"hibp-y.db.{Guid.NewGuid():N}.part");
         await using (new FileStream(used, FileMode.CreateNew, FileAccess.Write, FileShare.Read))
         {
-            (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backups/another.db")).Succeeded();
+            (await HibpInProcess.RunAsync(_folder.Path, variables, "backup", In("backups/another.db"))).Succeeded();
             Assert.Equal(
                 backups.Append(used).Append(Path.Combine(_folder.Path, "backups", "another.db"))
                     .Append(Path.Combine(_folder.Path, "backups", "another.db.json")).Order(StringComparer.Ordinal),
@@ -141,22 +147,22 @@ public sealed class BackupCommandTests : IDisposable
             _folder.Write($"{name}.zip", PipelineRig.Zip(("a.csv", $"user@{name.ToLowerInvariant()}.example.com\n")));
         await using (var host = await HibpProcess.StartAsync(_folder.Path, variables, "ready", "run"))
         {
-            await RunAsync("drop", "Kept.zip", "--wait");
-            await RunAsync("drop", "Gone.zip", "--wait");
+            await RunAsync("drop", In("Kept.zip"), "--wait");
+            await RunAsync("drop", In("Gone.zip"), "--wait");
             await RunAsync("log", "write");
-            await RunAsync("backup", "backup.db");
+            await RunAsync("backup", In("backup.db"));
             await host.TerminateAsync();
         }
         await RunAsync("breach", "remove", "Gone", "--yes");
-        await RunAsync("drop", "New.zip");
-        var restored = await RunAsync("restore", "backup.db", "--yes");
+        await RunAsync("drop", In("New.zip"));
+        var restored = await RunAsync("restore", In("backup.db"), "--yes");
         Assert.Contains("Loaded again: New.zip.", restored.Output, StringComparison.Ordinal);
         Assert.Contains("Removed again: Gone.", restored.Output, StringComparison.Ordinal);
         Assert.Contains("loads of the account log: 1 of 1", restored.Error, StringComparison.Ordinal);
         Assert.Contains("load 2 of Gone is removed", restored.Error, StringComparison.Ordinal);
 
         async Task<HibpResult> RunAsync(params string[] arguments) =>
-            (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
+            (await HibpInProcess.RunAsync(_folder.Path, variables, arguments)).Succeeded();
     }
 
     [Fact]
@@ -166,29 +172,31 @@ public sealed class BackupCommandTests : IDisposable
             return; // it has neither owners' numbers nor modes
         var variables = await SetUpAsync();
         var database = Path.Combine(_folder.Path, "hibp.db");
-        (await HibpProcess.RunAsync(_folder.Path, variables, "backup", "backup.db")).Succeeded();
+        (await HibpProcess.RunAsync(_folder.Path, variables, "backup", In("backup.db"))).Succeeded();
         // Only root gives files away; anybody else restores his own.
         var service = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", database);
         await Shell.RunAsync("chown", service, database);
         await Shell.RunAsync("chmod", "644", database);
-        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backup.db", "--yes")).Succeeded();
+        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", In("backup.db"), "--yes")).Succeeded();
         Assert.Equal($"{service} 600", await Shell.RunAsync("stat", "-c", "%u:%g %a", database));
         // Lost, it is the folder's.
         File.Delete(database);
         await Shell.RunAsync("chown", service, _folder.Path);
-        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", "backup.db", "--yes")).Succeeded();
+        (await HibpProcess.RunAsync(_folder.Path, variables, "restore", In("backup.db"), "--yes")).Succeeded();
         Assert.Equal($"{service} 600", await Shell.RunAsync("stat", "-c", "%u:%g %a", database));
     }
+
+    private string In(string name) => Path.Combine(_folder.Path, name);
 
     private async Task<Dictionary<string, string>> SetUpAsync()
     {
         var variables = new Dictionary<string, string>
         {
             ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
-            ["HIBP_DATABASE"] = "hibp.db",
+            ["HIBP_DATABASE"] = In("hibp.db"),
             ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
         };
-        await HibpProcess.SetUpAsync(_folder.Path, variables);
+        await HibpInProcess.SetUpAsync(_folder.Path, variables);
         return variables;
     }
 
@@ -202,7 +210,7 @@ public sealed class BackupCommandTests : IDisposable
         };
         foreach (var arguments in (string[][])[["backup", "to.db"], ["restore", "to.db", "--yes"]])
         {
-            var line = (await HibpProcess.RunAsync(_folder.Path, variables, arguments)).FailedWithOneLine();
+            var line = (await HibpInProcess.RunAsync(_folder.Path, variables, arguments)).FailedWithOneLine();
             Assert.Contains("BACKUP DATABASE", line, StringComparison.Ordinal);
             Assert.Contains("hibp database restored", line, StringComparison.Ordinal);
         }

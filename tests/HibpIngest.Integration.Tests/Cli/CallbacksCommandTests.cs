@@ -139,6 +139,6 @@ public sealed class CallbacksCommandTests
         };
         if (secretKey is not null)
             variables["HIBP_SECRET_KEY"] = secretKey;
-        return HibpProcess.RunAsync(Path.GetDirectoryName(rig.Stores.DatabaseFile)!, variables, arguments);
+        return HibpInProcess.RunAsync(Path.GetDirectoryName(rig.Stores.DatabaseFile)!, variables, arguments);
     }
 }

@@ -10,7 +10,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The commands as processes, on a storage account of the emulator and a database file of the test's own.</summary>
+/// <summary>The commands, on a storage account of the emulator and a database file of the test's own.</summary>
 public sealed class CommandTests : CommandTestBase
 {
     private static readonly string[] LoadProperties =
@@ -68,7 +68,7 @@ public sealed class CommandTests : CommandTestBase
             "in no public breach", (await RunAsync("lookup", "user1@example2.com")).Succeeded().Output, StringComparison.Ordinal);
 
         // Many, one a line; what is none is named by its line only, and the document is whole all the same.
-        var many = await HibpProcess.RunWithInputAsync(
+        var many = await HibpInProcess.RunWithInputAsync(
             Folder.Path, Variables, "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
         Assert.Equal(1, many.ExitCode);
         Assert.Equal(
@@ -275,7 +275,7 @@ public sealed class CommandTests : CommandTestBase
             (await RunAsync("drop", Zip("Zipped.csv", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "empty",
-            (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, "", "drop", Zip("Locked.zip", "a@b.example"),
+            (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, "", "drop", Zip("Locked.zip", "a@b.example"),
                 "--password-stdin")).FailedWithOneLine(), StringComparison.Ordinal);
 
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
@@ -455,10 +455,10 @@ public sealed class CommandTests : CommandTestBase
     [Fact]
     public async Task A_sample_is_the_same_for_the_same_seed()
     {
-        var written = await JsonAsync("sample", "--accounts", "1000", "--seed", "5", "A.zip", "--json");
+        var written = await JsonAsync("sample", "--accounts", "1000", "--seed", "5", Path.Combine(Folder.Path, "A.zip"), "--json");
         Assert.Equal(1000, Number(written, "accounts"));
-        (await RunAsync("sample", "--accounts", "1000", "--seed", "5", "B.zip")).Succeeded();
-        (await RunAsync("sample", "--accounts", "1000", "--seed", "6", "C.zip")).Succeeded();
+        (await RunAsync("sample", "--accounts", "1000", "--seed", "5", Path.Combine(Folder.Path, "B.zip"))).Succeeded();
+        (await RunAsync("sample", "--accounts", "1000", "--seed", "6", Path.Combine(Folder.Path, "C.zip"))).Succeeded();
         Assert.Equal(File.ReadAllBytes(Path.Combine(Folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(Folder.Path, "B.zip")));
         Assert.NotEqual(File.ReadAllBytes(Path.Combine(Folder.Path, "A.zip")), File.ReadAllBytes(Path.Combine(Folder.Path, "C.zip")));
         Assert.Empty(Directory.GetFiles(Folder.Path, "*.part"));
@@ -493,14 +493,8 @@ public sealed class CommandTests : CommandTestBase
 
     private async Task UntilDoneAsync()
     {
-        // Each look is a process of its own, which is pause enough.
-        for (var looks = 0; looks < 200; looks++)
-        {
-            var load = Assert.Single((await JsonAsync("status", "Tiny", "--json")).GetProperty("loads").EnumerateArray());
-            if (Text(load, "state") == "done")
-                return;
-        }
-        Assert.Fail("the load is not done");
+        Assert.Equal("done", await Probe.AskUntilAsync("done", async () => Text(
+            Assert.Single((await JsonAsync("status", "Tiny", "--json")).GetProperty("loads").EnumerateArray()), "state")));
     }
 
     private string Zip(string name, string text)

@@ -121,7 +121,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
         (await RunAsync(_storage, "own.db", "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(_storage));
         // Who names no database has nothing to compare: the storage account alone says where it goes.
-        (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = another }, "drop", zip)).Succeeded();
+        (await HibpInProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = another }, "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(another));
         Assert.False(Directory.Exists(Path.Combine(_folder.Path, ".hibp")));
     }
@@ -140,10 +140,10 @@ public sealed class FreshStoresTests : IAsyncLifetime
     private static async Task<List<string>> ZipsAsync(string storage) =>
         await new BlobContainerClient(storage, "breach").GetBlobsAsync().Select(blob => blob.Name).ToListAsync();
 
-    private Task SetUpAsync(string storage, string database) => HibpProcess.SetUpAsync(_folder.Path, Variables(storage, database));
+    private Task SetUpAsync(string storage, string database) => HibpInProcess.SetUpAsync(_folder.Path, Variables(storage, database));
 
     private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
-        HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+        HibpInProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
 
     private Dictionary<string, string> Variables(string storage, string database) => new()
     {

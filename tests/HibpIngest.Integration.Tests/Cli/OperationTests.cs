@@ -223,7 +223,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
     private string Subscribers() => _folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
 
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
 
     private async Task<string> StatusAsync() => (await RunAsync("status")).Succeeded().Output;
 

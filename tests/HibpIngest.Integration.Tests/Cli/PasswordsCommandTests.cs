@@ -4,7 +4,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>hibp passwords, as processes.</summary>
+/// <summary>hibp passwords.</summary>
 public sealed class PasswordsCommandTests : CommandTestBase
 {
     [Fact]

@@ -107,7 +107,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
             .Single(queue => queue.GetProperty("name").GetString() == QueueNames.Calls);
     }
 
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+    private Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
 
     private async Task<JsonElement> JsonAsync(string command) => (await RunAsync(command, "--json")).Json;
 }

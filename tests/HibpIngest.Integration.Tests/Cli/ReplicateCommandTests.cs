@@ -77,5 +77,5 @@ public sealed class ReplicateCommandTests : IAsyncLifetime
     }
 
     private Task<HibpResult> RunAsync(params string[] arguments) =>
-        HibpProcess.RunAsync(_folder.Path, _variables, ["passwords", .. arguments]);
+        HibpInProcess.RunAsync(_folder.Path, _variables, ["passwords", .. arguments]);
 }

@@ -27,7 +27,7 @@ public sealed class RestoreDrillTests
 
         var folder = Path.GetDirectoryName(rig.DatabaseFile)!;
         await File.WriteAllTextAsync(Path.Combine(folder, "subscribers.csv"), "email,domain\nuser1@d1.example.org,\n");
-        var breaches = (await HibpProcess.RunAsync(folder, Variables(rig), "breaches")).Succeeded().Output;
+        var breaches = (await HibpInProcess.RunAsync(folder, Variables(rig), "breaches")).Succeeded().Output;
         var drill = Assert.Single(DocumentFiles.Snippets(Page, "sh"), snippet => snippet.Contains("--empty", StringComparison.Ordinal));
         var (code, said) = await ShellAsync(folder, drill, Variables(rig));
         Assert.True(code == 0, said);
@@ -52,9 +52,9 @@ public sealed class RestoreDrillTests
         await rig.Context.Log.DeleteAsync(LogNames.Segment(folder, 1), None);
         await rig.LoseDatabaseAsync();
         var home = Path.GetDirectoryName(rig.DatabaseFile)!;
-        var refused = await HibpProcess.RunAsync(home, Variables(rig), "database", "restored");
+        var refused = await HibpInProcess.RunAsync(home, Variables(rig), "database", "restored");
         Assert.Contains("hibp database restored --empty", refused.FailedWithOneLine(), StringComparison.Ordinal);
-        var result = await HibpProcess.RunAsync(home, Variables(rig), "database", "restored", "--empty", "--json");
+        var result = await HibpInProcess.RunAsync(home, Variables(rig), "database", "restored", "--empty", "--json");
         Assert.Equal(1, result.ExitCode);
         var json = result.Json;
         Assert.Equal(
@@ -99,7 +99,7 @@ public sealed class RestoreDrillTests
     private static Dictionary<string, string> Variables(PipelineRig rig) => new()
     {
         ["HIBP_STORAGE"] = rig.Connection,
-        ["HIBP_DATABASE"] = "hibp.db",
+        ["HIBP_DATABASE"] = rig.DatabaseFile,
         ["HIBP_MAIL"] = "pickup:" + rig.MailFolder,
     };
 

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>The way out for subscribers, as processes: who was forgotten is nowhere, and doesn't come back.</summary>
+/// <summary>The way out for subscribers: who was forgotten is nowhere, and doesn't come back.</summary>
 public sealed class SubscribersCommandTests : CommandTestBase
 {
     private const string Gone = "gone4711@example.com";
@@ -30,11 +30,11 @@ public sealed class SubscribersCommandTests : CommandTestBase
             Assert.True(Holds());
 
             // Without the key nothing is done.
-            var refused = (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "forget", "-"))
+            var refused = (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "forget", "-"))
                 .FailedWithOneLine();
             Assert.Contains("HIBP_SUPPRESSION_KEY is needed", refused, StringComparison.Ordinal);
             Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
-            var forgotten = (await HibpProcess.RunWithInputAsync(
+            var forgotten = (await HibpInProcess.RunWithInputAsync(
                 Folder.Path, Variables, $" {Gone.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json")).Succeeded();
             Assert.Equal(
                 (2, 2),
@@ -83,9 +83,9 @@ public sealed class SubscribersCommandTests : CommandTestBase
         // One's own wish is another matter.
         Assert.Contains(
             "--again",
-            (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
+            (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-")).FailedWithOneLine(),
             StringComparison.Ordinal);
-        (await HibpProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-", "--again")).Succeeded();
+        (await HibpInProcess.RunWithInputAsync(Folder.Path, Variables, Gone, "subscribers", "add", "-", "--again")).Succeeded();
         Assert.Equal(
             $"email,domain\n{Gone},\nnew@example.com,\nstays@example.com,\n",
             (await OutputAsync("subscribers", "export")).ReplaceLineEndings("\n"));

@@ -43,7 +43,7 @@ public sealed class BadInputHost : IAsyncLifetime
         await others;
     }
 
-    public Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+    public Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
 
     public string Write(string name, byte[] content) => _folder.Write(name, content);
 

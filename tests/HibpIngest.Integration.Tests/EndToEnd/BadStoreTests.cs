@@ -68,12 +68,12 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task A_database_of_another_table()
     {
-        await HibpProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
+        await HibpInProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
         Assert.Contains(
             "the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
 
         // One that has a table of its own already.
-        await HibpProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
+        await HibpInProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
         Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
         (await RunAsync(_storage, "own.db", "status")).Succeeded();
     }
@@ -103,7 +103,7 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
-        HibpProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+        HibpInProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
 
     private Dictionary<string, string> Variables(string storage, string database) => new()
     {

@@ -57,15 +57,15 @@ public sealed class FormatTests
                 await account.Blobs.UploadAsync(blob, new MemoryStream(make(index * Each)), null, None);
         }
         var json = folder.Write("Foxit.json", $"[\"{string.Join("\",\"", PipelineRig.Expected(Formats.Length * Each, Each))}\"]");
-        var last = (await HibpProcess.RunAsync(folder.Path, variables, "drop", json, "--wait", "--json")).Succeeded().Json;
+        var last = (await HibpInProcess.RunAsync(folder.Path, variables, "drop", json, "--wait", "--json")).Succeeded().Json;
         Assert.Equal((Each, "Foxit"), (last.GetProperty("accounts").GetInt32(), last.GetProperty("breach").GetString()));
 
         await Probe.AskUntilAsync(Formats.Length + 1, async () =>
         {
-            var loads = (await HibpProcess.RunAsync(folder.Path, variables, "status", "--json")).Succeeded().Json.GetProperty("loads");
+            var loads = (await HibpInProcess.RunAsync(folder.Path, variables, "status", "--json")).Succeeded().Json.GetProperty("loads");
             return loads.EnumerateArray().Count(load => load.GetProperty("state").GetString() is "done" or "failed");
         });
-        var breaches = (await HibpProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json.GetProperty("breaches");
+        var breaches = (await HibpInProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json.GetProperty("breaches");
         Assert.Equal(
             [("Adobe", 3, 900, true), ("Bold", 2, 600, true), ("Canva", 1, 300, false), ("Drizly", 1, 300, false), ("Evony", 3, 900, true),
                 ("Foxit", 1, 300, false)],
@@ -73,7 +73,7 @@ public sealed class FormatTests
                 breach.GetProperty("name").GetString()!, breach.GetProperty("loads").GetInt32(), breach.GetProperty("accounts").GetInt32(),
                 breach.GetProperty("accountsAtMost").GetBoolean())));
         Assert.Contains(
-            "at most 900", (await HibpProcess.RunAsync(folder.Path, variables, "breaches")).Succeeded().Output, StringComparison.Ordinal);
+            "at most 900", (await HibpInProcess.RunAsync(folder.Path, variables, "breaches")).Succeeded().Output, StringComparison.Ordinal);
         var table = await RawTable.ReadAccountsAsync(variables["HIBP_STORAGE"], "accounts");
         Assert.Equal(PipelineRig.Expected(0, (Formats.Length + 1) * Each).Order(), table.Keys.Order());
         Assert.All(table.Values, marks => Assert.Single(marks));

@@ -1,11 +1,11 @@
 namespace HibpIngest.Testing;
 
-/// <summary>Commands and hosts as processes, on a storage account, a database file and a folder of mails of the test's own.</summary>
+/// <summary>Commands, and hosts as processes, on a storage account, a database file and a folder of mails of the test's own.</summary>
 public abstract class CommandTestBase : IAsyncLifetime
 {
     protected TemporaryFolder Folder { get; } = new();
 
-    /// <summary>The environment of every process: settings may be added.</summary>
+    /// <summary>The environment of every command and host: settings may be added.</summary>
     protected Dictionary<string, string> Variables { get; } = [];
 
     public virtual async Task InitializeAsync()
@@ -21,11 +21,11 @@ public abstract class CommandTestBase : IAsyncLifetime
         return Task.CompletedTask;
     }
 
-    /// <inheritdoc cref="HibpProcess.SetUpAsync"/>
-    protected Task SetUpAsync() => HibpProcess.SetUpAsync(Folder.Path, Variables);
+    /// <inheritdoc cref="HibpInProcess.SetUpAsync"/>
+    protected Task SetUpAsync() => HibpInProcess.SetUpAsync(Folder.Path, Variables);
 
-    /// <inheritdoc cref="HibpProcess.RunAsync"/>
-    protected Task<HibpResult> RunAsync(params string[] arguments) => HibpProcess.RunAsync(Folder.Path, Variables, arguments);
+    /// <inheritdoc cref="HibpInProcess.RunAsync"/>
+    protected Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(Folder.Path, Variables, arguments);
 
     /// <inheritdoc cref="HibpProcess.StartAsync"/>
     protected Task<HibpProcess> StartAsync(string until, params string[] arguments) =>

@@ -8,12 +8,12 @@ namespace HibpIngest.Testing;
 
 /// <summary>
 /// The built <c>hibp</c> as a process of its own, in a folder of its own, without the variables of whoever runs
-/// the tests.
+/// the tests: for hosts, and for what only a process has. Other commands run by <see cref="HibpInProcess"/>.
 /// </summary>
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a machine that is busy with other things.</summary>
-    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
+    internal static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
 
     private readonly Process _process;
     private readonly StringBuilder _error = new();
@@ -38,7 +38,7 @@ public sealed class HibpProcess : IAsyncDisposable
             .Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
             start.Environment.Remove(name);
         // What a test leaves behind is in its folder.
-        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
+        start.Environment[HomeFolder.Variable] = HomeIn(folder);
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
         _process = new Process { StartInfo = start };
@@ -90,13 +90,6 @@ public sealed class HibpProcess : IAsyncDisposable
             throw new InvalidOperationException($"it never said '{waitFor}', but: {process.Error}");
     }
 
-    /// <summary>Has a host set its stores up, and stops it.</summary>
-    public static async Task SetUpAsync(string folder, IReadOnlyDictionary<string, string> variables)
-    {
-        await using var host = await StartAsync(folder, variables, "ready", "run");
-        await host.TerminateAsync();
-    }
-
     public async Task<HibpResult> EndAsync()
     {
         await _process.WaitForExitAsync().WaitAsync(TestTimeout);
@@ -132,7 +125,10 @@ public sealed class HibpProcess : IAsyncDisposable
         }
     }
 
-    private static bool IsOurs(string variable) =>
+    /// <summary>HIBP_HOME of a test that works in a folder.</summary>
+    internal static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
+
+    internal static bool IsOurs(string variable) =>
         (variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR")
         || variable.StartsWith("OTEL_", StringComparison.Ordinal) || variable.StartsWith("APPLICATIONINSIGHTS_", StringComparison.Ordinal);
 }

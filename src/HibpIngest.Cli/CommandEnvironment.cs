@@ -1,0 +1,67 @@
+using System.Collections;
+using System.CommandLine;
+using HibpIngest.Cli.Output;
+
+namespace HibpIngest.Cli;
+
+/// <summary>What a command takes from the process that it runs in: environment variables and standard streams.</summary>
+internal sealed class CommandEnvironment : InvocationConfiguration
+{
+    private readonly Lazy<TextReader> _input;
+
+    private CommandEnvironment(Func<TextReader> openInput)
+    {
+        _input = new Lazy<TextReader>(openInput);
+        (EnableDefaultExceptionHandler, ProcessTerminationTimeout) = (false, null);
+    }
+
+    /// <summary>Standard input as text. A command reads this or <see cref="OpenInput"/>, not both.</summary>
+    /// <remarks>Opened when it is first read: Console.In changes how a terminal behaves.</remarks>
+    public TextReader Input => _input.Value;
+
+    /// <summary>Opens standard input as bytes.</summary>
+    public required Func<Stream> OpenInput { get; init; }
+
+    /// <summary>Opens standard output as bytes; text goes to <see cref="InvocationConfiguration.Output"/>.</summary>
+    public required Func<Stream> OpenOutput { get; init; }
+
+    public required IDictionary Variables { get; init; }
+
+    /// <summary>
+    /// Whether a person reads standard error and answers on standard input. Standard output doesn't matter: questions go to
+    /// standard error.
+    /// </summary>
+    public bool CanAsk { get; private init; }
+
+    /// <summary>Returns whether standard output is a pipe that nobody reads any more.</summary>
+    public Func<bool> IsOutputAbandoned { get; private init; } = () => false;
+
+    /// <summary>Returns the environment of this process.</summary>
+    public static CommandEnvironment OfProcess() => new(() => Console.In)
+    {
+        OpenInput = Console.OpenStandardInput,
+        OpenOutput = Console.OpenStandardOutput,
+        Output = Console.Out,
+        Error = Console.Error,
+        Variables = Environment.GetEnvironmentVariables(),
+        CanAsk = !Console.IsInputRedirected && !Console.IsErrorRedirected,
+        IsOutputAbandoned = () => OutputPipe.IsAbandoned,
+    };
+
+    /// <summary>Returns an environment without a terminal.</summary>
+    /// <param name="variables">All environment variables.</param>
+    /// <param name="input">Standard input.</param>
+    /// <param name="output">Standard output; text is written to it in UTF-8.</param>
+    /// <param name="error">Standard error.</param>
+    public static CommandEnvironment Redirected(IDictionary variables, Stream input, Stream output, TextWriter error) =>
+        new(() => new StreamReader(input))
+        {
+            OpenInput = () => input,
+            OpenOutput = () => output,
+            Output = TextWriter.Synchronized(new StreamWriter(output) { AutoFlush = true }),
+            Error = TextWriter.Synchronized(error),
+            Variables = variables,
+        };
+
+    public static CommandEnvironment Of(ParseResult parsed) => (CommandEnvironment)parsed.InvocationConfiguration;
+}
