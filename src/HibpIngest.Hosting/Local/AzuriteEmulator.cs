@@ -103,7 +103,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             UseShellExecute = false,
             WorkingDirectory = workingFolder,
         };
-        foreach (var script in new[] { "stop-with-parent.cjs", "indexed-lookups.cjs", "encoded-names.cjs" })
+        foreach (var script in new[] { "stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "encoded-names.cjs" })
         {
             start.ArgumentList.Add("--require");
             start.ArgumentList.Add(Path.Combine(folder, script));

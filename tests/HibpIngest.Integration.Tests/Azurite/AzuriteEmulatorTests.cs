@@ -6,10 +6,11 @@ using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Integration.Tests.Cli;
 using Microsoft.Extensions.Logging.Abstractions;
+using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Azurite;
 
-public sealed class AzuriteEmulatorTests
+public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
 {
     [Fact]
     public async Task Is_reachable_once_started_and_gone_once_disposed()
@@ -77,6 +78,36 @@ public sealed class AzuriteEmulatorTests
         // There it is: where the container is missing, this is an error.
         await foreach (var _ in again.Blobs.ListDropsAsync(CancellationToken.None))
             Assert.Fail("nothing was dropped");
+    }
+
+    [Fact]
+    public async Task Removing_few_of_many_documents_sorts_no_index_and_leaves_all_of_them_right()
+    {
+        await AzuriteFixture.NewAccountAsync(); // the emulator is installed then
+        const string Script = """
+            const loki = require('lokijs');
+            const documents = new loki('x').addCollection('x', { indices: ['id', 'owner'] });
+            for (let i = 0; i < 1000; i++)
+              documents.insert({ id: `${i * 7919 % 1000}`, owner: `${i % 10}` });
+            let sorts = 0;
+            const sort = loki.Collection.prototype.ensureIndex;
+            loki.Collection.prototype.ensureIndex = function (name, force) {
+              sorts += force ? 1 : 0;
+              return sort.call(this, name, force);
+            };
+            for (let i = 0; i < 200; i++)
+              documents.findAndRemove({ id: `${i}` });
+            const few = sorts;
+            documents.findAndRemove({ owner: '1' });
+            console.log(JSON.stringify([few, documents.count(), documents.find({ id: '1' }).length, documents.find({ owner: '1' }).length,
+              documents.find({ owner: '2' }).length, documents.checkAllIndexes()]));
+            """;
+        var folder = EmulatorPackage.Folder;
+        var said = await Shell.RunAsync(
+            "node", "--require", Path.Combine(folder, "indexed-removals.cjs"), "-e",
+            Script.Replace("'lokijs'", $"'{Path.Combine(folder, "node_modules", "lokijs")}'", StringComparison.Ordinal));
+        output.WriteLine(said);
+        Assert.Equal("[0,720,0,0,80,[]]", said);
     }
 
     internal static Uri[] Endpoints(string connection) =>

@@ -10,8 +10,10 @@ internal sealed class RawConnection(int port) : IDisposable
 {
     private const int MostHeaderBytes = 16_384;
 
-    /// <summary>Far longer than an answer takes on a busy machine: what takes longer hangs.</summary>
-    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(30);
+    /// <summary>
+    /// Longer than the server waits for its stores (30 seconds for the access log): a store that hangs is seen as the server's 503.
+    /// </summary>
+    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
 
     private readonly byte[] _byte = new byte[1];
     private TcpClient? _client;
