@@ -121,7 +121,8 @@ public sealed class FreshStoresTests : IAsyncLifetime
         (await RunAsync(_storage, "own.db", "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(_storage));
         // Who names no database has nothing to compare: the storage account alone says where it goes.
-        (await HibpInProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = another }, "drop", zip)).Succeeded();
+        var storageAlone = new Dictionary<string, string> { ["HIBP_STORAGE"] = another };
+        (await HibpInProcess.RunAsync(_folder.Path, storageAlone, "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(another));
         Assert.False(Directory.Exists(Path.Combine(_folder.Path, ".hibp")));
     }

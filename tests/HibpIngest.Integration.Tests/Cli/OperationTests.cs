@@ -17,8 +17,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 {
     private const int Accounts = 20_000;
 
-    // Most looks are a process each, beside which what they wait for is to go on.
-    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan LookEvery = TimeSpan.FromSeconds(1);
 
     private readonly TemporaryFolder _folder = new();
     private readonly SmtpTestServer _mail = new();

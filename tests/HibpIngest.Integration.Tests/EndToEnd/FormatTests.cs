@@ -65,7 +65,8 @@ public sealed class FormatTests
             var loads = (await HibpInProcess.RunAsync(folder.Path, variables, "status", "--json")).Succeeded().Json.GetProperty("loads");
             return loads.EnumerateArray().Count(load => load.GetProperty("state").GetString() is "done" or "failed");
         });
-        var breaches = (await HibpInProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json.GetProperty("breaches");
+        var breaches = (await HibpInProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json
+            .GetProperty("breaches");
         Assert.Equal(
             [("Adobe", 3, 900, true), ("Bold", 2, 600, true), ("Canva", 1, 300, false), ("Drizly", 1, 300, false), ("Evony", 3, 900, true),
                 ("Foxit", 1, 300, false)],
