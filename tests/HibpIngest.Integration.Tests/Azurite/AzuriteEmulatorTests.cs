@@ -97,6 +97,8 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
             };
             for (let i = 0; i < 200; i++)
               documents.findAndRemove({ id: `${i}` });
+            documents.remove([]);
+            documents.remove(documents.find({ id: '200' }));
             const few = sorts;
             documents.findAndRemove({ owner: '1' });
             console.log(JSON.stringify([few, documents.count(), documents.find({ id: '1' }).length, documents.find({ owner: '1' }).length,
@@ -107,7 +109,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
             "node", "--require", Path.Combine(folder, "indexed-removals.cjs"), "-e",
             Script.Replace("'lokijs'", $"'{Path.Combine(folder, "node_modules", "lokijs")}'", StringComparison.Ordinal));
         output.WriteLine(said);
-        Assert.Equal("[0,720,0,0,80,[]]", said);
+        Assert.Equal("[0,719,0,0,80,[]]", said);
     }
 
     internal static Uri[] Endpoints(string connection) =>
