@@ -36,6 +36,7 @@ public sealed class StorageAccount : IDisposable
     private readonly StorageConnection _connection;
     private readonly WriteThrottle _throttle;
     private readonly TableService _tables;
+    private readonly PointReads _reads;
     private readonly string _tablePrefix;
     private readonly ILoggerFactory _loggers;
     private readonly ConcurrentDictionary<string, AccountTable> _accountTables = [];
@@ -84,32 +85,33 @@ public sealed class StorageAccount : IDisposable
 
         var reads = new HttpMessageInvoker(handler, disposeHandler: false);
         _throttle = new WriteThrottle(options.TimeProvider, options.TransactionsInFlight);
-        var tables = new TableService(connection, token, options, _http, reads, _throttle.Lost);
+        var tables = new TableService(connection, token, options, transport, _throttle.Lost);
         Blobs = new BreachBlobs(blobService.GetBlobContainerClient(options.BreachContainer));
         Catalogue = new CatalogueBlobs(blobService.GetBlobContainerClient(options.CatalogueContainer));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         (_tables, _tablePrefix) = (tables, options.TablePrefix);
+        _reads = new PointReads(reads, connection, token, options);
         var all = new StorageTables([this, .. further]);
         (Tables, TableReads, StoreAccounts) = (all, all, all);
-        Keys = new ApiKeyTable(tables, options.KeysTable);
-        OwnRegister = new StoreRegister(tables, options.RegisterTable, options.TimeProvider);
+        Keys = new ApiKeyTable(tables.Table(options.KeysTable));
+        OwnRegister = new StoreRegister(tables.Table(options.RegisterTable), options.TimeProvider);
         // Never behind what else this process has in flight. A heartbeat that fails is followed by the next: nothing is retried.
         _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
-        Signs = new StoreRegister(
-            new TableService(
-                connection, token,
-                new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider }, _heartbeats),
-            options.RegisterTable, options.TimeProvider);
+        var heartbeats = new TableService(
+            connection, token,
+            new StorageOptions { MaxRetries = 0, NetworkTimeout = HeartbeatTimeout, TimeProvider = options.TimeProvider },
+            new HttpClientTransport(_heartbeats));
+        Signs = new StoreRegister(heartbeats.Table(options.RegisterTable), options.TimeProvider);
         var passwords = blobService.GetBlobContainerClient(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
         PasswordTables = new PasswordTables(tables, _throttle);
         PasswordAppends = new PasswordAppends(
-            tables, options.PasswordAppends, blobService.GetBlobContainerClient(options.PasswordAppends));
+            tables.Table(options.PasswordAppends), blobService.GetBlobContainerClient(options.PasswordAppends));
         PasswordDrops = new PasswordDrops(blobService.GetBlobContainerClient(options.PasswordDropsContainer));
         AccessLog = new AccessBlobs(
             blobService.GetBlobContainerClient(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
-        Usage = new UsageTable(tables, _throttle, options.UsageTable);
-        Clients = new CallbackClientTable(tables, options.ClientsTable);
+        Usage = new UsageTable(tables.Table(options.UsageTable), _throttle);
+        Clients = new CallbackClientTable(tables.Table(options.ClientsTable));
         Prefixes = new PrefixBlobs(blobService.GetBlobContainerClient(options.ClientsContainer));
         Callbacks = new CallbackBlobs(blobService.GetBlobContainerClient(options.CallbacksContainer));
         AccountLog = new AccountLogBlobs(blobService.GetBlobContainerClient(options.AccountLogContainer));
@@ -223,14 +225,14 @@ public sealed class StorageAccount : IDisposable
     internal AccountTable AccountTable(string name) => _accountTables.GetOrAdd(
         name,
         static (name, self) => new AccountTable(
-            self._tables, self._throttle, self._tablePrefix + name, self._loggers.CreateLogger<AccountTable>()),
+            self._tables.Table(self._tablePrefix + name), self._reads, self._throttle, self._loggers.CreateLogger<AccountTable>()),
         this);
 
     /// <summary>The same of hashes.</summary>
     internal RangeTable RangeTable(string name) => _rangeTables.GetOrAdd(
         name,
         static (name, self) => new RangeTable(
-            self._tables, self._throttle, self._tablePrefix + name, self._loggers.CreateLogger<RangeTable>()),
+            self._tables.Table(self._tablePrefix + name), self._throttle, self._loggers.CreateLogger<RangeTable>()),
         this);
 
     private static SocketsHttpHandler CreateHandler(StorageConnection connection, bool isForHeartbeats = false) => new()

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Text.Json;
 using System.Xml;
 using Azure;
 using Azure.Identity;
@@ -30,6 +31,7 @@ internal static class StorageErrors
                 $"{operation} failed: no token for the storage account just now ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
+            JsonException => Malformed(operation),
             // Of an error without a body, the library reads its body all the same.
             XmlException => new StoreUnavailableException($"{operation} failed: the answer is no XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
@@ -42,7 +44,10 @@ internal static class StorageErrors
     /// <summary>The error for an answer of the service.</summary>
     public static HibpException FromStatus(string operation, int status, string? code)
     {
-        var message = $"{operation} failed: status {status}{(string.IsNullOrEmpty(code) ? "" : $" ({code})")}";
+        // A code that isn't a word is not repeated: a server in between may have written it.
+        if (code is null || code.Length is 0 or > 80 || !code.All(char.IsAsciiLetterOrDigit))
+            code = null;
+        var message = $"{operation} failed: status {status}{(code is null ? "" : $" ({code})")}";
         return (status, code) switch
         {
             (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
@@ -57,6 +62,9 @@ internal static class StorageErrors
             _ => new StoreRefusedException(message),
         };
     }
+
+    public static HibpException Malformed(string operation) =>
+        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is something between?)");
 
     private static string Reason(Exception error)
     {

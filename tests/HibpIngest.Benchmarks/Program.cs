@@ -84,7 +84,7 @@ const string Usage = """
           a layout rebuilt from five logged loads of ROWS in all (default 10,000,000): requests beside a replay slice
           by slice, CPU without HTTP, and PAIRS runs (3) into a table server that only answers beside a bare HttpClient
           sending the same; exit code 1 where it saves less than 6 times the requests, makes less than 2 million rows/s
-          of one core, takes more than 512 MiB, or is under 0.8 of the bare one
+          of one core, takes more than 512 MiB, or is under 0.6 of the bare one
       rebuilds [ACCOUNTS] [KILLS]
           five breaches of ACCOUNTS (default 10,000; one removed, one replaced, one purged, one held) on four emulators,
           rebuilt by 'hibp rebuild', killed KILLS times (20), while a sixth is loading; switched to, and back, and

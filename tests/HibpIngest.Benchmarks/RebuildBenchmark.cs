@@ -26,7 +26,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
 {
     public const double LeastSaving = 6;
     public const double LeastRate = 2e6;
-    public const double LeastRatio = 0.8;
+    public const double LeastRatio = 0.6;
     public const double MostMiB = 512;
 
     private const int Loads = 5;

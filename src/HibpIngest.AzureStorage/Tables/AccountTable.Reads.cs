@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using Azure.Data.Tables;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
@@ -15,7 +16,7 @@ internal sealed partial class AccountTable : IAccountReads
         string domain, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         await foreach (var (alias, marks) in ReadKeysAsync(
-            $"PartitionKey eq '{Quoted(domain)}'", null, "reading of a domain's accounts", cancellationToken))
+            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken))
             yield return new AccountEntry(alias, marks);
     }
 
@@ -23,7 +24,7 @@ internal sealed partial class AccountTable : IAccountReads
     {
         var count = 0;
         await foreach (var _ in ReadKeysAsync(
-            $"PartitionKey eq '{Quoted(domain)}'", "RowKey", "counting of a domain's accounts", cancellationToken))
+            TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), ["RowKey"], "counting of a domain's accounts", cancellationToken))
         {
             if (++count > than)
                 return true;
@@ -33,12 +34,13 @@ internal sealed partial class AccountTable : IAccountReads
 
     private async Task<IReadOnlyList<int>> ReadRowsAsync(string domain, string alias, int rows, CancellationToken cancellationToken)
     {
-        var reads = new Task<IReadOnlyList<int>>[rows];
+        var found = new Task<IReadOnlyList<int>>[rows];
         for (var row = 0; row < rows; row++)
-            reads[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
-        return [.. (await Task.WhenAll(reads)).SelectMany(marks => marks).Order()];
+            found[row] = ReadRowAsync(domain, RowKey(alias, row), cancellationToken);
+        return [.. (await Task.WhenAll(found)).SelectMany(marks => marks).Order()];
     }
 
-    private Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
-        Tables.FindAsync(Table, domain, key, MarkRows.ReadMarks, MarkRows.None, LookupOperation, cancellationToken);
+    private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
+        await reads.TryReadAsync(Table.Name, domain, key, cancellationToken)
+        ?? (await Table.FindAsync(domain, key, LookupOperation, cancellationToken) is { } entity ? MarksOf(entity) : []);
 }

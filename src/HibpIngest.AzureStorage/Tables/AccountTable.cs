@@ -1,12 +1,13 @@
 using System.Runtime.CompilerServices;
-using System.Text.Json;
+using Azure.Data.Tables;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-internal sealed partial class AccountTable(TableService tables, WriteThrottle throttle, string table, ILogger<AccountTable> logger)
-    : MarkTable(tables, throttle, table, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
+internal sealed partial class AccountTable(
+    StorageTable table, PointReads reads, WriteThrottle throttle, ILogger<AccountTable> logger)
+    : MarkTable(table, throttle, partStarts: "0123456789abcdefghijklmnopqrstuvwxyz", logger), IAccountTable, IAccountPages
 {
     /// <summary>
     /// 15 comparisons are allowed (learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities),
@@ -20,19 +21,18 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         if (marks.Count == 0)
             yield break;
         var wanted = marks.Select(Property).ToArray();
-        var filter = $"PartitionKey eq '{Quoted(partition)}'";
+        var filter = TableClient.CreateQueryFilter($"PartitionKey eq {partition}");
         // Past that many comparisons the service refuses a filter; then all of the domain is read.
         var filtered = wanted.Length <= MaxFiltered;
         if (filtered)
             filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))})";
         string? last = null;
-        await foreach (var entity in Tables.QueryAsync(
-            Table, filter, $"RowKey,{string.Join(',', wanted)}", "listing of a domain's accounts", cancellationToken))
+        await foreach (var entity in Table.QueryAsync(
+            filter, ["RowKey", .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
         {
             // The rows of an account lie side by side: '!' sorts below every character of an alias.
-            var (alias, _) = SplitRowKey(entity.GetProperty("RowKey").GetString()!);
-            if (alias == last || !filtered && !Array.Exists(
-                wanted, property => entity.TryGetProperty(property, out var value) && value.ValueKind == JsonValueKind.True))
+            var (alias, _) = SplitRowKey(entity.RowKey);
+            if (alias == last || !filtered && !Array.Exists(wanted, property => entity[property] is true))
                 continue;
             yield return last = alias;
         }
@@ -44,10 +44,10 @@ internal sealed partial class AccountTable(TableService tables, WriteThrottle th
         var rows = new List<(string, MarkedRow)>(entities.Count);
         foreach (var entity in entities)
         {
-            var (alias, row) = SplitRowKey(entity.GetProperty("RowKey").GetString()!);
+            var (alias, row) = SplitRowKey(entity.RowKey);
             int[] marks = [.. MarksOf(entity)];
             if (marks.Length > 0)
-                rows.Add((entity.GetProperty("PartitionKey").GetString()!, new MarkedRow(alias, row, marks)));
+                rows.Add((entity.PartitionKey, new MarkedRow(alias, row, marks)));
         }
         return new AccountPage(rows, next);
     }

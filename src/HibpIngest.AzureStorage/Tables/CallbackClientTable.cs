@@ -1,67 +1,59 @@
 using System.Globalization;
-using System.Text.Json;
+using Azure;
+using Azure.Data.Tables;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>Clients by their number, in one partition: there are few.</summary>
-internal sealed class CallbackClientTable(TableService tables, string table) : ICallbackClients
+internal sealed class CallbackClientTable(StorageTable table) : ICallbackClients
 {
     private const string Partition = "client";
 
-    public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
-    public Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken) => tables.InsertAsync(
-        table, Partition, Row(client.Number), writer => Write(writer, client), "recording of a client", cancellationToken);
+    public Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken) =>
+        table.AddAsync(ToEntity(client), "recording of a client", cancellationToken);
 
     public async Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken)
     {
         var clients = new List<CallbackClient>();
-        try
-        {
-            await foreach (var entity in tables.QueryAsync(
-                table, $"PartitionKey eq '{Partition}'", null, "listing of the clients", cancellationToken))
-                clients.Add(Read(entity));
-        }
-        catch (StoreMissingException)
-        {
-            // No client was ever added.
-        }
+        await foreach (var entity in table.QueryAsync(
+            $"PartitionKey eq '{Partition}'", null, "listing of the clients", isOptional: true, cancellationToken))
+            clients.Add(Read(entity));
         return [.. clients.OrderBy(client => client.Name, StringComparer.OrdinalIgnoreCase)];
     }
 
-    public Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken) => tables.ReplaceAsync(
-        table, Partition, Row(client.Number), client.ETag, writer => Write(writer, client), "change of a client", cancellationToken);
+    public async Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken) =>
+        await table.ReplaceAsync(ToEntity(client), new ETag(client.ETag), "change of a client", cancellationToken) is not null;
 
     public Task<bool> RemoveAsync(int number, CancellationToken cancellationToken) =>
-        tables.DeleteAsync(table, Partition, Row(number), "*", "removal of a client", cancellationToken);
+        table.DeleteAsync(Partition, Row(number), ETag.All, "removal of a client", cancellationToken);
 
     private static string Row(int number) => number.ToString("D10", CultureInfo.InvariantCulture);
 
-    private static void Write(Utf8JsonWriter writer, CallbackClient client)
+    private static TableEntity ToEntity(CallbackClient client) => new(Partition, Row(client.Number))
     {
-        writer.WriteString(nameof(CallbackClient.Name), client.Name);
-        writer.WriteString(nameof(CallbackClient.Url), client.Url);
-        writer.WriteBoolean(nameof(CallbackClient.IsSensitive), client.IsSensitive);
-        writer.WriteNumber(nameof(CallbackClient.Cap), client.Cap);
-        writer.WriteBoolean(nameof(CallbackClient.IsPaused), client.IsPaused);
-        writer.WriteString(nameof(CallbackClient.SealedSecret), Convert.ToBase64String(client.SealedSecret));
-        writer.WriteString(nameof(CallbackClient.KeyHash), client.KeyHash);
-        // Text that no service takes for a time: those come back in forms of their own.
-        writer.WriteString(nameof(CallbackClient.CreatedAt), client.CreatedAt.UtcDateTime.ToString("u", CultureInfo.InvariantCulture));
-    }
+        [nameof(CallbackClient.Name)] = client.Name,
+        [nameof(CallbackClient.Url)] = client.Url,
+        [nameof(CallbackClient.IsSensitive)] = client.IsSensitive,
+        [nameof(CallbackClient.Cap)] = client.Cap,
+        [nameof(CallbackClient.IsPaused)] = client.IsPaused,
+        [nameof(CallbackClient.SealedSecret)] = Convert.ToBase64String(client.SealedSecret),
+        [nameof(CallbackClient.KeyHash)] = client.KeyHash,
+        [nameof(CallbackClient.CreatedAt)] = TableText.Of(client.CreatedAt),
+    };
 
-    private CallbackClient Read(JsonElement entity)
+    private CallbackClient Read(TableEntity entity)
     {
-        if (Text("RowKey") is { } row && int.TryParse(row, NumberStyles.None, CultureInfo.InvariantCulture, out var number)
-            && Text(nameof(CallbackClient.Name)) is { } name && Text(nameof(CallbackClient.Url)) is { } url
-            && Flag(nameof(CallbackClient.IsSensitive)) is { } isSensitive && Flag(nameof(CallbackClient.IsPaused)) is { } isPaused
-            && entity.TryGetProperty(nameof(CallbackClient.Cap), out var most) && most.TryGetInt32(out var cap) && cap > 0
-            && entity.TryGetProperty(nameof(CallbackClient.SealedSecret), out var secret) && secret.TryGetBytesFromBase64(out var bytes)
-            && Text(nameof(CallbackClient.KeyHash)) is { } key
-            && DateTimeOffset.TryParse(Text(nameof(CallbackClient.CreatedAt)), CultureInfo.InvariantCulture, out var createdAt)
-            && Text("odata.etag") is { } etag)
+        if (int.TryParse(entity.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var number)
+            && entity[nameof(CallbackClient.Name)] is string name && entity[nameof(CallbackClient.Url)] is string url
+            && entity[nameof(CallbackClient.IsSensitive)] is bool isSensitive && entity[nameof(CallbackClient.IsPaused)] is bool isPaused
+            && entity[nameof(CallbackClient.Cap)] is int cap and > 0
+            && TableText.BytesOf(entity, nameof(CallbackClient.SealedSecret)) is { } secret
+            && entity[nameof(CallbackClient.KeyHash)] is string key
+            && TableText.TimeOf(entity, nameof(CallbackClient.CreatedAt)) is { } createdAt)
         {
             return new CallbackClient
             {
@@ -71,19 +63,12 @@ internal sealed class CallbackClientTable(TableService tables, string table) : I
                 IsSensitive = isSensitive,
                 Cap = cap,
                 IsPaused = isPaused,
-                SealedSecret = bytes,
+                SealedSecret = secret,
                 KeyHash = key,
                 CreatedAt = createdAt,
-                ETag = etag,
+                ETag = entity.ETag.ToString(),
             };
         }
-        throw new StoreMismatchException($"a client in table {table} can't be read: the table was written by something else");
-
-        string? Text(string name) =>
-            entity.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.String ? value.GetString() : null;
-
-        bool? Flag(string name) =>
-            entity.TryGetProperty(name, out var value) && value.ValueKind is JsonValueKind.True or JsonValueKind.False
-            ? value.GetBoolean() : null;
+        throw new StoreMismatchException($"a client in table {table.Name} can't be read: the table was written by something else");
     }
 }

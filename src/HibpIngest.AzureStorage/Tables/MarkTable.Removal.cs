@@ -1,5 +1,5 @@
 using System.Text;
-using System.Text.Json;
+using Azure.Data.Tables;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -41,28 +41,29 @@ internal abstract partial class MarkTable
         var property = Property(mark);
         var (entities, next) = await QueryPageAsync(
             $"{PartFilter(part)} and {property} eq true", token, RemovalOperation, cancellationToken);
-        var partitions = entities.GroupBy(entity => entity.GetProperty("PartitionKey").GetString());
+        var partitions = entities.GroupBy(entity => entity.PartitionKey);
         var changed = 0;
         await Parallel.ForEachAsync(partitions, InFlight(cancellationToken), async (partition, stop) =>
             Interlocked.Add(ref changed, await RemoveAsync([.. partition], property, stop)));
         if (next is null)
-            LogPartWalked(mark, part + 1, partStarts.Length, table);
+            LogPartWalked(mark, part + 1, partStarts.Length, table.Name);
         return new MarkPage(changed, next);
     }
 
     /// <summary>Those of these entities (row keys, ascending) that there are.</summary>
-    private async Task<IReadOnlyList<JsonElement>> ReadAsync(string partition, string[] keys, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<TableEntity>> ReadAsync(string partition, string[] keys, CancellationToken cancellationToken)
     {
-        var found = new List<JsonElement>(keys.Length);
+        var found = new List<TableEntity>(keys.Length);
         var next = 0;
         while (keys.Length - next >= LeastForRange)
         {
             var first = next;
-            var filter = $"PartitionKey eq '{Quoted(partition)}' and RowKey ge '{Quoted(keys[next])}' and RowKey le '{Quoted(keys[^1])}'";
-            var (page, more) = await tables.QueryPageAsync(table, filter, null, RemovalOperation, cancellationToken);
+            var filter = TableClient.CreateQueryFilter(
+                $"PartitionKey eq {partition} and RowKey ge {keys[next]} and RowKey le {keys[^1]}");
+            var (page, more) = await table.QueryPageAsync(filter, null, RemovalOperation, cancellationToken);
             foreach (var entity in page)
             {
-                var key = entity.GetProperty("RowKey").GetString();
+                var key = entity.RowKey;
                 while (next < keys.Length && string.CompareOrdinal(keys[next], key) < 0)
                     next++; // there is none
                 if (next < keys.Length && keys[next] == key)
@@ -88,21 +89,20 @@ internal abstract partial class MarkTable
         return found;
     }
 
-    /// <summary>Takes the property off entities of one partition, in transactions.</summary>
-    private async Task<int> RemoveAsync(IReadOnlyList<JsonElement> entities, string property, CancellationToken cancellationToken)
+    /// <summary>Removes the property from entities of one partition, in transactions.</summary>
+    private async Task<int> RemoveAsync(IReadOnlyList<TableEntity> entities, string property, CancellationToken cancellationToken)
     {
         var changed = 0;
-        var due = entities.Select(entity => new MarkRemoval(entity, property)).Where(removal => removal.IsDue);
-        foreach (var removals in due.Chunk(IAccountTable.MaxTransactionEntities))
+        foreach (var some in entities.Where(entity => entity.Remove(property)).Chunk(IAccountTable.MaxTransactionEntities))
         {
-            if (removals.Length > 1 && await TryRemoveAsync(removals, cancellationToken))
+            if (some.Length > 1 && await TryWriteAsync(some, cancellationToken))
             {
-                changed += removals.Length;
+                changed += some.Length;
                 continue;
             }
 
-            foreach (var removal in removals)
-                changed += await RemoveAsync(removal, property, cancellationToken) ? 1 : 0;
+            foreach (var entity in some)
+                changed += await RemoveAsync(entity, property, cancellationToken) ? 1 : 0;
         }
 
         return changed;
@@ -112,12 +112,17 @@ internal abstract partial class MarkTable
     /// All of them in one transaction, in its turn where the service is busy, however long that takes. False
     /// where one was changed meanwhile, or where this had been done and its answer was lost.
     /// </summary>
-    private async Task<bool> TryRemoveAsync(MarkRemoval[] removals, CancellationToken cancellationToken)
+    private async Task<bool> TryWriteAsync(TableEntity[] entities, CancellationToken cancellationToken)
     {
         try
         {
-            await SendPatientlyAsync(
-                Encoding.ASCII.GetBytes(removals[0].Domain), removals.Length, address => TableTransaction.Remove(address, removals),
+            await throttle.SendPatientlyAsync(
+                table.Name, Encoding.ASCII.GetBytes(entities[0].PartitionKey), entities.Length,
+                () => table.SubmitAsync(
+                    entities.Select(entity => new TableTransactionAction(
+                        IsEmpty(entity) ? TableTransactionActionType.Delete : TableTransactionActionType.UpdateReplace, entity,
+                        entity.ETag)),
+                    RemovalOperation, cancellationToken),
                 cancellationToken);
             return true;
         }
@@ -127,39 +132,38 @@ internal abstract partial class MarkTable
         }
     }
 
-    /// <summary>One entity; a lost race is read again. False: the mark was off by then.</summary>
-    private async Task<bool> RemoveAsync(MarkRemoval removal, string property, CancellationToken cancellationToken)
+    /// <summary>Writes one entity that has lost the property; reads it again after a lost race.</summary>
+    /// <returns>False if another writer has removed the property.</returns>
+    private async Task<bool> RemoveAsync(TableEntity entity, string property, CancellationToken cancellationToken)
     {
-        var (domain, key) = (removal.Domain, removal.RowKey);
         while (true)
         {
-            var (etag, rest) = (removal.ETag, (Action<Utf8JsonWriter>)removal.WriteRest);
-            var done = await (removal.Empties
-                ? throttle.InTurnAsync(
-                    () => tables.DeleteAsync(table, domain, key, etag, RemovalOperation, cancellationToken), cancellationToken)
-                : throttle.InTurnAsync(
-                    () => tables.ReplaceAsync(table, domain, key, etag, rest, RemovalOperation, cancellationToken), cancellationToken));
+            var read = entity;
+            var done = await throttle.InTurnAsync(
+                async () => IsEmpty(read)
+                    ? await table.DeleteAsync(read.PartitionKey, read.RowKey, read.ETag, RemovalOperation, cancellationToken)
+                    : await table.ReplaceAsync(read, read.ETag, RemovalOperation, cancellationToken) is not null,
+                cancellationToken);
             if (done)
                 return true;
-            if (await GetAsync(domain, key, cancellationToken) is not { } now)
+            if (await GetAsync(read.PartitionKey, read.RowKey, cancellationToken) is not { } now || !now.Remove(property))
                 return false;
-            removal = new MarkRemoval(now, property);
-            if (!removal.IsDue)
-                return false;
+            entity = now;
         }
     }
+
+    private static bool IsEmpty(TableEntity entity) =>
+        entity.Keys.All(name => name is "PartitionKey" or "RowKey" or "Timestamp" or "odata.etag");
 
     /// <summary>
     /// In the account's turn, as what is written; pages of a query are not: there are few, and what they take says nothing of how busy
     /// the service is.
     /// </summary>
-    private Task<JsonElement?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
-        () => tables.GetAsync(table, partition, key, RemovalOperation, cancellationToken), cancellationToken);
+    private Task<TableEntity?> GetAsync(string partition, string key, CancellationToken cancellationToken) => throttle.InTurnAsync(
+        () => table.FindAsync(partition, key, RemovalOperation, cancellationToken), cancellationToken);
 
     private static ParallelOptions InFlight(CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
-
-    protected static string Quoted(string key) => key.Replace("'", "''", StringComparison.Ordinal);
 
     [LoggerMessage(EventIds.AccountTablePartWalked, LogLevel.Information, "Took mark {Mark} off part {Part} of {Parts} of table {Table}")]
     private partial void LogPartWalked(int mark, int part, int parts, string table);

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
-using System.Text.Json;
+using Azure.Data.Tables;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging;
@@ -12,26 +12,20 @@ namespace HibpIngest.AzureStorage.Tables;
 /// A table whose rows gather marks: accounts, or their hashes. Its writes go the <see cref="WriteThrottle"/>'s
 /// way, by partition.
 /// </summary>
-/// <param name="tables">The service.</param>
+/// <param name="table">The table.</param>
 /// <param name="throttle">That of the storage account: what it takes, all its tables share.</param>
-/// <param name="table">Its name.</param>
 /// <param name="partStarts">
 /// The first characters of partition keys, which divide the table into parts. What lies between two of them
 /// belongs to the part before, what lies beyond to the first or the last.
 /// </param>
 /// <param name="logger">For the parts that were walked.</param>
-internal abstract partial class MarkTable(
-    TableService tables, WriteThrottle throttle, string table, string partStarts, ILogger logger)
+internal abstract partial class MarkTable(StorageTable table, WriteThrottle throttle, string partStarts, ILogger logger)
 {
-    private readonly byte[] _address = tables.TableAddress(table);
+    protected StorageTable Table => table;
 
-    protected TableService Tables => tables;
+    public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
-    protected string Table => table;
-
-    public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
-
-    public Task DropAsync(CancellationToken cancellationToken) => tables.DropTableAsync(table, cancellationToken);
+    public Task DropAsync(CancellationToken cancellationToken) => table.DropAsync(cancellationToken);
 
     public async Task UpsertAsync(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<Range> rows, ReadOnlyMemory<byte> bytes, int mark, TransactionsInFlight inFlight,
@@ -44,13 +38,15 @@ internal abstract partial class MarkTable(
         if (rows.Length == 1)
         {
             await throttle.SendAsync(
-                table, partition, 1, inFlight, Alone(partition, bytes[rows.Span[0]], RowOf(mark), new[] { mark }, cancellationToken));
+                table.Name, partition, 1, inFlight, Alone(partition, bytes[rows.Span[0]], RowOf(mark), new[] { mark }, cancellationToken));
             return;
         }
 
-        await SendAsync(
-            partition, rows.Length, inFlight,
-            address => TableTransaction.Upsert(address, partition.Span, rows.Span, bytes.Span, mark), cancellationToken);
+        // Made in its turn: thousands may wait for it.
+        await throttle.SendAsync(
+            table.Name, partition, rows.Length, inFlight,
+            () => table.SubmitAsync(
+                address => TableTransaction.Upsert(address, partition.Span, rows.Span, bytes.Span, mark), cancellationToken));
     }
 
     public async Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken)
@@ -60,13 +56,15 @@ internal abstract partial class MarkTable(
             return;
         if (rows.Rows.Length > 1)
         {
-            await SendPatientlyAsync(
-                partition, rows.Rows.Length, address => TableTransaction.Merge(address, partition.Span, rows), cancellationToken);
+            await throttle.SendPatientlyAsync(
+                table.Name, partition, rows.Rows.Length,
+                () => table.SubmitAsync(address => TableTransaction.Merge(address, partition.Span, rows), cancellationToken),
+                cancellationToken);
             return;
         }
         var one = rows.Rows.Span[0];
         await throttle.SendPatientlyAsync(
-            table, partition, 1, Alone(partition, rows.Bytes[one.Key], one.Row, rows.Marks[one.Marks], cancellationToken),
+            table.Name, partition, 1, Alone(partition, rows.Bytes[one.Key], one.Row, rows.Marks[one.Marks], cancellationToken),
             cancellationToken);
     }
 
@@ -78,39 +76,14 @@ internal abstract partial class MarkTable(
         ReadOnlyMemory<byte> partition, ReadOnlyMemory<byte> key, int row, ReadOnlyMemory<int> marks, CancellationToken cancellationToken)
     {
         var (partitionKey, rowKey) = (Encoding.ASCII.GetString(partition.Span), RowKey(Encoding.ASCII.GetString(key.Span), row));
-        return () => tables.MergeAsync(table, partitionKey, rowKey, Write, "upsert of 1 account", cancellationToken);
-
-        void Write(Utf8JsonWriter writer)
+        return () =>
         {
+            var entity = new TableEntity(partitionKey, rowKey);
             foreach (var mark in marks.Span)
-                writer.WriteBoolean(Property(mark), true);
-        }
+                entity[Property(mark)] = true;
+            return table.MergeAsync(entity, "upsert of 1 account", cancellationToken);
+        };
     }
-
-    /// <summary>Sends a transaction in its turn.</summary>
-    /// <param name="partition">Its partition.</param>
-    /// <param name="entities">How many it has.</param>
-    /// <param name="inFlight">Where the caller has entered.</param>
-    /// <param name="write">Told the table's address.</param>
-    /// <param name="cancellationToken">Stops it.</param>
-    protected Task SendAsync(
-        ReadOnlyMemory<byte> partition, int entities, TransactionsInFlight inFlight, Func<byte[], TableTransaction> write,
-        CancellationToken cancellationToken) =>
-        throttle.SendAsync(table, partition, entities, inFlight, async () =>
-        {
-            // Not before its turn: thousands may wait for it.
-            using var transaction = write(_address);
-            return await tables.SubmitAsync(transaction, cancellationToken);
-        });
-
-    /// <summary>The same by itself, however long its turn is in coming.</summary>
-    protected Task SendPatientlyAsync(
-        ReadOnlyMemory<byte> partition, int entities, Func<byte[], TableTransaction> write, CancellationToken cancellationToken) =>
-        throttle.SendPatientlyAsync(table, partition, entities, async () =>
-        {
-            using var transaction = write(_address);
-            return await tables.SubmitAsync(transaction, cancellationToken);
-        }, cancellationToken);
 
     protected string PartFilter(int part)
     {
@@ -120,54 +93,43 @@ internal abstract partial class MarkTable(
     }
 
     /// <summary>A token that is no longer taken is as good as none: what was done before does no harm.</summary>
-    protected async Task<(IReadOnlyList<JsonElement> Entities, string? Next)> QueryPageAsync(
+    protected async Task<(IReadOnlyList<TableEntity> Entities, string? Next)> QueryPageAsync(
         string filter, string? token, string operation, CancellationToken cancellationToken)
     {
+        // Recorded by a version that kept the query string.
+        if (token is ['&', ..])
+            token = null;
         try
         {
-            return await tables.QueryPageAsync(table, filter, token, operation, cancellationToken);
+            return await table.QueryPageAsync(filter, token, operation, cancellationToken);
         }
         catch (StoreRefusedException) when (token is not null)
         {
-            return await tables.QueryPageAsync(table, filter, null, operation, cancellationToken);
+            return await table.QueryPageAsync(filter, null, operation, cancellationToken);
         }
     }
 
     /// <summary>The keys that a filter finds, in order, each once with the marks of all its rows.</summary>
     protected async IAsyncEnumerable<(string Key, IReadOnlyList<int> Marks)> ReadKeysAsync(
-        string filter, string? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
+        string filter, IEnumerable<string>? select, string operation, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         (string Key, IReadOnlyList<int> Marks)? pending = null;
-        await foreach (var page in tables.QueryBytesAsync(table, filter, select, operation, cancellationToken))
+        await foreach (var entity in table.QueryAsync(filter, select, operation, cancellationToken: cancellationToken))
         {
-            foreach (var (rowKey, marks) in ReadPage(page, operation))
+            // The rows of a key lie side by side: '!' sorts below every character of one.
+            var (key, _) = SplitRowKey(entity.RowKey);
+            var marks = MarksOf(entity);
+            if (pending is { } before && before.Key == key)
             {
-                // The rows of a key lie side by side: '!' sorts below every character of one.
-                var (key, _) = SplitRowKey(rowKey);
-                if (pending is { } before && before.Key == key)
-                {
-                    pending = (key, [.. before.Marks.Concat(marks).Order()]);
-                    continue;
-                }
-                if (pending is { } whole)
-                    yield return whole;
-                pending = (key, marks);
+                pending = (key, [.. before.Marks.Concat(marks).Order()]);
+                continue;
             }
+            if (pending is { } whole)
+                yield return whole;
+            pending = (key, marks);
         }
         if (pending is { } last)
             yield return last;
-    }
-
-    private static List<(string Key, IReadOnlyList<int> Marks)> ReadPage(ReadOnlyMemory<byte> page, string operation)
-    {
-        try
-        {
-            return MarkRows.ReadPage(page.Span);
-        }
-        catch (JsonException)
-        {
-            throw TableAnswer.Malformed(operation);
-        }
     }
 
     protected static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
@@ -187,11 +149,18 @@ internal abstract partial class MarkTable(
         return (rowKey[..mark], row);
     }
 
-    /// <summary>The marks that an entity has, in no order.</summary>
-    protected static IEnumerable<int> MarksOf(JsonElement entity) =>
-        entity.EnumerateObject().Where(IsMark).Select(property => MarkOf(property.Name));
-
-    private static bool IsMark(JsonProperty property) => property.Value.ValueKind == JsonValueKind.True && MarkOf(property.Name) > 0;
+    /// <summary>Returns the marks of an entity, ascending.</summary>
+    protected static IReadOnlyList<int> MarksOf(TableEntity entity)
+    {
+        var marks = new List<int>(entity.Count);
+        foreach (var (name, value) in entity)
+        {
+            if (value is true && MarkOf(name) is > 0 and var mark)
+                marks.Add(mark);
+        }
+        marks.Sort();
+        return marks;
+    }
 
     /// <summary>17 of "b17"; 0 of any other name.</summary>
     private static int MarkOf(string property) =>

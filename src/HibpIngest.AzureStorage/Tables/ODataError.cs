@@ -1,4 +1,5 @@
 using System.Text.Json;
+using Azure;
 
 namespace HibpIngest.AzureStorage.Tables;
 
@@ -8,6 +9,10 @@ namespace HibpIngest.AzureStorage.Tables;
 /// </summary>
 internal static class ODataError
 {
+    /// <summary>Returns the code of an answer that is an error; empty if there is none.</summary>
+    public static string CodeOf(Response response) =>
+        response.Headers.TryGetValue("x-ms-error-code", out var code) ? code : Parse(response.Content.ToMemory().Span).Code;
+
     /// <summary>Reads the first JSON object in the bytes; what isn't one gives an empty code.</summary>
     public static (string Code, int? Index) Parse(ReadOnlySpan<byte> body)
     {
@@ -24,7 +29,7 @@ internal static class ODataError
                 if (!document.RootElement.TryGetProperty("odata.error", out var error) || error.ValueKind != JsonValueKind.Object)
                     return ("", null);
                 var code = error.TryGetProperty("code", out var codeElement) && codeElement.ValueKind == JsonValueKind.String
-                    ? SafeCode(codeElement.GetString()!) : "";
+                    ? codeElement.GetString()! : "";
                 int? index = null;
                 if (error.TryGetProperty("message", out var message) && message.ValueKind == JsonValueKind.Object
                     && message.TryGetProperty("value", out var value) && value.ValueKind == JsonValueKind.String)
@@ -43,7 +48,4 @@ internal static class ODataError
             return ("", null);
         }
     }
-
-    /// <summary>Codes are words; what is something else is not repeated.</summary>
-    private static string SafeCode(string code) => code.Length <= 80 && code.All(char.IsAsciiLetterOrDigit) ? code : "";
 }

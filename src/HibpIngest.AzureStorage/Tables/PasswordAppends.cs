@@ -1,7 +1,6 @@
-using System.Globalization;
 using System.Runtime.CompilerServices;
-using System.Text.Json;
 using Azure;
+using Azure.Data.Tables;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using HibpIngest.AzureStorage.Blobs;
@@ -11,17 +10,15 @@ using HibpIngest.Stores;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>A partition a subscription, a row a transaction; its hashes in a blob named by its id.</summary>
-internal sealed class PasswordAppends(TableService tables, string table, BlobContainerClient container) : IPasswordAppends
+internal sealed class PasswordAppends(StorageTable table, BlobContainerClient container) : IPasswordAppends
 {
     // Without the id: whoever has it may confirm it.
     private const string Reading = "reading of appended hashes";
     private const string Looking = "look-up of a transaction of hashes";
 
-    private const string ETagProperty = "odata.etag";
-
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
-        await tables.CreateTableAsync(table, cancellationToken);
+        await table.CreateAsync(cancellationToken);
         await BreachBlobs.Call(
             "creation of the container of appended hashes",
             async () => await container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
@@ -56,16 +53,14 @@ internal sealed class PasswordAppends(TableService tables, string table, BlobCon
     public async Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken)
     {
         // False where a lost answer was sent again: the id is nobody else's.
-        await tables.InsertAsync(
-            table, transaction.Subscription, RowKey(transaction.Id), writer => Write(writer, transaction),
-            "recording of a transaction of hashes", cancellationToken);
+        await table.AddAsync(ToEntity(transaction), "recording of a transaction of hashes", cancellationToken);
     }
 
     public async Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken)
     {
         try
         {
-            return await tables.GetAsync(table, subscription, RowKey(id), Looking, cancellationToken) is { } entity ? Read(entity) : null;
+            return await table.FindAsync(subscription, RowKey(id), Looking, cancellationToken) is { } entity ? Read(entity) : null;
         }
         catch (StoreMissingException)
         {
@@ -74,24 +69,22 @@ internal sealed class PasswordAppends(TableService tables, string table, BlobCon
     }
 
     public async Task<AppendTransaction?> UpdateAsync(AppendTransaction transaction, CancellationToken cancellationToken) =>
-        await tables.UpdateAsync(
-            table, transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), writer => Write(writer, transaction),
-            "update of a transaction of hashes", cancellationToken) is { } etag ? transaction with { ETag = etag } : null;
+        await table.ReplaceAsync(
+            ToEntity(transaction), VersionOf(transaction), "update of a transaction of hashes", cancellationToken) is { } version
+            ? transaction with { ETag = version.ToString() } : null;
 
     public async IAsyncEnumerable<AppendTransaction> ListAsync([EnumeratorCancellation] CancellationToken cancellationToken)
     {
         // Every key is above none.
-        await using var entities = tables.QueryAsync(
-            table, "PartitionKey gt ''", null, "listing of transactions of hashes", cancellationToken)
-            .GetAsyncEnumerator(cancellationToken);
-        while (await MoveNextAsync(entities))
-            yield return Read(entities.Current);
+        await foreach (var entity in table.QueryAsync(
+            "PartitionKey gt ''", null, "listing of transactions of hashes", isOptional: true, cancellationToken))
+            yield return Read(entity);
     }
 
     public async Task<bool> DeleteAsync(AppendTransaction transaction, CancellationToken cancellationToken)
     {
-        if (!await tables.DeleteAsync(
-            table, transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
+        if (!await table.DeleteAsync(
+            transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
             cancellationToken))
             return false;
         await BreachBlobs.Call(
@@ -100,97 +93,66 @@ internal sealed class PasswordAppends(TableService tables, string table, BlobCon
         return true;
     }
 
-    private static async Task<bool> MoveNextAsync(IAsyncEnumerator<JsonElement> entities)
-    {
-        try
-        {
-            return await entities.MoveNextAsync();
-        }
-        catch (StoreMissingException)
-        {
-            return false; // nothing was ever appended
-        }
-    }
-
     private BlobClient Blob(Guid id) => container.GetBlobClient(RowKey(id));
 
     private static string RowKey(Guid id) => id.ToString("D");
 
-    private static string VersionOf(AppendTransaction transaction) => transaction.ETag
-        ?? throw new ArgumentException("a transaction that was read was expected", nameof(transaction));
+    private static ETag VersionOf(AppendTransaction transaction) => new(transaction.ETag
+        ?? throw new ArgumentException("a transaction that was read was expected", nameof(transaction)));
 
-    private static void Write(Utf8JsonWriter writer, AppendTransaction transaction)
+    private static TableEntity ToEntity(AppendTransaction transaction)
     {
-        writer.WriteNumber(nameof(AppendTransaction.State), (int)transaction.State);
-        writer.WriteNumber(nameof(AppendTransaction.Sha1Rows), transaction.Sha1Rows);
-        writer.WriteNumber(nameof(AppendTransaction.NtlmRows), transaction.NtlmRows);
-        WriteTime(nameof(AppendTransaction.CreatedAt), transaction.CreatedAt);
-        WriteTime(nameof(AppendTransaction.SentAt), transaction.SentAt);
-        WriteTime(nameof(AppendTransaction.DoneAt), transaction.DoneAt);
-        if (transaction.Release is not null)
-            writer.WriteString(nameof(AppendTransaction.Release), transaction.Release);
-        if (!transaction.PartsDone.IsEmpty)
-            writer.WriteBase64String(nameof(AppendTransaction.PartsDone), transaction.PartsDone.Span);
-
-        void WriteTime(string name, DateTimeOffset? time)
+        var entity = new TableEntity(transaction.Subscription, RowKey(transaction.Id))
         {
-            // Text that no service takes for a time: those come back in forms of their own.
-            if (time is { } at)
-                writer.WriteString(name, at.UtcDateTime.ToString("u", CultureInfo.InvariantCulture));
-        }
+            [nameof(AppendTransaction.State)] = (int)transaction.State,
+            [nameof(AppendTransaction.Sha1Rows)] = transaction.Sha1Rows,
+            [nameof(AppendTransaction.NtlmRows)] = transaction.NtlmRows,
+            [nameof(AppendTransaction.CreatedAt)] = TableText.Of(transaction.CreatedAt),
+        };
+        if (transaction.SentAt is { } sentAt)
+            entity[nameof(AppendTransaction.SentAt)] = TableText.Of(sentAt);
+        if (transaction.DoneAt is { } doneAt)
+            entity[nameof(AppendTransaction.DoneAt)] = TableText.Of(doneAt);
+        if (transaction.Release is { } release)
+            entity[nameof(AppendTransaction.Release)] = release;
+        if (!transaction.PartsDone.IsEmpty)
+            entity[nameof(AppendTransaction.PartsDone)] = Convert.ToBase64String(transaction.PartsDone.Span);
+        return entity;
     }
 
-    private AppendTransaction Read(JsonElement entity)
+    private AppendTransaction Read(TableEntity entity)
     {
-        if (Text("PartitionKey") is { } subscription && Guid.TryParseExact(Text("RowKey"), "D", out var id)
-            && Text(ETagProperty) is { } etag && Number(nameof(AppendTransaction.State)) is { } state
-            && Enum.IsDefined((AppendState)state) && Number(nameof(AppendTransaction.Sha1Rows)) is >= 0 and var sha1
-            && Number(nameof(AppendTransaction.NtlmRows)) is >= 0 and var ntlm
-            && TryReadTime(nameof(AppendTransaction.CreatedAt), out var createdAt) && createdAt is not null
+        if (Guid.TryParseExact(entity.RowKey, "D", out var id)
+            && entity[nameof(AppendTransaction.State)] is int state && Enum.IsDefined((AppendState)state)
+            && entity[nameof(AppendTransaction.Sha1Rows)] is int and >= 0 and var sha1
+            && entity[nameof(AppendTransaction.NtlmRows)] is int and >= 0 and var ntlm
+            && TableText.TimeOf(entity, nameof(AppendTransaction.CreatedAt)) is { } createdAt
             && TryReadTime(nameof(AppendTransaction.SentAt), out var sentAt)
             && TryReadTime(nameof(AppendTransaction.DoneAt), out var doneAt)
-            && TryReadParts(out var partsDone))
+            && (entity.ContainsKey(nameof(AppendTransaction.PartsDone))
+                ? TableText.BytesOf(entity, nameof(AppendTransaction.PartsDone)) : []) is { } partsDone)
         {
             return new AppendTransaction
             {
-                Subscription = subscription,
+                Subscription = entity.PartitionKey,
                 Id = id,
                 State = (AppendState)state,
-                CreatedAt = createdAt.Value,
+                CreatedAt = createdAt,
                 Sha1Rows = sha1,
                 NtlmRows = ntlm,
                 SentAt = sentAt,
-                Release = Text(nameof(AppendTransaction.Release)),
+                Release = entity[nameof(AppendTransaction.Release)] as string,
                 PartsDone = partsDone,
                 DoneAt = doneAt,
-                ETag = etag,
+                ETag = entity.ETag.ToString(),
             };
         }
-        throw new StoreMismatchException($"a row of table {table} can't be read: the table was written by something else");
-
-        string? Text(string name) =>
-            entity.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.String ? value.GetString() : null;
-
-        int? Number(string name) =>
-            entity.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.Number && value.TryGetInt32(out var number)
-            ? number : null;
+        throw new StoreMismatchException($"a row of table {table.Name} can't be read: the table was written by something else");
 
         bool TryReadTime(string name, out DateTimeOffset? time)
         {
-            time = null;
-            if (!entity.TryGetProperty(name, out _))
-                return true;
-            if (!DateTimeOffset.TryParse(Text(name), CultureInfo.InvariantCulture, out var at))
-                return false;
-            time = at;
-            return true;
-        }
-
-        bool TryReadParts(out byte[] bytes)
-        {
-            bytes = [];
-            return !entity.TryGetProperty(nameof(AppendTransaction.PartsDone), out var value)
-                || (value.ValueKind == JsonValueKind.String && value.TryGetBytesFromBase64(out bytes!));
+            time = TableText.TimeOf(entity, name);
+            return time is not null || !entity.ContainsKey(name);
         }
     }
 }

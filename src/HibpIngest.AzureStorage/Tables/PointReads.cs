@@ -1,57 +1,95 @@
+using System.Buffers.Text;
+using System.Globalization;
 using System.Net;
+using System.Text.Json;
+using Azure.Core;
 
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Reads of one entity, which is all that a lookup does, as a request of their own: the client libraries' pipeline makes five
-/// times as many objects as the read. Whatever is not simply an answer is left to that pipeline, with its tries and errors.
+/// Reads the marks of one account past Azure.Data.Tables: the one hot read. A lookup through Kestrel has 0.55 of the requests/s of a bare
+/// HttpClient and 2.1 times its p99 through the library, 0.83 and 1.3 this way ('-- web'). Tries once, and leaves anything but a plain
+/// answer to the library, with its retries and errors.
 /// </summary>
-internal sealed class PointReads(DirectRequests requests)
+/// <param name="http">Shares the connections of the library.</param>
+/// <param name="connection">The account.</param>
+/// <param name="credential">Used if the connection has neither a key nor a signature.</param>
+/// <param name="options">The timeout.</param>
+internal sealed class PointReads(
+    HttpMessageInvoker http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
-    private const int MissingBytes = 1_024;
+    private readonly string _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
+    private readonly string _query = connection.Sas is null ? "" : $"?{connection.Sas}";
+    private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
-    // An entity of 250 marks has 3 KB.
-    private const int EntityBytes = 4 * 1_024;
-
-    /// <summary>Reads one entity.</summary>
-    /// <param name="address">The entity's.</param>
-    /// <param name="parse">Makes of its JSON what is wanted; an exception leaves it to the pipeline.</param>
-    /// <param name="cancellationToken">Stops it.</param>
-    /// <returns>Whether there was an answer, and what it says; nothing where there is no such entity.</returns>
-    public async Task<(bool Answered, T? Value)> TryReadAsync<T>(
-        Uri address, ReadOnlySpanFunc<T> parse, CancellationToken cancellationToken)
-        where T : class
+    /// <returns>The marks, ascending, and none if the entity doesn't exist; null: ask the library.</returns>
+    public async Task<IReadOnlyList<int>?> TryReadAsync(
+        string table, string partitionKey, string rowKey, CancellationToken cancellationToken)
     {
-        using var timeout = requests.Timeout(cancellationToken);
+        using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        timeout.CancelAfter(options.NetworkTimeout);
         try
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, address);
-            using var response = await requests.SendAsync(request, timeout.Token);
+            using var request = new HttpRequestMessage(
+                HttpMethod.Get, $"{_endpoint}/{table}(PartitionKey='{Escaped(partitionKey)}',RowKey='{Escaped(rowKey)}'){_query}");
+            await AddHeadersAsync(request, timeout.Token);
+            using var response = await http.SendAsync(request, timeout.Token);
             if (response.StatusCode is not (HttpStatusCode.OK or HttpStatusCode.NotFound))
-                return (false, null);
-            return await ReadAsync(response, parse, timeout.Token);
+            {
+                _token?.Forget(); // it may have been revoked
+                return null;
+            }
+            var body = await response.Content.ReadAsByteArrayAsync(timeout.Token);
+            if (response.StatusCode == HttpStatusCode.OK)
+                return MarksOf(body);
+            return ODataError.Parse(body).Code is "ResourceNotFound" or "EntityNotFound" ? [] : null;
         }
         catch (Exception) when (!cancellationToken.IsCancellationRequested)
         {
-            return (false, null); // the pipeline finds out what it is
+            return null; // the library finds the reason
         }
     }
 
-    private static async Task<(bool, T?)> ReadAsync<T>(
-        HttpResponseMessage response, ReadOnlySpanFunc<T> parse, CancellationToken cancellationToken)
-        where T : class
+    private async ValueTask AddHeadersAsync(HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        var isThere = response.StatusCode == HttpStatusCode.OK;
-        var usual = (int)Math.Min(response.Content.Headers.ContentLength + 1 ?? (isThere ? EntityBytes : MissingBytes), 1 << 20);
-        await using var body = await response.Content.ReadAsStreamAsync(cancellationToken);
-        using var answer = await DirectRequests.ReadAsync(body, usual, cancellationToken);
-        if (isThere)
-            return (true, parse(answer.Written.Span));
-        var code = response.Headers.TryGetValues("x-ms-error-code", out var codes) ? codes.First()
-            : ODataError.Parse(answer.Written.Span).Code;
-        return (code is "ResourceNotFound" or "EntityNotFound", null);
+        var headers = request.Headers;
+        headers.TryAddWithoutValidation("Accept", "application/json;odata=nometadata");
+        headers.TryAddWithoutValidation("x-ms-version", TableService.Version);
+        headers.TryAddWithoutValidation("DataServiceVersion", "3.0");
+        if (connection.Key is not null)
+        {
+            var date = options.TimeProvider.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);
+            headers.TryAddWithoutValidation("x-ms-date", date);
+            headers.TryAddWithoutValidation(
+                "Authorization", SharedKeyPolicy.Sign(connection.Account, connection.Key, "GET", "", date, request.RequestUri!));
+        }
+        else if (_token is not null)
+            headers.TryAddWithoutValidation("Authorization", await _token.GetAsync(cancellationToken));
     }
 
-    /// <summary>Makes something of bytes that are gone afterwards.</summary>
-    public delegate T ReadOnlySpanFunc<out T>(ReadOnlySpan<byte> bytes);
+    private static string Escaped(string key) => Uri.EscapeDataString(key.Replace("'", "''", StringComparison.Ordinal));
+
+    private static IReadOnlyList<int> MarksOf(ReadOnlySpan<byte> entity)
+    {
+        var reader = new Utf8JsonReader(entity);
+        if (!reader.Read() || reader.TokenType != JsonTokenType.StartObject)
+            throw new JsonException();
+        List<int>? marks = null;
+        while (reader.Read() && reader.TokenType == JsonTokenType.PropertyName)
+        {
+            var mark = MarkOf(reader.ValueSpan);
+            reader.Read();
+            if (mark > 0 && reader.TokenType == JsonTokenType.True)
+                (marks ??= []).Add(mark);
+            else
+                reader.Skip();
+        }
+        marks?.Sort();
+        return marks ?? (IReadOnlyList<int>)[];
+    }
+
+    /// <summary>17 of "b17"; 0 of any other name.</summary>
+    private static int MarkOf(ReadOnlySpan<byte> property) =>
+        property.Length > 1 && property[0] == 'b'
+        && Utf8Parser.TryParse(property[1..], out int mark, out var read) && read == property.Length - 1 && mark > 0 ? mark : 0;
 }

@@ -6,7 +6,6 @@ namespace HibpIngest.AzureStorage.Tables;
 internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposable
 {
     private byte[] _bytes = ArrayPool<byte>.Shared.Rent(capacity);
-    private bool _isKept;
 
     public int Length { get; private set; }
 
@@ -41,9 +40,6 @@ internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposab
         return _bytes.AsSpan(Length);
     }
 
-    /// <summary>Leaves the buffer to the garbage collector in the end, for somebody may still read it; it can be read until then.</summary>
-    public void KeepFromPool() => _isKept = true;
-
     /// <summary>Leaves the buffer to the garbage collector, for somebody may still read it.</summary>
     public void Abandon()
     {
@@ -53,7 +49,7 @@ internal sealed class PooledBytes(int capacity) : IBufferWriter<byte>, IDisposab
 
     public void Dispose()
     {
-        if (_bytes.Length > 0 && !_isKept)
+        if (_bytes.Length > 0)
             ArrayPool<byte>.Shared.Return(_bytes);
         Abandon();
     }

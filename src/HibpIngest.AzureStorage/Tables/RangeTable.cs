@@ -5,8 +5,8 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.AzureStorage.Tables;
 
-internal sealed class RangeTable(TableService tables, WriteThrottle throttle, string table, ILogger<RangeTable> logger)
-    : MarkTable(tables, throttle, table, partStarts: "0123456789ABCDEF", logger), IRangeTable
+internal sealed class RangeTable(StorageTable table, WriteThrottle throttle, ILogger<RangeTable> logger)
+    : MarkTable(table, throttle, partStarts: "0123456789ABCDEF", logger), IRangeTable
 {
     private const int PrefixDigits = 6;
 

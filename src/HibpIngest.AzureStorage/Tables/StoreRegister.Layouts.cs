@@ -1,5 +1,5 @@
 using System.Globalization;
-using System.Text.Json;
+using Azure.Data.Tables;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
 
@@ -35,13 +35,13 @@ internal sealed partial class StoreRegister
         while (true)
         {
             bool done;
-            if (await tables.GetAsync(table, LayoutPartition, row, "reading of a layout", cancellationToken) is { } entity)
+            if (await table.FindAsync(LayoutPartition, row, "reading of a layout", cancellationToken) is { } entity)
             {
-                var now = ParseLayout(row, entity);
+                var now = ParseLayout(entity);
                 if (now.Facts != layout.Facts)
                 {
-                    throw new StoreMismatchException($"layout {row} of the store register, table {table}, is another than the database's: "
-                        + "use the database and the storage account that belong together");
+                    throw new StoreMismatchException($"layout {row} of the store register, table {table.Name}, is another than the "
+                        + "database's: use the database and the storage account that belong together");
                 }
                 layout = layout with
                 {
@@ -50,74 +50,69 @@ internal sealed partial class StoreRegister
                 };
                 if (now == layout)
                     return;
-                done = await tables.ReplaceAsync(
-                    table, LayoutPartition, row, entity.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
+                done = await table.ReplaceAsync(ToEntity(), entity.ETag, Operation, cancellationToken) is not null;
             }
             else
             {
-                done = await tables.InsertAsync(table, LayoutPartition, row, Write, Operation, cancellationToken);
+                done = await table.AddAsync(ToEntity(), Operation, cancellationToken);
             }
             if (done)
                 return;
         }
 
-        void Write(Utf8JsonWriter writer)
+        TableEntity ToEntity()
         {
-            writer.WriteString(Facts, layout.Facts.ToJson());
-            writer.WriteNumber(Ranges, (int)layout.Ranges);
+            var entity = new TableEntity(LayoutPartition, row) { [Facts] = layout.Facts.ToJson(), [Ranges] = (int)layout.Ranges };
             if (layout.IsDropped)
-                writer.WriteBoolean(Dropped, true);
+                entity[Dropped] = true;
+            return entity;
         }
     }
 
     public Task AddReadLayoutAsync(int layout, CancellationToken cancellationToken) =>
-        tables.InsertAsync(
-            table, LayoutPartition, ReadRow, writer => writer.WriteNumber(Layout, layout), "recording of the layout that is read",
-            cancellationToken);
+        table.AddAsync(ReadLayout(layout), "recording of the layout that is read", cancellationToken);
 
     public async Task<bool> TrySwitchAsync(int from, int to, CancellationToken cancellationToken)
     {
         const string Operation = "switch of the layout that is read";
-        if (await tables.GetAsync(table, LayoutPartition, ReadRow, Operation, cancellationToken) is not { } entity
-            || !entity.TryGetProperty(Layout, out var id) || !id.TryGetInt32(out var read))
+        if (await table.FindAsync(LayoutPartition, ReadRow, Operation, cancellationToken) is not { } entity
+            || entity[Layout] is not int read)
             return false;
         if (read == to)
             return true; // this had been done, and its answer was lost
-        return read == from && await tables.ReplaceAsync(
-            table, LayoutPartition, ReadRow, entity.GetProperty("odata.etag").GetString()!, writer => writer.WriteNumber(Layout, to),
-            Operation, cancellationToken);
+        return read == from && await table.ReplaceAsync(ReadLayout(to), entity.ETag, Operation, cancellationToken) is not null;
     }
+
+    private static TableEntity ReadLayout(int layout) => new(LayoutPartition, ReadRow) { [Layout] = layout };
 
     private async Task<(List<StoreLayout> Layouts, int? Read)> ReadLayoutsAsync(CancellationToken cancellationToken)
     {
         var layouts = new List<StoreLayout>();
         int? read = null;
-        var rows = tables.QueryAsync(table, $"PartitionKey eq '{LayoutPartition}'", null, "reading of the layouts", cancellationToken);
-        await foreach (var entity in rows)
+        await foreach (var entity in QueryAsync(LayoutPartition, "reading of the layouts", cancellationToken))
         {
-            var row = entity.GetProperty("RowKey").GetString()!;
-            if (row != ReadRow)
-                layouts.Add(ParseLayout(row, entity));
-            else if (entity.TryGetProperty(Layout, out var id) && id.TryGetInt32(out var number))
+            if (entity.RowKey != ReadRow)
+                layouts.Add(ParseLayout(entity));
+            else if (entity[Layout] is int number)
                 read = number;
         }
         return ([.. layouts.OrderBy(layout => layout.Id)], read);
     }
 
-    private StoreLayout ParseLayout(string row, JsonElement entity)
+    private StoreLayout ParseLayout(TableEntity entity)
     {
-        if (int.TryParse(row, NumberStyles.None, CultureInfo.InvariantCulture, out var id)
-            && entity.TryGetProperty(Facts, out var facts) && facts.ValueKind == JsonValueKind.String
-            && entity.TryGetProperty(Ranges, out var ranges) && ranges.TryGetInt32(out var state))
+        if (int.TryParse(entity.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var id)
+            && entity[Facts] is string facts && entity[Ranges] is int state)
         {
             return new StoreLayout
             {
                 Id = id,
-                Facts = LayoutFacts.Parse(facts.GetString()!),
+                Facts = LayoutFacts.Parse(facts),
                 Ranges = (RangesState)state,
-                IsDropped = entity.TryGetProperty(Dropped, out _),
+                IsDropped = entity.ContainsKey(Dropped),
             };
         }
-        throw new StoreMismatchException($"layout '{row}' in table {table} can't be read: the table was written by something else");
+        throw new StoreMismatchException(
+            $"layout '{entity.RowKey}' in table {table.Name} can't be read: the table was written by something else");
     }
 }

@@ -1,5 +1,5 @@
 using System.Globalization;
-using System.Text.Json;
+using Azure.Data.Tables;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 
@@ -14,17 +14,15 @@ internal sealed partial class StoreRegister
     private const string Lifted = "lifted";
 
     public async Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) =>
-        await tables.GetAsync(
-            table, SuppressionPartition, CheckRow, "reading of the suppressions' check", cancellationToken) is { } entity
+        await table.FindAsync(SuppressionPartition, CheckRow, "reading of the suppressions' check", cancellationToken) is { } entity
             ? TextOf(entity, Check) : null;
 
     public async Task<string> AddSuppressionCheckAsync(string check, CancellationToken cancellationToken)
     {
-        await tables.InsertAsync(
-            table, SuppressionPartition, CheckRow, writer => writer.WriteString(Check, check), "recording of the suppressions' check",
-            cancellationToken);
+        await table.AddAsync(
+            new TableEntity(SuppressionPartition, CheckRow) { [Check] = check }, "recording of the suppressions' check", cancellationToken);
         return await GetSuppressionCheckAsync(cancellationToken)
-            ?? throw new StoreMismatchException($"the suppressions' check has just been deleted from table {table}");
+            ?? throw new StoreMismatchException($"the suppressions' check has just been deleted from table {table.Name}");
     }
 
     public async Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken)
@@ -34,25 +32,23 @@ internal sealed partial class StoreRegister
         {
             // The row keys of one hash lie between hash! and hash", which is the next character.
             var (number, last) = (0, lifted ? Lifted : "");
-            await foreach (var entity in tables.QueryAsync(
-                table,
+            await foreach (var entity in table.QueryAsync(
                 $"PartitionKey eq '{SuppressionPartition}' and RowKey gt '{suppression.Hash}!' and RowKey lt '{suppression.Hash}\"'",
-                null, "look-up of a suppression", cancellationToken))
+                null, "look-up of a suppression", cancellationToken: cancellationToken))
             {
                 number = Math.Max(number, NumberOf(entity));
                 last = TextOf(entity, Reason); // in the order of the keys
             }
             if (last == reason)
                 return;
-            var key = string.Create(CultureInfo.InvariantCulture, $"{suppression.Hash}!{number + 1:D6}");
-            if (await tables.InsertAsync(table, SuppressionPartition, key, Write, "recording of a suppression", cancellationToken))
+            var added = new TableEntity(
+                SuppressionPartition, string.Create(CultureInfo.InvariantCulture, $"{suppression.Hash}!{number + 1:D6}"))
+            {
+                [Reason] = reason,
+                [SetAt] = TableText.Of(suppression.At),
+            };
+            if (await table.AddAsync(added, "recording of a suppression", cancellationToken))
                 return;
-        }
-
-        void Write(Utf8JsonWriter writer)
-        {
-            writer.WriteString(Reason, reason);
-            writer.WriteString(SetAt, Text(suppression.At));
         }
     }
 
@@ -66,32 +62,24 @@ internal sealed partial class StoreRegister
     private async Task<Dictionary<string, Suppression?>> ReadLastAsync(CancellationToken cancellationToken)
     {
         var last = new Dictionary<string, Suppression?>(StringComparer.Ordinal);
-        await foreach (var entity in tables.QueryAsync(
-            table, $"PartitionKey eq '{SuppressionPartition}'", null, "listing of suppressions",
-            cancellationToken))
+        await foreach (var entity in QueryAsync(SuppressionPartition, "listing of suppressions", cancellationToken))
         {
-            Add(entity);
-        }
-        return last;
-
-        void Add(JsonElement entity)
-        {
-            var key = entity.GetProperty("RowKey").GetString()!;
+            var key = entity.RowKey;
             if (key.IndexOf('!') is not (> 0 and var end))
-                return;
+                continue;
             var reason = TextOf(entity, Reason);
             // What a newer program has as a reason suppresses as well.
             last[key[..end]] = reason == Lifted ? null : new Suppression(
                 key[..end], Enum.TryParse<SuppressionReason>(reason, ignoreCase: true, out var known) ? known : SuppressionReason.Forgotten,
-                TimeOf(entity, SetAt) ?? DateTimeOffset.UnixEpoch);
+                TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.UnixEpoch);
         }
+        return last;
     }
 
     private static string ToText(SuppressionReason reason) => reason.ToString().ToLowerInvariant();
 
-    private static int NumberOf(JsonElement entity)
-    {
-        var key = entity.GetProperty("RowKey").GetString()!;
-        return int.TryParse(key.AsSpan(key.IndexOf('!') + 1), NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : 0;
-    }
+    private static int NumberOf(TableEntity entity) =>
+        int.TryParse(
+            entity.RowKey.AsSpan(entity.RowKey.IndexOf('!') + 1), NumberStyles.None, CultureInfo.InvariantCulture, out var number)
+            ? number : 0;
 }

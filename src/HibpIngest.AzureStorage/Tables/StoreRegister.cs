@@ -1,7 +1,8 @@
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
-using System.Text.Json;
+using Azure;
+using Azure.Data.Tables;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Stores;
@@ -15,7 +16,7 @@ namespace HibpIngest.AzureStorage.Tables;
 /// <c>catalogue</c> (a row for each writer that may leave the catalogue behind), <c>host</c> (a row a process), <c>suppression</c> (rows
 /// <c>hash!number</c>, of which the last counts; and <c>check</c>).
 /// </summary>
-internal sealed partial class StoreRegister(TableService tables, string table, TimeProvider time) : IStoreRegister
+internal sealed partial class StoreRegister(StorageTable table, TimeProvider time) : IStoreRegister
 {
     private const string StorePartition = "store";
     private const string IdentityRow = "identity";
@@ -30,31 +31,31 @@ internal sealed partial class StoreRegister(TableService tables, string table, T
     private const string SentAt = "SentAt";
     private const string Removed = "Removed";
 
-    public Task CreateAsync(CancellationToken cancellationToken) => tables.CreateTableAsync(table, cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
     public async Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken)
     {
-        if (await tables.GetAsync(
-            table, StorePartition, IdentityRow, "reading of the store's identity", cancellationToken) is not { } entity)
+        if (await table.FindAsync(StorePartition, IdentityRow, "reading of the store's identity", cancellationToken) is not { } entity)
             return null;
-        if (entity.TryGetProperty("Id", out var id) && id.ValueKind == JsonValueKind.String && Guid.TryParse(id.GetString(), out var guid)
-            && entity.TryGetProperty("PartitionSpread", out var spread) && spread.TryGetInt32(out var partitionSpread)
-            && entity.TryGetProperty("StorageAccounts", out var accounts) && accounts.TryGetInt32(out var storageAccounts))
-            return new StoreIdentity(guid, partitionSpread, storageAccounts);
-        throw new StoreMismatchException($"the store's identity in table {table} can't be read: the table was written by something else");
+        if (Guid.TryParse(entity["Id"] as string, out var id) && entity["PartitionSpread"] is int partitionSpread
+            && entity["StorageAccounts"] is int storageAccounts)
+            return new StoreIdentity(id, partitionSpread, storageAccounts);
+        throw new StoreMismatchException(
+            $"the store's identity in table {table.Name} can't be read: the table was written by something else");
     }
 
     public async Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken)
     {
-        // Whether or not this insert is the one that counts (a lost answer is sent again), what is there afterwards is.
-        await tables.InsertAsync(table, StorePartition, IdentityRow, writer =>
+        var entity = new TableEntity(StorePartition, IdentityRow)
         {
-            writer.WriteString("Id", identity.Id.ToString("D"));
-            writer.WriteNumber("PartitionSpread", identity.PartitionSpread);
-            writer.WriteNumber("StorageAccounts", identity.StorageAccounts);
-        }, "recording of the store's identity", cancellationToken);
+            ["Id"] = identity.Id.ToString("D"),
+            ["PartitionSpread"] = identity.PartitionSpread,
+            ["StorageAccounts"] = identity.StorageAccounts,
+        };
+        // Whether or not this insert is the one that counts (a lost answer is sent again), what is there afterwards is.
+        await table.AddAsync(entity, "recording of the store's identity", cancellationToken);
         return await GetIdentityAsync(cancellationToken)
-            ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table}");
+            ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table.Name}");
     }
 
     /// <summary>
@@ -65,32 +66,33 @@ internal sealed partial class StoreRegister(TableService tables, string table, T
         const string Operation = "reading of the storage account's identity";
         try
         {
-            if (await tables.GetAsync(table, StorePartition, AccountRow, Operation, cancellationToken) is not { } entity)
+            if (await table.FindAsync(StorePartition, AccountRow, Operation, cancellationToken) is not { } entity)
             {
                 return await GetIdentityAsync(cancellationToken) is { } identity
                     ? new AccountIdentity(identity.Id, Number: 1, Of: 1) : null;
             }
-            if (entity.TryGetProperty("Id", out var id) && Guid.TryParse(id.GetString(), out var guid)
-                && entity.TryGetProperty("Number", out var number) && number.TryGetInt32(out var place)
-                && entity.TryGetProperty("Of", out var of) && of.TryGetInt32(out var count))
-                return new AccountIdentity(guid, place, count);
+            if (Guid.TryParse(entity["Id"] as string, out var id) && entity["Number"] is int number && entity["Of"] is int of)
+                return new AccountIdentity(id, number, of);
         }
         catch (StoreMissingException)
         {
             return null; // no register yet
         }
-        throw new StoreMismatchException($"which storage account of a store this is can't be read in table {table}: it was written by "
-            + "something else");
+        throw new StoreMismatchException($"which storage account of a store this is can't be read in table {table.Name}: it was written "
+            + "by something else");
     }
 
     /// <summary>Records that.</summary>
-    public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken) => tables.PutAsync(
-        table, StorePartition, AccountRow, writer =>
+    public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken)
+    {
+        var entity = new TableEntity(StorePartition, AccountRow)
         {
-            writer.WriteString("Id", identity.Store.ToString("D"));
-            writer.WriteNumber("Number", identity.Number);
-            writer.WriteNumber("Of", identity.Of);
-        }, "recording of the storage account's identity", cancellationToken);
+            ["Id"] = identity.Store.ToString("D"),
+            ["Number"] = identity.Number,
+            ["Of"] = identity.Of,
+        };
+        return table.PutAsync(entity, "recording of the storage account's identity", cancellationToken);
+    }
 
     public async Task<long> DrawLoadAsync(CancellationToken cancellationToken) =>
         (await ChangeIdsAsync(ids => ids with { LoadsDrawn = ids.LoadsDrawn + 1 }, cancellationToken)).LoadsDrawn;
@@ -130,49 +132,44 @@ internal sealed partial class StoreRegister(TableService tables, string table, T
         const string Operation = "drawing of an id";
         while (true)
         {
-            var (now, etag) = await ReadIdsAsync(cancellationToken);
+            var (now, version) = await ReadIdsAsync(cancellationToken);
             var changed = change(now);
             if (changed == now)
                 return now;
-            var done = etag is null
-                ? await tables.InsertAsync(table, StorePartition, IdsRow, changed.Write, Operation, cancellationToken)
-                : await tables.ReplaceAsync(table, StorePartition, IdsRow, etag, changed.Write, Operation, cancellationToken);
+            var done = version is { } etag
+                ? await table.ReplaceAsync(changed.ToEntity(), etag, Operation, cancellationToken) is not null
+                : await table.AddAsync(changed.ToEntity(), Operation, cancellationToken);
             if (done)
                 return changed;
         }
     }
 
-    private async Task<(Ids Ids, string? ETag)> ReadIdsAsync(CancellationToken cancellationToken)
+    private async Task<(Ids Ids, ETag? Version)> ReadIdsAsync(CancellationToken cancellationToken)
     {
-        if (await tables.GetAsync(table, StorePartition, IdsRow, "reading of the store's ids", cancellationToken) is not { } entity)
+        if (await table.FindAsync(StorePartition, IdsRow, "reading of the store's ids", cancellationToken) is not { } entity)
             return (new Ids(0, 0, 0, 0), null);
-        if (entity.TryGetProperty(nameof(Ids.LoadsDrawn), out var loads) && loads.TryGetInt32(out var loadsDrawn)
-            && entity.TryGetProperty(nameof(Ids.MarksDrawn), out var marks) && marks.TryGetInt32(out var marksDrawn)
-            && entity.TryGetProperty(nameof(Ids.LoadsConfirmed), out loads) && loads.TryGetInt32(out var loadsConfirmed)
-            && entity.TryGetProperty(nameof(Ids.MarksConfirmed), out marks) && marks.TryGetInt32(out var marksConfirmed))
+        if (entity[nameof(Ids.LoadsDrawn)] is int loadsDrawn && entity[nameof(Ids.MarksDrawn)] is int marksDrawn
+            && entity[nameof(Ids.LoadsConfirmed)] is int loadsConfirmed && entity[nameof(Ids.MarksConfirmed)] is int marksConfirmed)
         {
             var ids = new Ids(loadsDrawn, marksDrawn, loadsConfirmed, marksConfirmed)
             {
-                MovingOn = entity.TryGetProperty(nameof(Ids.MovingOn), out _),
+                MovingOn = entity.ContainsKey(nameof(Ids.MovingOn)),
             };
-            return (ids, entity.GetProperty("odata.etag").GetString()!);
+            return (ids, entity.ETag);
         }
-        throw new StoreMismatchException($"the store's ids in table {table} can't be read: the table was written by something else");
+        throw new StoreMismatchException($"the store's ids in table {table.Name} can't be read: the table was written by something else");
     }
 
     public Task MarkOpenAsync(long load, CancellationToken cancellationToken) =>
-        tables.PutAsync(
-            table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), static _ => { }, "marking of a load as open",
-            cancellationToken);
+        table.PutAsync(new TableEntity(OpenPartition, OpenRow(load)), "marking of a load as open", cancellationToken);
 
     public async Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken)
     {
         var open = new List<(long, string)>();
-        await foreach (
-            var entity in tables.QueryAsync(table, $"PartitionKey eq '{OpenPartition}'", null, "listing of open loads", cancellationToken))
+        await foreach (var entity in QueryAsync(OpenPartition, "listing of open loads", cancellationToken))
         {
-            if (long.TryParse(entity.GetProperty("RowKey").GetString(), NumberStyles.None, CultureInfo.InvariantCulture, out var load))
-                open.Add((load, entity.GetProperty("odata.etag").GetString()!));
+            if (long.TryParse(entity.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load))
+                open.Add((load, entity.ETag.ToString()));
         }
 
         open.Sort();
@@ -180,64 +177,65 @@ internal sealed partial class StoreRegister(TableService tables, string table, T
     }
 
     public Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken) =>
-        tables.DeleteAsync(
-            table, OpenPartition, load.ToString(CultureInfo.InvariantCulture), version, "clearing of a load's mark", cancellationToken);
+        table.DeleteAsync(OpenPartition, OpenRow(load), new ETag(version), "clearing of a load's mark", cancellationToken);
+
+    private static string OpenRow(long load) => load.ToString(CultureInfo.InvariantCulture);
 
     public async Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken)
     {
         var mark = Guid.NewGuid().ToString("N");
-        await tables.PutAsync(
-            table, CataloguePartition, mark, writer => writer.WriteString(SetAt, Text(now)),
-            "marking of the catalogue as behind", cancellationToken);
+        await table.PutAsync(
+            new TableEntity(CataloguePartition, mark) { [SetAt] = TableText.Of(now) }, "marking of the catalogue as behind",
+            cancellationToken);
         return mark;
     }
 
     public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken)
     {
         var marks = new List<(string Mark, DateTimeOffset SetAt)>();
-        await foreach (var entity in tables.QueryAsync(
-            table, $"PartitionKey eq '{CataloguePartition}'", null, "listing of the catalogue's marks", cancellationToken))
-        {
-            // One that can't be read is as good as an old one.
-            var isKnown = DateTimeOffset.TryParse(
-                entity.TryGetProperty(SetAt, out var text) ? text.GetString() : null, CultureInfo.InvariantCulture, out var setAt);
-            marks.Add((entity.GetProperty("RowKey").GetString()!, isKnown ? setAt : DateTimeOffset.MinValue));
-        }
+        // One that can't be read is as good as an old one.
+        await foreach (var entity in QueryAsync(CataloguePartition, "listing of the catalogue's marks", cancellationToken))
+            marks.Add((entity.RowKey, TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.MinValue));
         return [.. marks.OrderBy(mark => mark.SetAt)];
     }
 
     public Task ClearBehindAsync(string mark, CancellationToken cancellationToken) =>
-        tables.DeleteAsync(table, CataloguePartition, mark, "*", "clearing of the catalogue's mark", cancellationToken);
+        table.DeleteAsync(CataloguePartition, mark, ETag.All, "clearing of the catalogue's mark", cancellationToken);
 
     public async Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        await FindReceiptAsync(blob, cancellationToken) is { } receipt && !receipt.TryGetProperty(SentAt, out _);
+        await FindReceiptAsync(blob, cancellationToken) is { } receipt && !receipt.ContainsKey(SentAt);
 
     public async Task<bool> TryMarkSentAsync(BlobVersion blob, DateTimeOffset now, TimeSpan shortWhile, CancellationToken cancellationToken)
     {
         const string Operation = "noting of a blob's message";
+        var sent = Receipt(blob);
+        sent[SentAt] = TableText.Of(now);
         if (await FindReceiptAsync(blob, cancellationToken) is not { } receipt)
-            return await tables.InsertAsync(table, ReceiptPartition, ReceiptKey(blob), Write, Operation, cancellationToken);
-        if (!receipt.TryGetProperty(SentAt, out var sent)
-            || !DateTimeOffset.TryParse(sent.GetString(), CultureInfo.InvariantCulture, out var sentAt) || now - sentAt < shortWhile)
-            return false;
-        return await tables.ReplaceAsync(
-            table, ReceiptPartition, ReceiptKey(blob), receipt.GetProperty("odata.etag").GetString()!, Write, Operation, cancellationToken);
-
-        void Write(Utf8JsonWriter writer) => writer.WriteString(SentAt, Text(now));
+            return await table.AddAsync(sent, Operation, cancellationToken);
+        return TableText.TimeOf(receipt, SentAt) is { } sentAt && now - sentAt >= shortWhile
+            && await table.ReplaceAsync(sent, receipt.ETag, Operation, cancellationToken) is not null;
     }
 
     public Task AddReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        tables.PutAsync(table, ReceiptPartition, ReceiptKey(blob), static _ => { }, "recording of a blob's receipt", cancellationToken);
+        table.PutAsync(Receipt(blob), "recording of a blob's receipt", cancellationToken);
 
-    public Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) => tables.PutAsync(
-        table, ReceiptPartition, ReceiptKey(blob), static writer => writer.WriteBoolean(Removed, true), "recording of a load's removal",
-        cancellationToken);
+    public Task AddRemovedAsync(BlobVersion blob, CancellationToken cancellationToken)
+    {
+        var receipt = Receipt(blob);
+        receipt[Removed] = true;
+        return table.PutAsync(receipt, "recording of a load's removal", cancellationToken);
+    }
 
     public async Task<bool> WasRemovedAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        await FindReceiptAsync(blob, cancellationToken) is { } receipt && receipt.TryGetProperty(Removed, out _);
+        await FindReceiptAsync(blob, cancellationToken) is { } receipt && receipt.ContainsKey(Removed);
 
-    private Task<JsonElement?> FindReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
-        tables.GetAsync(table, ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken);
+    private Task<TableEntity?> FindReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        table.FindAsync(ReceiptPartition, ReceiptKey(blob), "look-up of a blob's receipt", cancellationToken);
+
+    private IAsyncEnumerable<TableEntity> QueryAsync(string partition, string operation, CancellationToken cancellationToken) =>
+        table.QueryAsync($"PartitionKey eq '{partition}'", null, operation, cancellationToken: cancellationToken);
+
+    private static TableEntity Receipt(BlobVersion blob) => new(ReceiptPartition, ReceiptKey(blob));
 
     /// <summary>A blob's name may hold what a key may not, and be longer.</summary>
     private static string ReceiptKey(BlobVersion blob) =>
@@ -248,14 +246,18 @@ internal sealed partial class StoreRegister(TableService tables, string table, T
         /// <summary>The property is there while it is so.</summary>
         public bool MovingOn { get; init; }
 
-        public void Write(Utf8JsonWriter writer)
+        public TableEntity ToEntity()
         {
-            writer.WriteNumber(nameof(LoadsDrawn), LoadsDrawn);
-            writer.WriteNumber(nameof(MarksDrawn), MarksDrawn);
-            writer.WriteNumber(nameof(LoadsConfirmed), LoadsConfirmed);
-            writer.WriteNumber(nameof(MarksConfirmed), MarksConfirmed);
+            var entity = new TableEntity(StorePartition, IdsRow)
+            {
+                [nameof(LoadsDrawn)] = LoadsDrawn,
+                [nameof(MarksDrawn)] = MarksDrawn,
+                [nameof(LoadsConfirmed)] = LoadsConfirmed,
+                [nameof(MarksConfirmed)] = MarksConfirmed,
+            };
             if (MovingOn)
-                writer.WriteBoolean(nameof(MovingOn), true);
+                entity[nameof(MovingOn)] = true;
+            return entity;
         }
     }
 }

@@ -100,9 +100,6 @@ internal sealed partial class TableTransaction : IDisposable
     /// <summary>Keeps the body from being used again for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();
 
-    /// <summary>The same, and this one can be sent again.</summary>
-    public void KeepFromPool() => _bytes.KeepFromPool();
-
     public void Dispose() => _bytes.Dispose();
 
     private static void AppendKey(PooledBytes body, ReadOnlySpan<byte> key)

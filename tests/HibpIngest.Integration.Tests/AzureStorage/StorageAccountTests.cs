@@ -234,8 +234,15 @@ public sealed class StorageAccountTests
         await store.Table.UpsertAsync("hidden.example", 1, "alice.hidden", "bob.hidden");
         await store.Table.UpsertAsync("hidden.example", 2, "alice.hidden");
         await store.Accounts.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None);
+        await store.Accounts.GetMarksAsync("hidden.example", "nobody.hidden", 1, CancellationToken.None);
+        await store.Accounts.HasMoreAccountsAsync("hidden.example", 0, CancellationToken.None);
+        await foreach (var _ in store.Table.ListAliasesAsync("hidden.example", [1], CancellationToken.None)) { }
         await store.Table.RemoveMarkAsync("hidden.example", ["alice.hidden", "bob.hidden"], 1, CancellationToken.None);
+        await store.Table.RemoveMarkAsync("hidden.example", ["alice.hidden"], 2, CancellationToken.None);
         await store.Table.WalkAsync(2);
+        await store.Table.DropAsync(CancellationToken.None);
+        await Assert.ThrowsAsync<StoreMissingException>(
+            () => store.Accounts.GetMarksAsync("hidden.example", "alice.hidden", 1, CancellationToken.None));
         await store.Blobs.CreateAsync(CancellationToken.None);
 
         // The listeners do listen: another client's request is seen, and what identifies nobody.

@@ -212,7 +212,8 @@ public sealed class TableFaultTests
         await Open(server).Table.UpsertAsync("example.com", 1, "anna+news");
         await Open(server).Accounts.GetMarksAsync("example.com", "anna+news", 1, CancellationToken.None);
         Assert.Equal(2, targets.Count);
-        Assert.All(targets, target => Assert.Equal("/loopback/accounts(PartitionKey='example.com',RowKey='anna%2Bnews')", target));
+        Assert.All(targets, target => Assert.Equal(
+            "/loopback/accounts(PartitionKey='example.com',RowKey='anna%2Bnews')", target.Split('?')[0]));
     }
 
     [Fact]
@@ -336,15 +337,15 @@ public sealed class TableFaultTests
         { Content = new StringContent("""{"odata.error":{"code":"ResourceNotFound"}}""") }));
         var connection = StorageConnection.Parse("https://someaccount.blob.core.windows.net");
         var credential = new Token();
-        var tables = new TableService(connection, credential, Quick, client);
-        Assert.Null(await tables.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
+        var tables = new TableService(connection, credential, Quick, new HttpClientTransport(client)).Table("accounts");
+        Assert.Null(await tables.FindAsync("example.com", "anna", "look-up", CancellationToken.None));
         Assert.Equal("Bearer a-token", authorization);
         Assert.Equal("https://storage.azure.com/.default", Assert.Single(credential.Scopes));
 
         credential.Fails = true;
-        var without = new TableService(connection, credential, Quick, client);
+        var without = new TableService(connection, credential, Quick, new HttpClientTransport(client)).Table("accounts");
         await Assert.ThrowsAsync<StoreRefusedException>(
-            () => without.GetAsync("accounts", "example.com", "anna", "look-up", CancellationToken.None));
+            () => without.FindAsync("example.com", "anna", "look-up", CancellationToken.None));
     }
 
     private static Task Accept(Microsoft.AspNetCore.Http.HttpContext context, string body)
