@@ -142,6 +142,9 @@ internal sealed partial class StorageConnection
             sas = sas.TrimStart('?');
             if (!sas.Contains("sig=", StringComparison.Ordinal))
                 throw new BadInputException("the storage connection's SharedAccessSignature has no signature (sig=)");
+            // The client library refuses it: a signature is all that a listener needs.
+            if (tables.Scheme == Uri.UriSchemeHttp && !tables.IsLoopback)
+                throw new BadInputException("the storage connection's SharedAccessSignature needs a TableEndpoint with https");
             return new(account, blobs, queues, tables, null, sas);
         }
 

@@ -28,6 +28,10 @@ public sealed class StorageConnectionTests
         + "TableEndpoint=https://acme.table.core.windows.net", "https://acme.blob.core.windows.net/",
         "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/", false, "acme (acme.blob.core.windows.net)")]
     [InlineData(
+        "AccountName=acme;AccountKey=" + Secret
+        + ";BlobEndpoint=http://azurite:10000/acme;QueueEndpoint=http://azurite:10001/acme;TableEndpoint=http://azurite:10002/acme",
+        "http://azurite:10000/acme", "http://azurite:10001/acme", "http://azurite:10002/acme", false, "acme (azurite:10000)")]
+    [InlineData(
         "acme", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/",
         false, "acme (acme.blob.core.windows.net)")]
     [InlineData(
@@ -59,6 +63,10 @@ public sealed class StorageConnectionTests
         "SharedAccessSignature=" + Secret
         + ";BlobEndpoint=https://a.blob.core.windows.net;QueueEndpoint=https://a.queue.core.windows.net;"
         + "TableEndpoint=https://a.table.core.windows.net", "no signature")]
+    [InlineData(
+        "SharedAccessSignature=sv=2021&sig=" + Secret
+        + ";BlobEndpoint=http://azurite:10000/acme;QueueEndpoint=http://azurite:10001/acme;TableEndpoint=http://azurite:10002/acme",
+        "needs a TableEndpoint with https")]
     [InlineData("https://acme.blob.core.windows.net/?sv=2021&sig=" + Secret, "address")]
     [InlineData("https://example.com", "address")]
     public void A_malformed_one_is_one_clear_line_without_its_secret(string connection, string expected)
