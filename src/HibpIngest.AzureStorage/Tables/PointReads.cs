@@ -7,9 +7,9 @@ using Azure.Core;
 namespace HibpIngest.AzureStorage.Tables;
 
 /// <summary>
-/// Reads the marks of one account past Azure.Data.Tables: the one hot read. A lookup through Kestrel has 0.55 of the requests/s of a bare
-/// HttpClient and 2.1 times its p99 through the library, 0.83 and 1.3 this way ('-- web'). Tries once, and leaves anything but a plain
-/// answer to the library, with its retries and errors.
+/// Reads the marks of one account past Azure.Data.Tables: the one hot read. Through the library a read takes 58 µs of CPU and 11.7 KB,
+/// this way 35 µs and 4.0 KB; a lookup through Kestrel had 0.55 of the requests/s of a bare HttpClient, and 0.8 is the limit ('-- web').
+/// Tries once, and leaves anything but a plain answer to the library, with its retries and errors.
 /// </summary>
 /// <param name="http">Shares the connections of the library.</param>
 /// <param name="connection">The account.</param>

@@ -38,10 +38,8 @@ internal sealed partial class TableTransaction : IDisposable
 
     private readonly string _what;
     private readonly string _noun;
-    private readonly string _nouns;
 
-    private TableTransaction(int count, string what = "upsert of", string noun = "account", string? nouns = null) =>
-        (Count, _what, _noun, _nouns) = (count, what, noun, nouns ?? noun + "s");
+    private TableTransaction(int count, string what = "upsert of", string noun = "account") => (Count, _what, _noun) = (count, what, noun);
 
     public int Count { get; }
 
@@ -95,7 +93,7 @@ internal sealed partial class TableTransaction : IDisposable
     public string Describe(int? index) =>
         string.Create(
             CultureInfo.InvariantCulture,
-            $"{_what} {Count} {(Count == 1 ? _noun : _nouns)}{(index is null ? "" : $" (number {index + 1} of them)")}");
+            $"{_what} {Count} {_noun}{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
     /// <summary>Keeps the body from being used again for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();
