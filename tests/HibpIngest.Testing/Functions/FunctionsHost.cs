@@ -97,7 +97,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
         Assert.Equal(0, await Worker.EndAsync());
     }
 
-    public Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(_folder.Path, _variables, arguments);
+    public Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
 
     public Task<HibpProcess> StartLocalHostAsync() => HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
 

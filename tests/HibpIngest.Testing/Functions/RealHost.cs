@@ -65,7 +65,7 @@ internal sealed class RealHost : DrivenApp
         return host;
     }
 
-    public override Task<HibpResult> HibpAsync(params string[] arguments) => HibpProcess.RunAsync(
+    public override Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(
         _folder.Path, _variables.Where(variable => variable.Key.StartsWith("HIBP_", StringComparison.Ordinal)).ToDictionary(), arguments);
 
     public override async Task PostEventAsync(string blob)
