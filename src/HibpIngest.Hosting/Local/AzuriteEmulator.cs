@@ -22,6 +22,10 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
     /// </summary>
     public const string Account = "devstoreaccount1";
 
+    /// <summary>Loaded before it, from the folder of its package.</summary>
+    private static readonly string[] Scripts =
+        ["stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs", "encoded-names.cjs"];
+
     private const string AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
     /// <summary>It is up in one to two seconds; a machine busy with other things takes longer.</summary>
@@ -103,7 +107,7 @@ public sealed partial class AzuriteEmulator : IAsyncDisposable
             UseShellExecute = false,
             WorkingDirectory = workingFolder,
         };
-        foreach (var script in new[] { "stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "encoded-names.cjs" })
+        foreach (var script in Scripts)
         {
             start.ArgumentList.Add("--require");
             start.ArgumentList.Add(Path.Combine(folder, script));

@@ -3,12 +3,15 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting.Web;
 
 /// <summary>
-/// What the web framework may log: warnings and worse. Below them it writes down paths, queries and headers, and so who was
-/// asked for, as soon as somebody wants to see more of our own lines.
+/// Lets the web framework log warnings and worse. Below them it logs paths, queries and headers, and so accounts that were asked
+/// for, as soon as somebody wants to see more of our own lines.
 /// </summary>
 internal sealed class FrameworkLogs(ILoggerFactory logs) : ILoggerFactory
 {
-    public ILogger CreateLogger(string categoryName) => new WarningsOnly(logs.CreateLogger(categoryName));
+    private const string OwnCategories = "HibpIngest.";
+
+    public ILogger CreateLogger(string categoryName) => categoryName.StartsWith(OwnCategories, StringComparison.Ordinal)
+        ? logs.CreateLogger(categoryName) : new WarningsOnly(logs.CreateLogger(categoryName));
 
     public void AddProvider(ILoggerProvider provider) => logs.AddProvider(provider);
 

@@ -104,12 +104,49 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
             console.log(JSON.stringify([few, documents.count(), documents.find({ id: '1' }).length, documents.find({ owner: '1' }).length,
               documents.find({ owner: '2' }).length, documents.checkAllIndexes()]));
             """;
-        var folder = EmulatorPackage.Folder;
-        var said = await Shell.RunAsync(
-            "node", "--require", Path.Combine(folder, "indexed-removals.cjs"), "-e",
-            Script.Replace("'lokijs'", $"'{Path.Combine(folder, "node_modules", "lokijs")}'", StringComparison.Ordinal));
+        var said = await RunAsync(Script, "indexed-removals.cjs");
         output.WriteLine(said);
         Assert.Equal("[0,719,0,0,80,[]]", said);
+    }
+
+    /// <summary>Runs a script in the emulator's package, with scripts of its loaded before.</summary>
+    private static Task<string> RunAsync(string script, params string[] before)
+    {
+        var folder = EmulatorPackage.Folder;
+        return Shell.RunAsync(
+            "node", [.. before.SelectMany(one => (string[])["--require", Path.Combine(folder, one)]), "-e",
+                script.Replace("'lokijs'", $"'{Path.Combine(folder, "node_modules", "lokijs")}'", StringComparison.Ordinal)]);
+    }
+
+    [Fact]
+    public async Task Saves_wait_four_times_as_long_as_the_last_one_took_and_not_at_the_end()
+    {
+        // A clock that a save moves on by a second.
+        const string Script = """
+            let now = 1000;
+            Date.now = () => now;
+            const Loki = require('lokijs');
+            let saves = 0;
+            const adapter = { saveDatabase: (name, text, done) => { now += 1000; saves++; done(); }, loadDatabase: (name, done) => done(null) };
+            const database = new Loki('x', { adapter, throttledSaves: false, autosaveInterval: 1e9 });
+            database.autosaveEnable();
+            const entities = database.addCollection('entities', { indices: ['PartitionKey', 'RowKey'] });
+            const is = [];
+            const add = () => { entities.insert({ PartitionKey: 'p', RowKey: `${now}` }); is.push(database.autosaveDirty()); };
+            add();
+            database.saveDatabase();
+            add();
+            now += 3999;
+            add();
+            now += 1;
+            add();
+            database.saveDatabase();
+            add();
+            database.close();
+            console.log(JSON.stringify([is, saves, Object.keys(entities.binaryIndices)]));
+            process.exit();
+            """;
+        Assert.Equal("[[true,false,false,true,false],3,[\"RowKey\"]]", await RunAsync(Script, "paced-saves.cjs", "indexed-lookups.cjs"));
     }
 
     internal static Uri[] Endpoints(string connection) =>

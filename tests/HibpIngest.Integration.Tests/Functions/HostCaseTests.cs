@@ -64,6 +64,25 @@ public sealed class HostCaseTests
 
     [Theory]
     [MemberData(nameof(Drivers))]
+    public async Task An_instance_that_is_taken_away_stops_at_a_batch_and_the_next_one_resumes(string driver)
+    {
+        const int Accounts = 20_000;
+        // A budget that ends the ingest again and again, too.
+        await using var app = await DrivenApp.StartAsync(
+            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_TIMEBUDGET", "00:00:01"),
+            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
+        await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
+        await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
+        await app.RestartAsync();
+        await DoneAsync(app, 1);
+        Assert.Equal(
+            Enumerable.Range(0, Accounts).Select(i => $"user{i}@example.com").Order(StringComparer.Ordinal),
+            (await RawTable.ReadAccountsAsync(app.Storage, "accounts")).Keys.Order(StringComparer.Ordinal));
+        Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
     public async Task What_fails_for_good_says_why_and_what_no_event_announced_is_found(string driver)
     {
         await using var app = await DrivenApp.StartAsync(driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"));

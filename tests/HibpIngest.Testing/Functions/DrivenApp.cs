@@ -38,6 +38,9 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>kill -9 of the worker, in whose place the host starts another.</summary>
     public abstract Task CrashWorkerAsync();
 
+    /// <summary>Takes the instance away by SIGTERM, and starts another.</summary>
+    public abstract Task RestartAsync();
+
     public QueueClient Queue(string name) => new(Storage, name);
 
     /// <summary>Drops a file, and posts its event.</summary>
@@ -82,7 +85,7 @@ internal sealed class ListenedApp : DrivenApp
 
     public override string MailFolder => _host.MailFolder;
 
-    public override string Said => _host.Worker.Said;
+    public override string Said => _host.Said;
 
     public static async Task<ListenedApp> StartAsync(IReadOnlyDictionary<string, string> settings)
     {
@@ -96,7 +99,9 @@ internal sealed class ListenedApp : DrivenApp
         _listeners.PostEventAsync(Container.GetBlobClient(blob).Uri, Container.Name, blob);
 
 
-    public override Task CrashWorkerAsync() => _host.CrashWorkerAsync();
+    public override Task CrashWorkerAsync() => _host.ReplaceWorkerAsync(() => _host.Worker.KillAsync());
+
+    public override Task RestartAsync() => _host.ReplaceWorkerAsync(_host.StopWorkerAsync);
 
     public override async ValueTask DisposeAsync()
     {

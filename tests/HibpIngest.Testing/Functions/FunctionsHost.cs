@@ -24,6 +24,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
     private readonly TemporaryFolder _folder = new();
     private readonly string _appFolder;
     private readonly Dictionary<string, string> _variables = [];
+    private string _saidBefore = "";
 
     private FunctionsHost(string storage, string appFolder)
     {
@@ -80,12 +81,17 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>Ends once there is a worker: a host's triggers wait while it starts another.</summary>
     public Task Ready { get; private set; } = Task.CompletedTask;
 
-    /// <summary>kill -9 of the worker; the host starts another.</summary>
-    public async Task CrashWorkerAsync()
+    /// <summary>What all workers have said.</summary>
+    public string Said => _saidBefore + Worker.Said;
+
+    /// <summary>Ends the worker, and starts another in its place.</summary>
+    /// <param name="end">How it ends.</param>
+    public async Task ReplaceWorkerAsync(Func<Task> end)
     {
         var ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         Ready = ready.Task;
-        await Worker.KillAsync();
+        await end();
+        _saidBefore += Worker.Said;
         await StartWorkerAsync();
         ready.SetResult();
     }

@@ -1,0 +1,132 @@
+using System.Net;
+using HibpIngest.AzureStorage;
+using HibpIngest.Stores;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace HibpIngest.Integration.Tests.Functions;
+
+/// <summary>The API's Functions app as its host serves it: hostile requests, many callers, and nothing of anybody in a log.</summary>
+public sealed class ApiCaseTests : IAsyncLifetime
+{
+    private const string AnyKey = "00000000000000000000000000000000";
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly HttpClient _http = new(new SocketsHttpHandler { MaxConnectionsPerServer = 200 });
+
+    public static TheoryData<string> Drivers => [.. DrivenApp.Drivers];
+
+    public Task InitializeAsync() => Task.CompletedTask;
+
+    public Task DisposeAsync()
+    {
+        _http.Dispose();
+        _folder.Dispose();
+        return Task.CompletedTask;
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task Two_hundred_callers_at_once_are_answered_while_one_forges_an_invocation(string driver)
+    {
+        await using var api = await StartAsync(driver);
+        using var forged = new HttpRequestMessage(HttpMethod.Get, new Uri(api.Address, "healthz"));
+        forged.Headers.Add(ApiHost.InvocationHeader, Guid.NewGuid().ToString());
+        var refused = _http.SendAsync(forged);
+        var answers = await Task.WhenAll(Enumerable.Range(0, 200).Select(
+            i => AskAsync(api, $"api/v3/breachedaccount/{(i % 2 == 0 ? "account-exists" : "not-there")}%40hibp-integration-tests.com")));
+        Assert.Equal(Enumerable.Range(0, 200).Select(i => i % 2 == 0 ? 200 : 404), answers.Select(answer => answer.Status));
+        Assert.Equal("""[{"Name":"Adobe"}]""", answers[0].Body);
+        using (var answer = await refused)
+            Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
+        Assert.Equal(200, (await AskAsync(api, "healthz")).Status);
+        await AssertSilentAsync(api);
+    }
+
+    /// <summary>What the host makes of a path is recorded in docs/deploying.md.</summary>
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task Paths_of_any_form_reach_the_api_and_no_log(string driver)
+    {
+        await using var api = await StartAsync(driver);
+        (string Path, int Expected)[] all =
+        [
+            ("api/v3/breachedaccount/somebody%40example.com", 404), ("api/v3/breachedaccount/somebody%2540example.com", 400),
+            ("api/v3/breachedaccount/somebody%23%3F%40example.com", 404), ("api/v3/breachedaccount/somebody%5Cx%40example.com", 404),
+            ("api/v3/breachedaccount/a;b%40example.com", 404), ("%2e%2e/%2e%2e/somebody%40example.com", 404),
+            ("UpsertSlice", 404), ("admin/functions/Web/somebody%40example.com", 404), ("range/00000", 404), ("openapi/v3.json", 200),
+        ];
+        foreach (var (path, expected) in all)
+            Assert.Equal((path, expected), (path, (await AskAsync(api, path)).Status));
+        await AssertSilentAsync(api);
+    }
+
+    private async Task<(int Status, string Body)> AskAsync(IApiDriver api, string path)
+    {
+        using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(
+            $"{api.Address}{path}", new UriCreationOptions { DangerousDisablePathAndQueryCanonicalization = true }));
+        request.Headers.Add("User-Agent", "test");
+        request.Headers.Add("hibp-api-key", AnyKey);
+        using var answer = await _http.SendAsync(request);
+        return ((int)answer.StatusCode, await answer.Content.ReadAsStringAsync());
+    }
+
+    private static async Task AssertSilentAsync(IApiDriver api)
+    {
+        Assert.Equal(0, await api.StopAsync());
+        Assert.DoesNotContain("hibp-integration-tests", api.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("example.com", api.Said, StringComparison.Ordinal);
+    }
+
+    private async Task<IApiDriver> StartAsync(string driver)
+    {
+        var storage = await AzuriteFixture.NewAccountAsync();
+        await HibpInProcess.SetUpAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_STORAGE"] = storage });
+        using var account = StorageAccount.Open(storage, NullLoggerFactory.Instance);
+        await account.Keys.CreateAsync(CancellationToken.None);
+        await account.Keys.AddAsync(
+            new ApiKey { Hash = ApiKey.HashOf(AnyKey), Name = "caller", Rpm = 100_000, Scopes = KeyScopes.Search }, CancellationToken.None);
+        var settings = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = storage,
+            ["AzureWebJobsStorage"] = storage,
+            ["HIBP_TESTACCOUNTS"] = "on",
+        };
+        return driver == "host" ? new RealApi(await HostProcess.StartAsync("HibpIngest.Functions.Api", _folder.Path, settings, "healthz"))
+            : new ListenedApi(await ApiHost.StartAsync(_folder.Path, settings));
+    }
+
+    private interface IApiDriver : IAsyncDisposable
+    {
+        Uri Address { get; }
+
+        string Said { get; }
+
+        Task<int> StopAsync();
+    }
+
+    private sealed class RealApi(HostProcess host) : IApiDriver
+    {
+        public Uri Address => host.Address;
+
+        public string Said => host.Said;
+
+        public Task<int> StopAsync() => host.TerminateAsync();
+
+        public ValueTask DisposeAsync() => host.DisposeAsync();
+    }
+
+    private sealed class ListenedApi(ApiHost host) : IApiDriver
+    {
+        public Uri Address => host.Address;
+
+        public string Said => host.Worker.Said;
+
+        public async Task<int> StopAsync()
+        {
+            await host.Worker.TerminateAsync();
+            return await host.Worker.EndAsync();
+        }
+
+        public ValueTask DisposeAsync() => host.DisposeAsync();
+    }
+}

@@ -1,0 +1,150 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace HibpIngest.Testing;
+
+/// <summary>A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.</summary>
+internal sealed class HostProcess : IAsyncDisposable
+{
+    /// <summary>Of the blob extension's webhook.</summary>
+    public const string WebhookKey = "webhook-key-of-a-test";
+
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
+
+    private readonly Process _process;
+    private readonly StringBuilder _said = new();
+    private readonly int _port = FreePort();
+
+    private HostProcess(string app, string folder, IReadOnlyDictionary<string, string> settings)
+    {
+        var secrets = Directory.CreateDirectory(Path.Combine(folder, "secrets"));
+        File.WriteAllText(Path.Combine(secrets.FullName, "host.json"), $$"""
+            {"masterKey":{"name":"master","value":"m","encrypted":false},"functionKeys":[],
+             "systemKeys":[{"name":"blobs_extension","value":"{{WebhookKey}}","encrypted":false}]}
+            """);
+        var start = new ProcessStartInfo(Environment.GetEnvironmentVariable(DrivenApp.HostVariable)!)
+        {
+            ArgumentList = { BuiltApp.Folder(app), "--port", _port.ToString(CultureInfo.InvariantCulture) },
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        (string Name, string Value)[] own =
+        [
+            ("FUNCTIONS_WORKER_RUNTIME", "dotnet-isolated"), ("AzureFunctionsWebHost__hostid", "hibptest"),
+            ("AzureFunctionsJobHost__extensions__queues__visibilityTimeout", "00:00:01"),
+            ("AzureFunctionsJobHost__extensions__queues__maxPollingInterval", "00:00:00.200"),
+            ("AzureWebJobsSecretStorageType", "files"), ("FUNCTIONS_SECRETS_PATH", secrets.FullName),
+        ];
+        foreach (var (name, value) in own)
+            start.Environment[name] = value;
+        foreach (var (name, value) in settings)
+            start.Environment[name] = value;
+        _process = new Process { StartInfo = start };
+        _process.OutputDataReceived += (_, e) => Add(e.Data);
+        _process.ErrorDataReceived += (_, e) => Add(e.Data);
+        _process.Start();
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+    }
+
+    public Uri Address => new($"http://127.0.0.1:{_port}/");
+
+    /// <summary>All that host and worker have written.</summary>
+    public string Said
+    {
+        get
+        {
+            lock (_said)
+                return _said.ToString();
+        }
+    }
+
+    /// <summary>Starts it, and returns when it answers.</summary>
+    /// <param name="app">The project of the app.</param>
+    /// <param name="folder">Where its secrets are.</param>
+    /// <param name="settings">The app settings.</param>
+    /// <param name="health">What answers 200 once it is up.</param>
+    public static async Task<HostProcess> StartAsync(
+        string app, string folder, IReadOnlyDictionary<string, string> settings, string health)
+    {
+        var host = new HostProcess(app, folder, settings);
+        try
+        {
+            using var http = new HttpClient();
+            using var retry = new PeriodicTimer(TimeSpan.FromMilliseconds(200));
+            using var timeout = new CancellationTokenSource(TestTimeout);
+            while (!await host.IsUpAsync(http, health, timeout.Token))
+                await retry.WaitForNextTickAsync(timeout.Token);
+            return host;
+        }
+        catch
+        {
+            await host.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>kill -9 of the worker.</summary>
+    public async Task KillWorkerAsync()
+    {
+        using var find = Process.Start(new ProcessStartInfo("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"])
+        {
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+        })!;
+        using var worker = Process.GetProcessById(
+            int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture));
+        worker.Kill();
+        await worker.WaitForExitAsync();
+    }
+
+    /// <summary>As the platform does when it takes an instance away.</summary>
+    /// <returns>The exit code.</returns>
+    public async Task<int> TerminateAsync()
+    {
+        using var kill = Process.Start("kill", ["-TERM", _process.Id.ToString(CultureInfo.InvariantCulture)]);
+        await kill.WaitForExitAsync();
+        await _process.WaitForExitAsync().WaitAsync(TestTimeout);
+        return _process.ExitCode;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (!_process.HasExited)
+            _process.Kill(entireProcessTree: true);
+        await _process.WaitForExitAsync();
+        _process.Dispose();
+    }
+
+    private async Task<bool> IsUpAsync(HttpClient http, string health, CancellationToken cancellationToken)
+    {
+        if (_process.HasExited)
+            throw new InvalidOperationException($"the host ended: {Said}");
+        try
+        {
+            using var response = await http.GetAsync(new Uri(Address, health), cancellationToken);
+            return response.StatusCode == HttpStatusCode.OK;
+        }
+        catch (HttpRequestException)
+        {
+            return false;
+        }
+    }
+
+    private void Add(string? line)
+    {
+        lock (_said)
+            _said.AppendLine(line);
+    }
+
+    private static int FreePort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+}
