@@ -60,7 +60,8 @@ internal static class Program
 
     private static void Explain(Exception e, CommandEnvironment environment, bool verbose)
     {
-        environment.Error.WriteLine(TerminalText.Clean($"error: {Failure.Message(e)}"));
+        foreach (var message in e is WrongSettingsException settings ? settings.Messages : [Failure.Message(e)])
+            environment.Error.WriteLine(TerminalText.Clean($"error: {message}"));
         if (verbose)
             environment.Error.WriteLine(TerminalText.Clean(UnexpectedError.Describe(e)));
     }

@@ -44,4 +44,18 @@ public sealed class UsageProcessTests : IDisposable
             .FailedWithOneLine();
         Assert.Equal("error: HIBP_BATCHROWS is expected to be a whole number, found 'many'", line);
     }
+
+    [Fact]
+    public async Task Each_wrong_setting_has_a_line()
+    {
+        var result = await HibpInProcess.RunAsync(
+            _folder.Path, new Dictionary<string, string> { ["HIBP_SLICELEASE"] = "5", ["HIBP_BATCHROWS"] = "many" }, "breaches");
+        Assert.Equal(1, result.ExitCode);
+        Assert.Equal(
+            [
+                "error: HIBP_BATCHROWS is expected to be a whole number, found 'many'",
+                "error: HIBP_SLICELEASE is expected to be a duration as hh:mm:ss, found '5'",
+            ],
+            result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+    }
 }
