@@ -114,6 +114,7 @@ public static class EventIds
 
     // WebServer
     public const int WebServerFailed = 5100;
+    public const int ServedApiRefreshEnded = 5101;
 
     // ServedReader
     public const int ServedReaderServed = 5200;

@@ -1,5 +1,6 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
+using HibpIngest.Telemetry;
 using HibpIngest.Web;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
@@ -9,10 +10,11 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Hosting.Web;
 
 /// <summary>The API as every host serves it. While the host runs, what the API holds in memory is kept fresh.</summary>
-public sealed class ServedApi : BackgroundService, IAsyncDisposable
+public sealed partial class ServedApi : BackgroundService, IAsyncDisposable
 {
     private readonly WebStores _stores;
     private readonly StorageAccount? _nearest;
+    private readonly ILogger _log;
     private bool _isDisposed;
 
     /// <param name="stores">What it reads.</param>
@@ -22,6 +24,7 @@ public sealed class ServedApi : BackgroundService, IAsyncDisposable
     /// <exception cref="BadInputException">HIBP_PASSWORDS_NEAREST is no connection.</exception>
     public ServedApi(WebStores stores, ServedApiOptions options, TimeProvider time, ILoggerFactory logs)
     {
+        _log = logs.CreateLogger<ServedApi>();
         _nearest = WebFactory.OpenNearest(options.Passwords, logs);
         _stores = _nearest is null ? stores : stores with { NearestPasswords = WebFactory.PasswordsOf(_nearest) };
         Api = new WebApi(
@@ -48,9 +51,25 @@ public sealed class ServedApi : BackgroundService, IAsyncDisposable
 
     /// <inheritdoc/>
     protected override Task ExecuteAsync(CancellationToken stoppingToken) => Task.WhenAll(
-        Task.Run(() => Api.Catalogue.RunAsync(stoppingToken), stoppingToken),
-        Task.Run(() => _stores.Layout.RunAsync(stoppingToken), stoppingToken),
-        Task.Run(() => Api.Passwords.RunAsync(stoppingToken), stoppingToken));
+        RefreshAsync("catalogue", Api.Catalogue.RunAsync, stoppingToken), RefreshAsync("layout", _stores.Layout.RunAsync, stoppingToken),
+        RefreshAsync("passwords", Api.Passwords.RunAsync, stoppingToken));
+
+    /// <summary>A fault must neither end the process, which goes on with what it has, nor stay unseen.</summary>
+    private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
+    {
+        try
+        {
+            await Task.Run(() => run(stoppingToken), stoppingToken);
+        }
+        catch (Exception e) when (!stoppingToken.IsCancellationRequested)
+        {
+            LogEnded(what, UnexpectedError.Describe(e));
+        }
+    }
+
+    [LoggerMessage(EventIds.ServedApiRefreshEnded, LogLevel.Critical,
+        "{What}: no longer refreshed, restart this process to have it read again: {Reason}")]
+    private partial void LogEnded(string what, string reason);
 }
 
 /// <summary>Adds the API to a host.</summary>
