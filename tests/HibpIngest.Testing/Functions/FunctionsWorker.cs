@@ -155,12 +155,13 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
         catch (WorkerEndedException e)
         {
-            return new InvocationResult(false, e.Message, null);
+            return new InvocationResult(false, e.Message, "", null);
         }
         var (result, response) = (reply.InvocationResponse.Result, reply.InvocationResponse.ReturnValue?.Http);
         if (result.Exception is { } exception)
             Add($"{exception.Type}: {exception.Message}{Environment.NewLine}{exception.StackTrace}");
-        return new InvocationResult(result.Status == StatusResult.Types.Status.Success, result.Exception?.Message ?? "", response);
+        return new InvocationResult(
+            result.Status == StatusResult.Types.Status.Success, result.Exception?.Message ?? "", result.Exception?.StackTrace ?? "", response);
     }
 
     private async Task ListenAsync()
@@ -369,15 +370,17 @@ internal sealed class WorkerEndedException() : InvalidOperationException("the wo
 /// <summary>How an invocation ended.</summary>
 /// <param name="Succeeded">The message may be deleted.</param>
 /// <param name="Error">What the host logs otherwise.</param>
+/// <param name="Stack">What it logs too.</param>
 /// <param name="Response">Of an HTTP trigger that doesn't forward.</param>
-internal sealed record InvocationResult(bool Succeeded, string Error, Http? Response)
+internal sealed record InvocationResult(bool Succeeded, string Error, string Stack, Http? Response)
 {
     public void AssertDone() => Assert.True(Succeeded, Error);
 
-    /// <summary>Asserts that it failed with one line without an address, and returns that line.</summary>
+    /// <summary>Asserts that it failed with one line without an address or a stack, and returns that line.</summary>
     public string AssertFailed()
     {
         Assert.False(Succeeded);
+        Assert.Equal("", Stack);
         Assert.True(
             Error.Length > 0 && !Error.Contains('\n', StringComparison.Ordinal) && !Error.Contains('@', StringComparison.Ordinal), Error);
         return Error;
