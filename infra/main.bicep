@@ -350,7 +350,7 @@ module webApp 'modules/web.bicep' = if (web) {
   }
 }
 
-// The same program, package and sizes. Links are made from the one address that people know, wherever they are answered from.
+// The web app of the second region has the same package and sizes. Links are made from the one address that people know, wherever they are answered from.
 module secondWebApp 'modules/web.bicep' = if (hasSecond) {
   name: '${name}-web2'
   params: {

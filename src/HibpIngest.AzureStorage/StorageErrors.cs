@@ -64,7 +64,7 @@ internal static class StorageErrors
     }
 
     public static HibpException Malformed(string operation) =>
-        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is something between?)");
+        new StoreUnavailableException($"{operation} failed: the answer is not one of the table service (is a proxy in between?)");
 
     private static string Reason(Exception error)
     {

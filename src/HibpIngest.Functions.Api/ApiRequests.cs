@@ -6,7 +6,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Functions.Api;
 
-/// <summary>Hands the worker's requests to the API; where settings are wrong, every answer is 503 and names them.</summary>
+/// <summary>Hands the worker's requests to the API; if settings are wrong, every answer is 503 and names them.</summary>
 public sealed class ApiRequests
 {
     private readonly RequestDelegate _api;
@@ -16,7 +16,7 @@ public sealed class ApiRequests
         if (settings.Messages.Count > 0)
         {
             var error = new ErrorAnswer(
-                StatusCodes.Status503ServiceUnavailable, $"the app settings are wrong: {string.Join("; ", settings.Messages)}");
+                StatusCodes.Status503ServiceUnavailable, $"the app settings are wrong: {string.Join("; ", settings.Public)}");
             _api = context => error.WriteAsync(context.Response);
             return;
         }
@@ -25,7 +25,7 @@ public sealed class ApiRequests
         _api = app.Build();
     }
 
-    /// <summary>Answers a request. The worker has matched it with the one function; the API's own routing starts anew.</summary>
+    /// <summary>Answers a request. The worker has matched it with the one function; the API's routing must match it again.</summary>
     public Task AnswerAsync(HttpContext context)
     {
         context.SetEndpoint(null);

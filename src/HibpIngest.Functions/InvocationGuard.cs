@@ -9,9 +9,9 @@ using Microsoft.Azure.Functions.Worker.Middleware;
 namespace HibpIngest.Functions;
 
 /// <summary>
-/// Stands around every invocation. Where settings are wrong, it fails before a store is touched. The host logs message and stack of
-/// whatever an invocation throws, several times: it gets <see cref="InvocationFailedException"/> in its place. When the process is
-/// asked to stop, invocations are cancelled, and stores stay open until they have ended at a batch.
+/// Wraps every invocation. If settings are wrong, the invocation fails before a store is touched. The host logs message and stack of
+/// an exception several times, so it gets an <see cref="InvocationFailedException"/> instead. When the process is asked to stop,
+/// invocations are cancelled, and stores stay open until they have ended at a batch.
 /// </summary>
 internal sealed partial class InvocationGuard(
     SettingsErrors settings, IHostApplicationLifetime lifetime, ILogger<InvocationGuard> log) : IFunctionsWorkerMiddleware, IHostedService
@@ -29,6 +29,8 @@ internal sealed partial class InvocationGuard(
         {
             if (function != HealthFunction.Name)
                 settings.ThrowIfAny();
+            // A timer can fire after the process was asked to stop.
+            stop.Token.ThrowIfCancellationRequested();
             await next(context);
         }
         catch (Exception e)

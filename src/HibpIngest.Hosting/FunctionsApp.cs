@@ -39,7 +39,7 @@ public sealed partial class FunctionsApp : IDisposable
         if (_errors.Messages.Count == 0)
             add(builder.Services, _settings!);
 
-        // A host that can't open what it was given would end. So this is found out beside it.
+        // Opening the stores within the host would end the process, so they are opened in a provider of their own first.
         bool Check(PipelineSettings settings)
         {
             var services = new ServiceCollection().AddLogging().AddSingleton(_errors);

@@ -73,6 +73,8 @@ public static partial class HostServices
             errors.Try(services.GetRequiredService<IAccountLogBlobs>);
         errors.Try(services.GetRequiredService<INotificationSender>);
         errors.Try(services.GetRequiredService<InstallationKeys>);
+        if (account is not null)
+            errors.Try(services.GetRequiredService<PasswordWork>);
         errors.ThrowIfAny();
         LogSettings(
             services.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Hosting"), account!.DisplayName, database!.DisplayName,

@@ -27,7 +27,7 @@ public sealed record PipelineSettings
     private const string SecretKeyFile = "secret.key";
     private const string SuppressionKeyFile = "suppression.key";
 
-    /// <summary>Named the Functions app, when one package was both.</summary>
+    /// <summary>The variable that chose the app while both shared a package.</summary>
     private const string RetiredApp = PipelineOptions.SectionName + "APP";
 
     /// <summary>Options whose variables are not named as they are.</summary>

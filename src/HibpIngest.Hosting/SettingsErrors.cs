@@ -10,6 +10,9 @@ public sealed class SettingsErrors
     /// <summary>One line for each wrong or missing setting.</summary>
     public IReadOnlyList<string> Messages => _messages;
 
+    /// <summary>The same lines for callers whom anybody may be: without the values that were found, which may be secrets.</summary>
+    public IReadOnlyList<string> Public => [.. _messages.Select(message => message.Split(", found ")[0])];
+
     /// <summary>Adds a line.</summary>
     public void Add(string message) => _messages.Add(message);
 
@@ -25,7 +28,7 @@ public sealed class SettingsErrors
         {
             _messages.AddRange(e.Messages);
         }
-        catch (BadInputException e)
+        catch (HibpException e)
         {
             _messages.Add(e.Message);
         }

@@ -36,7 +36,8 @@ internal sealed class PointReads(
             using var response = await http.SendAsync(request, timeout.Token);
             if (response.StatusCode is not (HttpStatusCode.OK or HttpStatusCode.NotFound))
             {
-                _token?.Forget(); // it may have been revoked
+                if (response.StatusCode is HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden)
+                    _token?.Forget(); // it may have been revoked
                 return null;
             }
             var body = await response.Content.ReadAsByteArrayAsync(timeout.Token);

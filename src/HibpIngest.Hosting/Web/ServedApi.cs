@@ -54,7 +54,7 @@ public sealed partial class ServedApi : BackgroundService, IAsyncDisposable
         RefreshAsync("catalogue", Api.Catalogue.RunAsync, stoppingToken), RefreshAsync("layout", _stores.Layout.RunAsync, stoppingToken),
         RefreshAsync("passwords", Api.Passwords.RunAsync, stoppingToken));
 
-    /// <summary>A fault must neither end the process, which goes on with what it has, nor stay unseen.</summary>
+    /// <summary>Logs a fault; the process keeps serving what it has read.</summary>
     private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
     {
         try
@@ -68,7 +68,7 @@ public sealed partial class ServedApi : BackgroundService, IAsyncDisposable
     }
 
     [LoggerMessage(EventIds.ServedApiRefreshEnded, LogLevel.Critical,
-        "{What}: no longer refreshed, restart this process to have it read again: {Reason}")]
+        "{What}: no longer refreshed, restart the process to resume: {Reason}")]
     private partial void LogEnded(string what, string reason);
 }
 

@@ -99,8 +99,15 @@ public sealed class WebServer : IAsyncDisposable
     /// <summary>Ends what is in hand, then stops listening.</summary>
     public async ValueTask DisposeAsync()
     {
-        await _app.StopAsync();
-        await _app.DisposeAsync();
+        try
+        {
+            await _app.StopAsync();
+        }
+        finally
+        {
+            // Writes what is left of the access log.
+            await _app.DisposeAsync();
+        }
     }
 
     private static (IPEndPoint End, bool IsHttps) EndOf(string url, WebServerOptions options)

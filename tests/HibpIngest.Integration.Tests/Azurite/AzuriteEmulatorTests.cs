@@ -127,7 +127,8 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
             Date.now = () => now;
             const Loki = require('lokijs');
             let saves = 0;
-            const adapter = { saveDatabase: (name, text, done) => { now += 1000; saves++; done(); }, loadDatabase: (name, done) => done(null) };
+            const saveDatabase = (name, text, done) => { now += 1000; saves++; done(); };
+            const adapter = { saveDatabase, loadDatabase: (name, done) => done(null) };
             const database = new Loki('x', { adapter, throttledSaves: false, autosaveInterval: 1e9 });
             database.autosaveEnable();
             const entities = database.addCollection('entities', { indices: ['PartitionKey', 'RowKey'] });

@@ -126,6 +126,8 @@ public sealed class AnswerTests : IAsyncLifetime
     [InlineData("HIBP_STORAGE", "", "HIBP_STORAGE")]
     [InlineData("HIBP_BATCHROWS", "many", "HIBP_BATCHROWS")]
     [InlineData("HIBP_SECRET_KEY", "short", "HIBP_SECRET_KEY")]
+    [InlineData("HIBP_DATABASE", "Data Source=/x/h.db;Cache=Shared", "database")]
+    [InlineData("HIBP_PURGE_URL", "nonsense", "HIBP_PURGE_URL")]
     public async Task Wrong_settings_fail_every_invocation_and_end_no_worker(string variable, string value, string named)
     {
         await _host.StartWorkerAsync((variable, value), ("BreachStorage", "")); // which would stand in for HIBP_STORAGE

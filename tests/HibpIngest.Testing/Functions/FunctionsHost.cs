@@ -90,10 +90,16 @@ internal sealed class FunctionsHost : IAsyncDisposable
     {
         var ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         Ready = ready.Task;
-        await end();
-        _saidBefore += Worker.Said;
-        await StartWorkerAsync();
-        ready.SetResult();
+        try
+        {
+            await end();
+            _saidBefore += Worker.Said;
+            await StartWorkerAsync();
+        }
+        finally
+        {
+            ready.SetResult();
+        }
     }
 
     /// <summary>Asks the worker to stop, and waits until it has ended; only then all that it said is there.</summary>

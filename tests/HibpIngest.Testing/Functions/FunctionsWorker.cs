@@ -161,7 +161,8 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         if (result.Exception is { } exception)
             Add($"{exception.Type}: {exception.Message}{Environment.NewLine}{exception.StackTrace}");
         return new InvocationResult(
-            result.Status == StatusResult.Types.Status.Success, result.Exception?.Message ?? "", result.Exception?.StackTrace ?? "", response);
+            result.Status == StatusResult.Types.Status.Success, result.Exception?.Message ?? "", result.Exception?.StackTrace ?? "",
+            response);
     }
 
     private async Task ListenAsync()

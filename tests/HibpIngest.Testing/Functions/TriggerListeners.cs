@@ -69,7 +69,14 @@ internal sealed class TriggerListeners : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await _host.StopAsync();
+        try
+        {
+            await _host.StopAsync();
+        }
+        catch (InvalidOperationException e) when (e.Message == "The timer has already been stopped.")
+        {
+            // A listener's own stop, which races with the host's in Microsoft.Azure.WebJobs: it is stopped either way.
+        }
         _host.Dispose();
     }
 

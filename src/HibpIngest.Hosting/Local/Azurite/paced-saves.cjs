@@ -11,10 +11,12 @@ Loki.prototype.saveDatabase = function (callback) {
   saveDatabase.call(this, error => {
     const ended = Date.now();
     this.nextSave = ended + pause * (ended - began);
-    if (callback)
-      callback(error);
-    else if (error)
-      throw error;
+    if (error) {
+      // A full disk, for one: LokiJS takes what it was to save for saved.
+      this.collections.forEach(collection => { collection.dirty = true; });
+      console.error(`the emulator's data was not saved: ${error.message}`);
+    }
+    callback?.(error);
   });
 };
 
