@@ -10,7 +10,7 @@ public sealed class SettingsErrors
     /// <summary>One line for each wrong or missing setting.</summary>
     public IReadOnlyList<string> Messages => _messages;
 
-    /// <summary>The same lines for callers whom anybody may be: without the values that were found, which may be secrets.</summary>
+    /// <summary>The same lines for callers who need no key: without the values that were found, which may be secrets.</summary>
     public IReadOnlyList<string> Public => [.. _messages.Select(message => message.Split(", found ")[0])];
 
     /// <summary>Adds a line.</summary>

@@ -114,6 +114,8 @@ public static class EventIds
 
     // WebServer
     public const int WebServerFailed = 5100;
+
+    // ServedApi
     public const int ServedApiRefreshEnded = 5101;
 
     // ServedReader

@@ -20,7 +20,7 @@ public sealed class OperatorTextTests : CommandTestBase
     [Fact]
     public async Task Links_are_made_from_where_the_API_listens_unless_HIBP_WEB_URL_says_where()
     {
-        var url = $"http://127.0.0.1:{FreePort()}";
+        var url = $"http://127.0.0.1:{TestProcess.FreePort()}";
         // A host that does everything: its links lead to its own API.
         await using (var host = await StartAsync("ready", "run", "--roles", "ingest,upsert,notify,sweep,web", "--open", "--urls", url))
         {
@@ -129,12 +129,5 @@ public sealed class OperatorTextTests : CommandTestBase
         var path = Path.Combine(Folder.Path, name);
         File.WriteAllBytes(path, PipelineRig.Zip(("dump.csv", text)));
         return path;
-    }
-
-    private static int FreePort()
-    {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
     }
 }

@@ -44,10 +44,10 @@ public static class HibpInProcess
         var all = new Hashtable();
         foreach (DictionaryEntry inherited in Environment.GetEnvironmentVariables())
         {
-            if (!HibpProcess.IsOurs((string)inherited.Key))
+            if (!TestProcess.IsOurs((string)inherited.Key))
                 all[inherited.Key] = inherited.Value;
         }
-        all[HomeFolder.Variable] = HibpProcess.HomeIn(folder);
+        all[HomeFolder.Variable] = TestProcess.HomeIn(folder);
         foreach (var (name, value) in variables)
             all[name] = value;
         using var output = new MemoryStream();

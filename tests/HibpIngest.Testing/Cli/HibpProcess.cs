@@ -1,8 +1,6 @@
-using System.Collections;
 using System.Diagnostics;
 using System.Text;
 using System.Text.Json;
-using HibpIngest.Hosting.Local;
 
 namespace HibpIngest.Testing;
 
@@ -34,13 +32,7 @@ public sealed class HibpProcess : IAsyncDisposable
         start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "hibp.dll"));
         foreach (var argument in arguments)
             start.ArgumentList.Add(argument);
-        foreach (var name in Environment.GetEnvironmentVariables()
-            .Cast<DictionaryEntry>().Select(variable => (string)variable.Key).Where(IsOurs).ToList())
-            start.Environment.Remove(name);
-        // What a test leaves behind is in its folder.
-        start.Environment[HomeFolder.Variable] = HomeIn(folder);
-        foreach (var (name, value) in variables)
-            start.Environment[name] = value;
+        start.SetVariables(folder, variables);
         _process = new Process { StartInfo = start };
         _process.ErrorDataReceived += (_, e) =>
         {
@@ -100,8 +92,7 @@ public sealed class HibpProcess : IAsyncDisposable
     /// <summary>As <c>kill -TERM</c> does.</summary>
     public async Task<HibpResult> TerminateAsync()
     {
-        using var kill = Process.Start("kill", ["-TERM", Id.ToString(System.Globalization.CultureInfo.InvariantCulture)]);
-        await kill.WaitForExitAsync();
+        await _process.TerminateAsync();
         return await EndAsync();
     }
 
@@ -126,11 +117,6 @@ public sealed class HibpProcess : IAsyncDisposable
     }
 
     /// <summary>HIBP_HOME of a test that works in a folder.</summary>
-    internal static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
-
-    internal static bool IsOurs(string variable) =>
-        (variable.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase) && variable != "HIBP_EMULATOR_DIR")
-        || variable.StartsWith("OTEL_", StringComparison.Ordinal) || variable.StartsWith("APPLICATIONINSIGHTS_", StringComparison.Ordinal);
 }
 
 /// <summary>How a command ended.</summary>

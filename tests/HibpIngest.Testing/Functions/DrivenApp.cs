@@ -52,6 +52,27 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public abstract ValueTask DisposeAsync();
 
+    /// <summary>Returns the settings of an app on stores of its own.</summary>
+    /// <param name="storage">Connection string of its storage account.</param>
+    /// <param name="folder">Where its database and its mails are.</param>
+    /// <param name="more">More settings, which win.</param>
+    public static Dictionary<string, string> SettingsOf(string storage, string folder, IReadOnlyDictionary<string, string> more)
+    {
+        var settings = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = storage,
+            ["BreachStorage"] = storage,
+            ["AzureWebJobsStorage"] = storage,
+            ["HIBP_DATABASE"] = Path.Combine(folder, "hibp.db"),
+            ["HIBP_MAIL"] = $"pickup:{Path.Combine(folder, "mail")}",
+            ["HIBP_MAILSPERSECOND"] = "10000",
+            ["HIBP_DEDUPECAP"] = "1000000",
+        };
+        foreach (var (name, value) in more)
+            settings[name] = value;
+        return settings;
+    }
+
     private static IReadOnlyList<string> FindDrivers()
     {
         if (Environment.GetEnvironmentVariable(HostVariable) is { Length: > 0 })

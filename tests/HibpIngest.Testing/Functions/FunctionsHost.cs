@@ -23,19 +23,13 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     private readonly TemporaryFolder _folder = new();
     private readonly string _appFolder;
-    private readonly Dictionary<string, string> _variables = [];
+    private readonly Dictionary<string, string> _variables;
     private string _saidBefore = "";
 
-    private FunctionsHost(string storage, string appFolder)
+    private FunctionsHost(string storage, string appFolder, IReadOnlyDictionary<string, string> settings)
     {
         (Storage, _appFolder) = (storage, appFolder);
-        _variables["HIBP_STORAGE"] = storage;
-        _variables["BreachStorage"] = storage;
-        _variables["AzureWebJobsStorage"] = storage;
-        _variables["HIBP_DATABASE"] = DatabaseFile;
-        _variables["HIBP_MAIL"] = $"pickup:{MailFolder}";
-        _variables["HIBP_MAILSPERSECOND"] = "10000";
-        _variables["HIBP_DEDUPECAP"] = "1000000";
+        _variables = DrivenApp.SettingsOf(storage, _folder.Path, settings);
     }
 
     /// <summary>Connection string of the storage account.</summary>
@@ -60,9 +54,9 @@ internal sealed class FunctionsHost : IAsyncDisposable
     public static async Task<FunctionsHost> StartAsync(
         IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null)
     {
-        var host = new FunctionsHost(await AzuriteFixture.NewAccountAsync(), appFolder ?? BuiltApp.Folder("HibpIngest.Functions"));
-        foreach (var (name, value) in settings ?? new Dictionary<string, string>())
-            host._variables[name] = value;
+        var host = new FunctionsHost(
+            await AzuriteFixture.NewAccountAsync(), appFolder ?? BuiltApp.Folder("HibpIngest.Functions"),
+            settings ?? new Dictionary<string, string>());
         await host.Container.CreateIfNotExistsAsync();
         await host.StartWorkerAsync();
         return host;

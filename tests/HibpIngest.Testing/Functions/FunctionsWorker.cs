@@ -1,4 +1,3 @@
-using System.Collections;
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
@@ -8,7 +7,6 @@ using System.Text;
 using System.Text.Json.Nodes;
 using System.Threading.Channels;
 using Grpc.Core;
-using HibpIngest.Hosting.Local;
 using HibpIngest.Testing.Wire;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -30,9 +28,6 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     private const int MaxMessageBytes = 128 * 1024 * 1024;
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
-
-    /// <summary>Prefixes of variables that would reach the worker from around the tests.</summary>
-    private static readonly string[] OurVariables = ["HIBP_", "AzureWebJobs", "BreachStorage", "OTEL_", "APPLICATIONINSIGHTS_"];
 
     private readonly string _workerId = Guid.NewGuid().ToString();
     private readonly string _appFolder;
@@ -100,11 +95,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         InvokeAsync(function, invocationId, new TypedData { Http = new Http() }, CancellationToken.None);
 
     /// <summary>As the platform does when it takes an instance away.</summary>
-    public async Task TerminateAsync()
-    {
-        using var kill = Process.Start("kill", ["-TERM", _process.Id.ToString(CultureInfo.InvariantCulture)]);
-        await kill.WaitForExitAsync();
-    }
+    public Task TerminateAsync() => _process.TerminateAsync();
 
     /// <summary>Returns its exit code, once it has ended.</summary>
     public async Task<int> EndAsync()
@@ -197,13 +188,8 @@ internal sealed class FunctionsWorker : IAsyncDisposable
             "--functions-grpc-max-message-length", MaxMessageBytes.ToString(CultureInfo.InvariantCulture),
         ])
             start.ArgumentList.Add(argument);
-        foreach (var name in Environment.GetEnvironmentVariables().Cast<DictionaryEntry>().Select(variable => (string)variable.Key)
-            .Where(name => OurVariables.Any(prefix => name.StartsWith(prefix, StringComparison.OrdinalIgnoreCase))).ToList())
-            start.Environment.Remove(name);
+        start.SetVariables(folder, settings);
         start.Environment["FUNCTIONS_APPLICATION_DIRECTORY"] = start.Environment["FUNCTIONS_WORKER_DIRECTORY"] = _appFolder;
-        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
-        foreach (var (name, value) in settings)
-            start.Environment[name] = value;
         _process.StartInfo = start;
         _process.OutputDataReceived += (_, e) => Take(e.Data, _outputEnded);
         _process.ErrorDataReceived += (_, e) => Take(e.Data, _errorEnded);

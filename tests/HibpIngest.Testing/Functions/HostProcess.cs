@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Net;
-using System.Net.Sockets;
 using System.Text;
 
 namespace HibpIngest.Testing;
@@ -16,7 +15,7 @@ internal sealed class HostProcess : IAsyncDisposable
 
     private readonly Process _process;
     private readonly StringBuilder _said = new();
-    private readonly int _port = FreePort();
+    private readonly int _port = TestProcess.FreePort();
 
     private HostProcess(string app, string folder, IReadOnlyDictionary<string, string> settings)
     {
@@ -39,10 +38,9 @@ internal sealed class HostProcess : IAsyncDisposable
             ("AzureFunctionsJobHost__extensions__queues__maxPollingInterval", "00:00:00.200"),
             ("AzureWebJobsSecretStorageType", "files"), ("FUNCTIONS_SECRETS_PATH", secrets.FullName),
         ];
+        start.SetVariables(folder, settings);
         foreach (var (name, value) in own)
-            start.Environment[name] = value;
-        foreach (var (name, value) in settings)
-            start.Environment[name] = value;
+            start.Environment.TryAdd(name, value);
         _process = new Process { StartInfo = start };
         _process.OutputDataReceived += (_, e) => Add(e.Data);
         _process.ErrorDataReceived += (_, e) => Add(e.Data);
@@ -106,8 +104,7 @@ internal sealed class HostProcess : IAsyncDisposable
     /// <returns>The exit code.</returns>
     public async Task<int> TerminateAsync()
     {
-        using var kill = Process.Start("kill", ["-TERM", _process.Id.ToString(CultureInfo.InvariantCulture)]);
-        await kill.WaitForExitAsync();
+        await _process.TerminateAsync();
         await _process.WaitForExitAsync().WaitAsync(TestTimeout);
         return _process.ExitCode;
     }
@@ -139,12 +136,5 @@ internal sealed class HostProcess : IAsyncDisposable
     {
         lock (_said)
             _said.AppendLine(line);
-    }
-
-    private static int FreePort()
-    {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
     }
 }

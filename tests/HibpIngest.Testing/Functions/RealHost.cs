@@ -1,17 +1,19 @@
-using HibpIngest.Hosting.Local;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Driven by a real Functions host.</summary>
 internal sealed class RealHost : DrivenApp
 {
     private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
+    private readonly Dictionary<string, string> _variables;
     private readonly HttpClient _http = new();
     private HostProcess _host = null!;
     private string _saidBefore = "";
 
-    private RealHost(string storage) => Storage = storage;
+    private RealHost(string storage, IReadOnlyDictionary<string, string> settings)
+    {
+        Storage = storage;
+        _variables = SettingsOf(storage, _folder.Path, settings);
+    }
 
     public override string Storage { get; }
 
@@ -23,18 +25,8 @@ internal sealed class RealHost : DrivenApp
 
     public static async Task<RealHost> StartAsync(IReadOnlyDictionary<string, string> settings)
     {
-        var host = new RealHost(await AzuriteFixture.NewAccountAsync());
+        var host = new RealHost(await AzuriteFixture.NewAccountAsync(), settings);
         await host.Container.CreateIfNotExistsAsync();
-        (string Name, string Value)[] own =
-        [
-            ("HIBP_STORAGE", host.Storage), ("BreachStorage", host.Storage), ("AzureWebJobsStorage", host.Storage),
-            ("HIBP_DATABASE", host.DatabaseFile), ("HIBP_MAIL", $"pickup:{host.MailFolder}"), ("HIBP_MAILSPERSECOND", "10000"),
-            ("HIBP_DEDUPECAP", "1000000"), (HomeFolder.Variable, Path.Combine(host._folder.Path, ".hibp")),
-        ];
-        foreach (var (name, value) in own)
-            host._variables[name] = value;
-        foreach (var (name, value) in settings)
-            host._variables[name] = value;
         await host.StartHostAsync();
         return host;
     }

@@ -75,7 +75,7 @@ internal sealed class TriggerListeners : IAsyncDisposable
         }
         catch (InvalidOperationException e) when (e.Message == "The timer has already been stopped.")
         {
-            // A listener's own stop, which races with the host's in Microsoft.Azure.WebJobs: it is stopped either way.
+            // Seen once in many stops of Microsoft.Azure.WebJobs, from a listener that was stopped already: nothing listens any more.
         }
         _host.Dispose();
     }
