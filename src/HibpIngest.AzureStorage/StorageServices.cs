@@ -33,6 +33,13 @@ public static class StorageServices
         Add(account => account.Callbacks);
         Add(account => account.Queues);
         Add(account => account.Register);
+        Add(account => account.Keys);
+        Add(account => account.PasswordBlobs);
+        Add(account => account.PasswordTables);
+        Add(account => account.PasswordAppends);
+        Add(account => account.PasswordDrops);
+        Add(account => account.AccessLog);
+        Add(account => account.Usage);
         services.AddRegisterPorts();
         if (log is null)
         {
