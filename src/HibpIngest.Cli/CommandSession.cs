@@ -45,7 +45,7 @@ internal sealed class CommandSession : IDisposable
             else
             {
                 logging.SetMinimumLevel(_verbose ? LogLevel.Information : LogLevel.Warning)
-                    .AddFilter(typeof(PipelineDispatcher).FullName, LogLevel.Warning)
+                    .AddFilter(typeof(StageRunner).FullName, LogLevel.Warning)
                     .AddFilter(PipelineLogs, level => level >= (_verbose ? LogLevel.Information : PipelineLevel));
             }
             logging
@@ -107,6 +107,18 @@ internal sealed class CommandSession : IDisposable
     {
         await RequireEmulatorAsync(cancellationToken);
         return StorageAccount.Open(Settings.Storage, Logs, options, Settings.FurtherStorage);
+    }
+
+    /// <summary>Opens Pwned Passwords, which need no database.</summary>
+    /// <param name="cancellationToken">Stops it.</param>
+    /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: the pipeline's.</param>
+    public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
+    {
+        await RequireEmulatorAsync(cancellationToken);
+        return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddLogging()
+            .AddHibpStorage(Settings.Storage, Settings.FurtherStorage)
+            .AddHibpPasswords(Settings.Passwords, Settings.Options.WebUrl, replicas)
+            .BuildServiceProvider();
     }
 
     /// <summary>Opens the stores without touching the database.</summary>

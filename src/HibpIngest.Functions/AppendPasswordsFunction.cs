@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Adds submitted hashes to Pwned Passwords.</summary>
-public sealed class AppendPasswordsFunction(PasswordWork passwords)
+public sealed class AppendPasswordsFunction(MessageDispatcher messages)
 {
     [Function("AppendPasswords")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.PasswordsAppend, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        passwords.DispatchAsync(QueueNames.PasswordsAppend, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.PasswordsAppend, message.Body.ToString(), cancellationToken);
 }

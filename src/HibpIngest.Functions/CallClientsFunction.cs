@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Searches a slice for prefixes that clients watch.</summary>
-public sealed class CallClientsFunction(PipelineDispatcher pipeline)
+public sealed class CallClientsFunction(MessageDispatcher messages)
 {
     [Function("CallClients")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.Calls, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        pipeline.DispatchAsync(QueueNames.Calls, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Calls, message.Body.ToString(), cancellationToken);
 }

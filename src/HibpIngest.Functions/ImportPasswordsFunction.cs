@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Imports one part of a dropped file of Pwned Passwords.</summary>
-public sealed class ImportPasswordsFunction(PasswordWork passwords)
+public sealed class ImportPasswordsFunction(MessageDispatcher messages)
 {
     [Function("ImportPasswords")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.PasswordsImport, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        passwords.DispatchAsync(QueueNames.PasswordsImport, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.PasswordsImport, message.Body.ToString(), cancellationToken);
 }

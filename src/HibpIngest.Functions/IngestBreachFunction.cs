@@ -7,7 +7,7 @@ using Microsoft.Azure.Functions.Worker;
 namespace HibpIngest.Functions;
 
 /// <summary>Ingests a dropped file, within the time budget. Only the blob's name is used; the content is read in ranges.</summary>
-public sealed class IngestBreachFunction(PipelineDispatcher pipeline)
+public sealed class IngestBreachFunction(DroppedBreaches breaches)
 {
     [Function("IngestBreach")]
     public Task RunAsync(
@@ -15,5 +15,5 @@ public sealed class IngestBreachFunction(PipelineDispatcher pipeline)
             $"{IBreachBlobs.Container}/{{name}}", Source = BlobTriggerSource.EventGrid,
             Connection = FunctionsAppSettings.BreachStorage)]
         BlobClient blob, CancellationToken cancellationToken) =>
-        pipeline.IngestBlobAsync(blob.Name, cancellationToken);
+        breaches.IngestAsync(blob.Name, cancellationToken);
 }

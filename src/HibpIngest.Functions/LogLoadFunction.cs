@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Writes a load into the account log.</summary>
-public sealed class LogLoadFunction(PipelineDispatcher pipeline)
+public sealed class LogLoadFunction(MessageDispatcher messages)
 {
     [Function("LogLoad")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.Log, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        pipeline.DispatchAsync(QueueNames.Log, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Log, message.Body.ToString(), cancellationToken);
 }

@@ -1,12 +1,13 @@
 using Azure.Storage.Blobs;
 using HibpIngest.Hosting;
+using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Plans the import of a dropped file of Pwned Passwords. Only the blob's name is used; the content is read in ranges.</summary>
-public sealed class PlanPasswordsFunction(PasswordWork passwords)
+public sealed class PlanPasswordsFunction(ServingStores stores, PlanImport plan)
 {
     [Function("PlanPasswords")]
     public Task RunAsync(
@@ -14,5 +15,5 @@ public sealed class PlanPasswordsFunction(PasswordWork passwords)
             $"{IPasswordDrops.Container}/{{name}}", Source = BlobTriggerSource.EventGrid,
             Connection = FunctionsAppSettings.BreachStorage)]
         BlobClient blob, CancellationToken cancellationToken) =>
-        passwords.PlanAsync(blob.Name, cancellationToken);
+        stores.RunAsync(token => plan.RunAsync(blob.Name, token), cancellationToken);
 }

@@ -1,5 +1,4 @@
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Web;
 using Microsoft.Azure.Functions.Worker;
@@ -26,8 +25,6 @@ internal static class Program
 
     private static void AddPipeline(IServiceCollection services, PipelineSettings settings) => services
         .AddHibp(settings, setsUpStores: true)
-        // One of each: an instance ingests one breach at a time.
-        .AddSingleton<PipelineDispatcher>().AddSingleton<Sweep>().AddSingleton<AppSweep>()
         .AddHostedService<HostHeartbeats>();
 
     /// <summary>Asks the storage account only: a probe would keep a serverless database awake.</summary>

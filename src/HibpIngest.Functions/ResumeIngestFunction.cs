@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Resumes loads, and starts dropped files that no event announced.</summary>
-public sealed class ResumeIngestFunction(PipelineDispatcher pipeline)
+public sealed class ResumeIngestFunction(MessageDispatcher messages)
 {
     [Function("ResumeIngest")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.Ingest, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        pipeline.DispatchAsync(QueueNames.Ingest, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Ingest, message.Body.ToString(), cancellationToken);
 }

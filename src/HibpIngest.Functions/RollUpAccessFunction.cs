@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Counts a sealed blob of the access log.</summary>
-public sealed class RollUpAccessFunction(AccessWork access)
+public sealed class RollUpAccessFunction(MessageDispatcher messages)
 {
     [Function("RollUpAccess")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.AccessRollUp, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        access.DispatchAsync(message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.AccessRollUp, message.Body.ToString(), cancellationToken);
 }

@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Sends a range of a load's mails.</summary>
-public sealed class SendNotificationsFunction(PipelineDispatcher pipeline)
+public sealed class SendNotificationsFunction(MessageDispatcher messages)
 {
     [Function("SendNotifications")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.Mail, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        pipeline.DispatchAsync(QueueNames.Mail, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Mail, message.Body.ToString(), cancellationToken);
 }

@@ -1,13 +1,13 @@
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Re-sends what was lost between two steps, every minute. It asks no database unless there is work.</summary>
-public sealed class SweepFunction(AppSweep sweep)
+public sealed class SweepFunction(IEnumerable<HostSweep> sweeps)
 {
     [Function("Sweep")]
     public Task RunAsync([TimerTrigger("0 * * * * *", UseMonitor = false)] TimerInfo timer, CancellationToken cancellationToken) =>
-        sweep.RunAsync(cancellationToken);
+        Task.WhenAll(sweeps.Select(sweep => sweep.RunAsync(cancellationToken)));
 }

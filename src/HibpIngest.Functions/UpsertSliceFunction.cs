@@ -1,16 +1,16 @@
 using Azure.Storage.Queues.Models;
 using HibpIngest.Hosting;
-using HibpIngest.Pipeline;
+using HibpIngest.Messages;
 using Microsoft.Azure.Functions.Worker;
 
 namespace HibpIngest.Functions;
 
 /// <summary>Upserts one slice.</summary>
-public sealed class UpsertSliceFunction(PipelineDispatcher pipeline)
+public sealed class UpsertSliceFunction(MessageDispatcher messages)
 {
     [Function("UpsertSlice")]
     public Task RunAsync(
         [QueueTrigger(QueueNames.Slices, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        pipeline.DispatchAsync(QueueNames.Slices, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Slices, message.Body.ToString(), cancellationToken);
 }

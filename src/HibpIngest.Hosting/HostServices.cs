@@ -1,6 +1,8 @@
+using HibpIngest.AccessLog;
 using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
 using HibpIngest.Errors;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Stores;
@@ -33,12 +35,13 @@ public static partial class HostServices
             .AddHibpDatabase(settings.Database)
             .AddHibpDelivery(settings.Mail, settings.Options.CallLoopback)
             .AddHibpPipeline(setsUpStores)
-            .AddSingleton(provider => PasswordWork.Open(
-                provider.GetRequiredService<StorageAccount>(), settings.Passwords, settings.Options.WebUrl,
-                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILoggerFactory>()))
-            .AddSingleton(provider => AccessWork.Open(
-                provider.GetRequiredService<StorageAccount>(), settings.Options, provider.GetRequiredService<TimeProvider>(),
-                provider.GetRequiredService<ILoggerFactory>()));
+            .AddHibpPasswords(settings.Passwords, settings.Options.WebUrl)
+            .AddSingleton<ServingStores>().AddSingleton<RollUpAccess>()
+            .AddSingleton(provider => new SweepAccess(
+                provider.GetRequiredService<IAccessBlobs>(), provider.GetRequiredService<IMessageQueues>(),
+                settings.Options.AccessLogDays == 0 ? null : TimeSpan.FromDays(settings.Options.AccessLogDays),
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccess>>()))
+            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddServingSweeps(settings.Options.SweepBlobAge);
     }
 
     /// <summary>
@@ -74,7 +77,10 @@ public static partial class HostServices
         errors.Try(services.GetRequiredService<INotificationSender>);
         errors.Try(services.GetRequiredService<InstallationKeys>);
         if (account is not null)
-            errors.Try(services.GetRequiredService<PasswordWork>);
+        {
+            errors.Try(services.GetRequiredService<PurgeHook>);
+            errors.Try(services.GetRequiredService<ReplicaAccounts>);
+        }
         errors.ThrowIfAny();
         LogSettings(
             services.GetRequiredService<ILoggerFactory>().CreateLogger("HibpIngest.Hosting"), account!.DisplayName, database!.DisplayName,

@@ -17,10 +17,10 @@ public sealed class HostTroubles(TimeProvider time)
     private readonly Lock _lock = new();
     private readonly Dictionary<(long Load, string What), HostTrouble> _troubles = [];
 
-    /// <summary>The same of a message.</summary>
-    public void Note(PutOff put) => Note(put.Load, put.Queue, put.Error.Message, put.Delay);
+    /// <summary>Records a deferred message.</summary>
+    public void Note(DeferredMessage message) => Note(message.Load, message.Queue, message.Error.Message, message.Delay);
 
-    /// <summary>Something of a load was put off; the latest reason counts.</summary>
+    /// <summary>Records that work on a load waits; the latest reason counts.</summary>
     public void Note(long load, string what, string reason, TimeSpan delay)
     {
         var trouble = new HostTrouble(

@@ -10,7 +10,7 @@ public static class PipelineServices
 {
     /// <summary>
     /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options,
-    /// the clock and the logs. Most are transient: each keeps no more than its own state.
+    /// the clock and the logs. Stages are singletons, since what they limit or cache counts for the process; the rest keeps no state.
     /// </summary>
     /// <param name="services">A host's.</param>
     /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't do so before it
@@ -25,32 +25,32 @@ public static class PipelineServices
         services.AddTransient<LoadReports>();
         services.AddTransient<LoadLeases>();
         services.AddTransient<LoadTrace>();
-        services.AddTransient(provider => new StageRunner(
+        services.AddSingleton(provider => new StageRunner(
             provider.GetRequiredService<PipelineMessages>(), provider.GetRequiredService<LoadTrace>(),
             provider.GetRequiredService<PipelineOptions>(), provider.GetRequiredService<Deferrals>(),
             provider.GetRequiredService<ILogger<StageRunner>>(), setsUpStores ? provider.GetRequiredService<StoreSetup>() : null));
-        services.AddTransient<PipelineDispatcher>();
 
         services.AddTransient<BlobScan>();
-        services.AddTransient<IngestBreach>();
+        services.AddSingleton<DroppedBreaches>();
+        services.AddSingleton<IngestBreach>();
         services.AddTransient<LoadCopy>();
         services.AddTransient<LoadStart>();
 
         services.AddTransient<UpsertCompletion>();
-        services.AddTransient<UpsertSlice>();
+        services.AddSingleton<UpsertSlice>();
 
-        services.AddTransient<MatchSubscribers>();
+        services.AddSingleton<MatchSubscribers>();
         services.AddTransient<MailSchedule>();
-        services.AddTransient<SendNotifications>();
+        services.AddSingleton<SendNotifications>();
 
-        services.AddTransient<CallClients>();
+        services.AddSingleton<CallClients>();
         services.AddTransient<CallSchedule>();
-        services.AddTransient<DeliverCallbacks>();
+        services.AddSingleton<DeliverCallbacks>();
         services.AddTransient<PreviewCalls>();
         services.AddTransient<WatchedPrefixes>();
 
         services.AddTransient<LoggedRows>();
-        services.AddTransient<LogLoad>();
+        services.AddSingleton<LogLoad>();
         services.AddTransient<LogSchedule>();
         services.AddTransient<RecoverLoads>();
         services.AddTransient<RepairLog>();
@@ -75,7 +75,7 @@ public static class PipelineServices
         services.AddTransient<RemovalStatus>();
         services.AddTransient<RemoveBreach>();
         services.AddTransient<SubscriberOperations>();
-        services.AddTransient<Sweep>();
+        services.AddSingleton<Sweep>();
         return services;
     }
 }

@@ -1,4 +1,5 @@
 using HibpIngest.Lookup;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 
@@ -23,7 +24,7 @@ public sealed record WebStores
     /// <summary>Hashes that were handed in, to be added to the passwords: written by it.</summary>
     public required IPasswordAppends Appends { get; init; }
 
-    /// <summary>The queue <see cref="AppendMessage.Queue"/>: what was handed in and confirmed is sent there.</summary>
+    /// <summary>The queue <see cref="QueueNames.PasswordsAppend"/>: what was handed in and confirmed is sent there.</summary>
     public required IMessageQueue AppendQueue { get; init; }
 
     /// <summary>The prefixes that clients of callbacks watch: written by it.</summary>

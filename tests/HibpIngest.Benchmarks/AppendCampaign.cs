@@ -6,6 +6,7 @@ using System.Text;
 using System.Text.Json;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -56,7 +57,7 @@ internal sealed class AppendCampaign(string folder, Action<string> say)
             await processes.RunAsync("passwords", "import", ListOf(mode), "--mode", mode.Name(), "--release", Release);
         using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
         await account.PasswordAppends.CreateAsync(CancellationToken.None);
-        var queue = account.Queues.Get(AppendMessage.Queue);
+        var queue = account.Queues.Get(QueueNames.PasswordsAppend);
         await queue.CreateAsync(CancellationToken.None);
         await StartServeAsync(processes);
         await StartRunAsync(processes);

@@ -60,7 +60,7 @@ internal static class ClientLog
             var text = string.Create(
                 CultureInfo.InvariantCulture, $"{Guid.NewGuid():N} {Stopwatch.GetTimestamp()} {blob.AbsolutePath} 200");
             using var message = new StringContent(
-                $"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>", Encoding.UTF8, "application/xml");
+                $"<WorkMessage><MessageText>{text}</MessageText></WorkMessage>", Encoding.UTF8, "application/xml");
             using var posted = await client.PostAsync(post, message);
             return got.IsSuccessStatusCode && posted.IsSuccessStatusCode;
         }

@@ -60,7 +60,7 @@ internal static class MemoryBenchmark
         {
             await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
             var blob = await account.Blobs.FindAsync("Bench.zip", CancellationToken.None) ?? throw new InvalidOperationException("no blob");
-            await context.Get<PipelineDispatcher>().IngestBlobAsync(blob.Version.Name, CancellationToken.None);
+            await context.Get<DroppedBreaches>().IngestAsync(blob.Version.Name, CancellationToken.None);
             var load = await database.GetLoadAsync(1, CancellationToken.None);
             rows = load!.IngestComplete ? load.Accounts : throw new InvalidOperationException(load.Error);
         }

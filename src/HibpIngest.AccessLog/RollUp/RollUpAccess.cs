@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -7,7 +8,7 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.AccessLog;
 
 /// <summary>
-/// Takes messages of queue <see cref="AccessMessage.Queue"/>: counts the records of an ended blob by hour, route, status and key. The
+/// Counts the records of a sealed blob by hour, route, status and key. The
 /// rows are the blob's own and computed from it alone, so that a second delivery writes the same again, or finds the blob counted
 /// and does nothing; what is lost on the way <see cref="SweepAccess"/> sends again.
 /// </summary>
@@ -15,17 +16,14 @@ namespace HibpIngest.AccessLog;
 /// <param name="usage">The counts.</param>
 /// <param name="log">Names of blobs and counts only.</param>
 public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, ILogger<RollUpAccess> log)
+    : IMessageStage<AccessMessage>
 {
     private const long MicrosecondsPerHour = 3_600_000_000;
 
-    /// <summary>Does what a message says.</summary>
-    /// <param name="body">The message.</param>
-    /// <param name="cancellationToken">Stops it; the message comes again.</param>
-    /// <exception cref="BadInputException">The message is none.</exception>
-    /// <exception cref="StoreMismatchException">The blob is damaged, or something else wrote it.</exception>
-    public async Task RunAsync(string body, CancellationToken cancellationToken)
+    /// <inheritdoc/>
+    /// <exception cref="StoreMismatchException">The blob is damaged, or another program wrote it.</exception>
+    public async Task RunAsync(AccessMessage message, CancellationToken cancellationToken)
     {
-        var message = AccessMessage.Parse(body);
         // One that is gone was counted long ago. One that is still written to is not Sweep's to have sent: it sends one when that ends.
         if (await blobs.FindAsync(message.Blob, cancellationToken) is not { State: AccessBlobState.Sealed } blob)
             return;

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -10,12 +11,12 @@ namespace HibpIngest.AccessLog;
 /// processes that are gone are ended; those that were counted a while ago go. Each step is found done, or done again, by the next run.
 /// </summary>
 /// <param name="blobs">The access log.</param>
-/// <param name="queue">The queue <see cref="AccessMessage.Queue"/>.</param>
+/// <param name="queues">Holds the queue of <see cref="AccessMessage"/>.</param>
 /// <param name="keptFor">How long a blob is kept once it is counted; null: for ever.</param>
 /// <param name="time">The clock.</param>
 /// <param name="log">Counts only.</param>
 public sealed partial class SweepAccess(
-    IAccessBlobs blobs, IMessageQueue queue, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
+    IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
 {
     /// <summary>
     /// How long after the last message there is another, or as long as it has taken until then, up to <see cref="LateAfter"/>.
@@ -74,7 +75,7 @@ public sealed partial class SweepAccess(
             return isGone && now - over >= LateAfter; // somebody else keeps it from being ended
         if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - over))
         {
-            await queue.SendAsync(new AccessMessage(blob.Name).ToJson(), TimeSpan.Zero, cancellationToken);
+            await queues.SendAsync(new AccessMessage(blob.Name), TimeSpan.Zero, cancellationToken);
             // Behind the message: one that says too much would keep the next run from sending it.
             await blobs.MarkAsync(blob, AccessBlobState.Sealed, now, cancellationToken);
         }

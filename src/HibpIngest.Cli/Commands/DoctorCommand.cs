@@ -5,6 +5,7 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Sql.Sqlite;

@@ -1,10 +1,10 @@
 using System.CommandLine;
-using HibpIngest.AzureStorage;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
+using Microsoft.Extensions.DependencyInjection;
 using Spectre.Console;
 
 namespace HibpIngest.Cli.Commands;
@@ -14,12 +14,9 @@ internal sealed class PasswordsCommands() : CommandGroup(
     new PasswordsReplicateCommand(), new PasswordsStatusCommand(), new PasswordsSwitchCommand(), new PasswordsRepackCommand(),
     new PasswordsExportCommand(), new PasswordsDeleteCommand())
 {
-    public static PasswordReleases ReleasesOf(CommandSession session, StorageAccount account) =>
-        PasswordsFactory.ReleasesOf(account, session.Settings.Passwords, session.Time, session.Logs);
-
-    /// <summary>The further accounts; somebody waits for what is asked of each.</summary>
-    public static ReplicaAccounts OpenReplicas(CommandSession session, StorageAccount account) =>
-        ReplicaAccounts.Open(account, session.Settings.Passwords, session.Time, session.Logs, WebFactory.Storage);
+    /// <summary>Opens Pwned Passwords for a command whose operator waits for each replica's answer.</summary>
+    public static Task<ServiceProvider> OpenAsync(CommandSession session, CancellationToken cancellationToken) =>
+        session.OpenPasswordsAsync(cancellationToken, WebFactory.Storage);
 
     /// <summary>Says what became of the replicas in a switch.</summary>
     public static void SaySwitched(CommandSession session, ServedRelease served, IReadOnlyList<ReplicaOutcome> replicas)
@@ -137,17 +134,16 @@ internal sealed class PasswordsImportCommand : HibpCommand
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var request = Read(session);
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        using var accounts = PasswordsCommands.OpenReplicas(session, account);
-        var releases = PasswordsCommands.ReleasesOf(session, account);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
+        var everywhere = services.GetRequiredService<ReplicatedReleases>();
         IReadOnlyList<ReplicaOutcome>? replicas = null;
         ReleaseShortfall? shortfall = null;
         request = request with
         {
             WhenListed = async (release, token) => (shortfall, replicas) = session.Parsed.GetValue(_noSwitch) ? (null, null)
-                : await SwitchAsync(session, releases, accounts, release, request.Into[0], token),
+                : await SwitchAsync(session, everywhere, release, request.Into[0], token),
         };
-        var import = new ImportPasswords(WebFactory.PasswordsOf(account), releases, session.Time);
+        var import = services.GetRequiredService<ImportPasswords>();
         var began = session.Time.GetTimestamp();
         var imported = await StatusText.ShowAsync(session.Screen, session.Time, "reading", show =>
         {
@@ -192,11 +188,9 @@ internal sealed class PasswordsImportCommand : HibpCommand
 
     /// <summary>Serves it, unless a mode that is served would not be any more, or would have far fewer rows: then no replicas.</summary>
     private static async Task<(ReleaseShortfall? Shortfall, IReadOnlyList<ReplicaOutcome>? Replicas)> SwitchAsync(
-        CommandSession session, PasswordReleases releases, ReplicaAccounts accounts, string release, PasswordBackend backend,
-        CancellationToken cancellationToken)
+        CommandSession session, ReplicatedReleases everywhere, string release, PasswordBackend backend, CancellationToken cancellationToken)
     {
-        var (shortfalls, replicas) = await new ReplicatedReleases(releases, accounts.Replicas).SwitchImportedAsync(
-            backend, release, cancellationToken);
+        var (shortfalls, replicas) = await everywhere.SwitchImportedAsync(backend, release, cancellationToken);
         if (shortfalls.FirstOrDefault(one => one.Rows > 0) is { } shortfall)
             return (shortfall, null);
         if (shortfalls.Count > 0)
@@ -245,18 +239,17 @@ internal sealed class PasswordsStatusCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var releases = PasswordsCommands.ReleasesOf(session, account);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
+        var releases = services.GetRequiredService<PasswordReleases>();
         var current = await releases.GetCurrentAsync(cancellationToken);
         var known = await releases.ListAsync(cancellationToken);
-        using var accounts = PasswordsCommands.OpenReplicas(session, account);
-        var replicas = await new ReplicatedReleases(releases, accounts.Replicas).ListAsync(cancellationToken);
-        var report = new AppendReport(WebFactory.PasswordsOf(account), account.PasswordAppends, session.Time);
+        var replicas = await services.GetRequiredService<ReplicatedReleases>().ListAsync(cancellationToken);
+        var report = services.GetRequiredService<AppendReport>();
         var (waiting, unconfirmed) = await report.CountAsync(cancellationToken);
         var appended = new Dictionary<string, AppendedRanges>();
         foreach (var release in known)
             appended[release.Name] = await report.ReadAsync(release.Key, cancellationToken);
-        var plans = new ImportPlans(account.PasswordBlobs);
+        var plans = services.GetRequiredService<ImportPlans>();
         var (imports, refused) = (await plans.ListInHandAsync(cancellationToken), await plans.ListRefusedAsync(cancellationToken));
         if (session.Screen.Json)
         {
@@ -381,10 +374,8 @@ internal sealed class PasswordsSwitchCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var releases = PasswordsCommands.ReleasesOf(session, account);
-        using var accounts = PasswordsCommands.OpenReplicas(session, account);
-        var everywhere = new ReplicatedReleases(releases, accounts.Replicas);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
+        var everywhere = services.GetRequiredService<ReplicatedReleases>();
         var (served, replicas) = session.Parsed.GetValue(_back)
             ? await everywhere.SwitchBackAsync(cancellationToken)
             : await everywhere.SwitchAsync(session.Parsed.GetValue(_backend)!.Value, session.Parsed.GetValue(_release), cancellationToken);
@@ -426,8 +417,8 @@ internal sealed class PasswordsExportCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var export = new ExportPasswords(WebFactory.PasswordsOf(account), PasswordsCommands.ReleasesOf(session, account), session.Time);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
+        var export = services.GetRequiredService<ExportPasswords>();
         var (file, mode) = (session.Parsed.GetRequiredValue(_file), session.Parsed.GetValue(_mode));
         if (file == "-")
         {
@@ -485,11 +476,9 @@ internal sealed class PasswordsDeleteCommand : HibpCommand
     {
         _confirmation.RequireAnswerable(session.Parsed, "passwords delete");
         var release = PasswordNames.CheckRelease(session.Parsed.GetRequiredValue(_release));
-        using var account = await session.OpenAccountAsync(cancellationToken);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
         await _confirmation.AskAsync(session, $"Release {release} will be gone.", release, cancellationToken);
-        using var accounts = PasswordsCommands.OpenReplicas(session, account);
-        var replicas = await new ReplicatedReleases(PasswordsCommands.ReleasesOf(session, account), accounts.Replicas)
-            .DeleteAsync(release, cancellationToken);
+        var replicas = await services.GetRequiredService<ReplicatedReleases>().DeleteAsync(release, cancellationToken);
         if (session.Screen.Json)
         {
             session.Screen.ShowJson(

@@ -1,7 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
-using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -29,11 +29,9 @@ internal sealed class PasswordsRepackCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        using var accounts = PasswordsCommands.OpenReplicas(session, account);
-        var releases = PasswordsCommands.ReleasesOf(session, account);
-        var everywhere = new ReplicatedReleases(releases, accounts.Replicas);
-        var repack = new RepackPasswords(WebFactory.PasswordsOf(account), releases, account.PasswordAppends, session.Time);
+        await using var services = await PasswordsCommands.OpenAsync(session, cancellationToken);
+        var everywhere = services.GetRequiredService<ReplicatedReleases>();
+        var repack = services.GetRequiredService<RepackPasswords>();
         var began = session.Time.GetTimestamp();
         IReadOnlyList<ReplicaOutcome> replicas = [];
         var repacked = await StatusText.ShowAsync(session.Screen, session.Time, "waiting for appends", show =>

@@ -1,8 +1,9 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
 using HibpIngest.Errors;
-using HibpIngest.Hosting.Web;
+using HibpIngest.Hosting;
 using HibpIngest.Passwords;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -24,13 +25,12 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
 
     protected override async Task<int> RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        // As patient as an import.
-        using var accounts = ReplicaAccounts.Open(account, session.Settings.Passwords, session.Time, session.Logs);
+        // With the retries of an import.
+        await using var services = await session.OpenPasswordsAsync(cancellationToken);
+        var accounts = services.GetRequiredService<ReplicaAccounts>();
         if (accounts.Replicas.Count == 0)
             throw new BadInputException("there is nowhere to copy to: name storage accounts in HIBP_PASSWORDS_REPLICAS");
-        var replicate = new ReplicatePasswords(
-            WebFactory.PasswordsOf(account), PasswordsCommands.ReleasesOf(session, account), session.Time);
+        var replicate = services.GetRequiredService<ReplicatePasswords>();
         var release = await replicate.ChooseAsync(session.Parsed.GetValue(_release), cancellationToken);
         var outcomes = new List<ReplicaOutcome>();
         foreach (var replica in accounts.Replicas)

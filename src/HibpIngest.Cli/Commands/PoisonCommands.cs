@@ -1,5 +1,6 @@
 using System.CommandLine;
 using HibpIngest.Cli.Output;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.DependencyInjection;

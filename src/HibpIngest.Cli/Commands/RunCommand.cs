@@ -119,7 +119,6 @@ internal sealed class RunCommand : HibpCommand
         await using var services = roles == HostRoles.Web ? null : await session.OpenAsync(cancellationToken);
         if (services?.GetRequiredService<IBreachDatabase>() is SqliteBreachDatabase file)
             DatabaseRestore.RemoveLeft(file.DisplayName);
-        var (passwords, access) = (services?.GetRequiredService<PasswordWork>(), services?.GetRequiredService<AccessWork>());
         await using var server = account is null ? null : await serve.StartAsync(session, account, cancellationToken);
         await using var operators = listen is not null
             ? await OperatorListener.StartAsync(
@@ -155,8 +154,6 @@ internal sealed class RunCommand : HibpCommand
                     new LocalHostOptions
                     {
                         Roles = roles & HostRoles.All,
-                        Passwords = passwords,
-                        Access = access,
                         OnStopping = messages => session.Screen.Say(Stopping(messages)),
                     },
                     cancellationToken);

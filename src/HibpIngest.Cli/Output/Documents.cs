@@ -2,6 +2,7 @@ using System.Text.Json.Serialization;
 using HibpIngest.AccessLog;
 using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -519,8 +520,8 @@ internal sealed partial class Documents : JsonSerializerContext
         })],
         [.. picture.Queues.Select(queue => queue with
         {
-            Role = RoleQueues.NameOfRole(queue.Name),
-            HasHost = RoleQueues.NameOfRole(queue.Name) is { } role ? HostsView.HasRole(picture.Hosts, role, now) : null,
+            Role = MessageRoutes.FindRole(queue.Name),
+            HasHost = MessageRoutes.FindRole(queue.Name) is { } role ? HostsView.HasRole(picture.Hosts, role, now) : null,
         })],
         [.. picture.Hosts.Select(host => new HostDocument(
             host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),

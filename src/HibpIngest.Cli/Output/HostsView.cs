@@ -1,5 +1,6 @@
 using System.Globalization;
 using HibpIngest.Breaches;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Stores;
 using Spectre.Console;
@@ -84,7 +85,7 @@ internal static class HostsView
     {
         foreach (var queue in queues.Where(queue => queue.Messages > 0))
         {
-            if (RoleQueues.NameOfRole(queue.Name) is { } role && !HasRole(hosts, role, now))
+            if (MessageRoutes.FindRole(queue.Name) is { } role && !HasRole(hosts, role, now))
             {
                 var waits = queue.Messages == 1 ? "1 message waits" : $"{TableFormat.Number(queue.Messages)} messages wait";
                 yield return $"{queue.Name}: {waits} for a host with the role '{role}', and no live host has it: hibp run --roles {role}";

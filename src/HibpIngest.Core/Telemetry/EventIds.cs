@@ -46,7 +46,7 @@ public static class EventIds
     public const int SweepClientsResent = 1402;
 
     // StageRunner
-    public const int StageRunnerPutOff = 1500;
+    public const int StageRunnerDeferred = 1500;
     public const int IngestBreachNotItsTurn = 1501;
 
     // SqlServerBreachDatabase
@@ -128,9 +128,6 @@ public static class EventIds
     public const int NearestRangesSkipped = 5220;
     public const int NearestRangesBack = 5221;
 
-    // PasswordWork
-    public const int PasswordWorkPutOff = 5230;
-
     // PlanImport
     public const int PlanImportPlanned = 5240;
 
@@ -172,9 +169,6 @@ public static class EventIds
     public const int SweepAccessEnded = 5320;
     public const int SweepAccessLate = 5321;
     public const int SweepAccessRefused = 5322;
-
-    // AccessWork
-    public const int AccessWorkPutOff = 5330;
 
     // QueueListener
     public const int QueueListenerFailed = 9001;

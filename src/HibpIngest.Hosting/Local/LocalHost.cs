@@ -1,7 +1,7 @@
 using System.Collections.Concurrent;
 using HibpIngest.Errors;
+using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
-using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.DependencyInjection;
@@ -25,7 +25,7 @@ public static partial class LocalHost
     /// <exception cref="StoreRefusedException">A store refuses this program: the set-up must be mended.</exception>
     public static async Task RunAsync(IServiceProvider services, LocalHostOptions options, CancellationToken cancellationToken)
     {
-        await services.GetRequiredService<StoreSetup>().EnsureAsync(cancellationToken);
+        await services.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
 
         var (time, rules, logs) = (
             services.GetRequiredService<TimeProvider>(), services.GetRequiredService<PipelineOptions>(),
@@ -43,42 +43,28 @@ public static partial class LocalHost
         var health = new StoreHealth(log, (what, reason, pause) => troubles.Note(0, what, reason, pause));
         services.GetRequiredService<Deferrals>().Subscribe(troubles.Note);
         var queues = services.GetRequiredService<IMessageQueues>();
-        var dispatcher = services.GetRequiredService<PipelineDispatcher>();
-        var one = options.Queues with { BatchSize = 1, NewBatchThreshold = 0 };
+        var dispatcher = services.GetRequiredService<MessageDispatcher>();
         if (options.Roles.HasFlag(HostRoles.Ingest))
         {
             var scan = services.GetRequiredService<BlobScan>();
             loops.Add(RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token)));
-            Listen(HostRoles.Ingest, one);
         }
-        Listen(HostRoles.Upsert, options.Queues);
-        Listen(HostRoles.Notify, options.Queues);
-        Listen(HostRoles.Log, one);
-        Listen(HostRoles.Call, options.Queues);
-        if (options.Roles.HasFlag(HostRoles.Passwords) && options.Passwords is { } passwords)
+        if (options.Roles.HasFlag(HostRoles.Passwords))
         {
-            loops.Add(RepeatAsync("passwords scan", options.BlobScanEvery, token => passwords.ScanAsync(TimeSpan.Zero, token)));
-            Listen(HostRoles.Passwords, options.Queues);
+            var (stores, scan) = (services.GetRequiredService<ServingStores>(), services.GetRequiredService<SweepImports>());
+            loops.Add(RepeatAsync(
+                "passwords scan", options.BlobScanEvery, token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token)));
         }
-        if (options.Access is not null)
-            Listen(HostRoles.Access, options.Queues);
         if (options.Roles.HasFlag(HostRoles.Sweep))
         {
-            var file = services.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
-            var sweep = services.GetRequiredService<Sweep>();
-            loops.Add(RepeatAsync("sweep", options.SweepEvery, token =>
-            {
-                // At rest nothing else would ask the database.
-                file?.CheckFile();
-                return sweep.RunAsync(token);
-            }));
-            if (options.Passwords is { } swept)
-            {
-                loops.Add(RepeatAsync(
-                    "passwords sweep", options.SweepEvery, token => swept.SweepAsync(rules.SweepBlobAge, token)));
-            }
-            if (options.Access is { } access)
-                loops.Add(RepeatAsync("access log sweep", options.SweepEvery, access.SweepAsync));
+            loops.AddRange(services.GetServices<HostSweep>().Select(
+                sweep => RepeatAsync(sweep.Name, options.SweepEvery, sweep.RunAsync)));
+        }
+        foreach (var route in MessageRoutes.All.Where(route => options.Roles.HasFlag(route.Role)))
+        {
+            // A load and a log segment each keep a process busy.
+            loops.Add(ListenAsync(route.Queue, route.Role is HostRoles.Ingest or HostRoles.Log
+                ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues));
         }
         if (loops.Count == 0)
             throw new ArgumentException("a host needs a role", nameof(options));
@@ -100,12 +86,6 @@ public static partial class LocalHost
         if (mismatch is not null)
             throw mismatch;
 
-        void Listen(HostRoles role, QueueListenerOptions listening)
-        {
-            if (options.Roles.HasFlag(role))
-                loops.AddRange(RoleQueues.Of(role).Select(queue => ListenAsync(queue, listening)));
-        }
-
         Task ListenAsync(string queue, QueueListenerOptions listening) => UntilStopAsync(async () => await new QueueListener(
             queues, queue, (body, token) => DispatchAsync(queue, body, token),
             listening with { MaxDequeueCount = rules.MaxTries }, time, logs.CreateLogger<QueueListener>(), health,
@@ -116,9 +96,7 @@ public static partial class LocalHost
             working.AddOrUpdate(queue, 1, (_, count) => count + 1);
             try
             {
-                await (QueueNames.Passwords.Contains(queue) ? options.Passwords!.DispatchAsync(queue, body, token)
-                    : QueueNames.Access.Contains(queue) ? options.Access!.DispatchAsync(body, token)
-                    : dispatcher.DispatchAsync(queue, body, token));
+                await dispatcher.DispatchAsync(queue, body, token);
             }
             catch (StoreMismatchException e)
             {

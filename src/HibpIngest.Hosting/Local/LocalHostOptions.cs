@@ -21,12 +21,6 @@ public sealed record LocalHostOptions
     /// </summary>
     public QueueListenerOptions Queues { get; init; } = new();
 
-    /// <summary>What is done for Pwned Passwords; null: nothing is.</summary>
-    public PasswordWork? Passwords { get; init; }
-
-    /// <summary>What is done for the access log; null: nothing is.</summary>
-    public AccessWork? Access { get; init; }
-
     /// <summary>Told of every try of a message that failed, with the queue's name.</summary>
     public Action<string, Exception>? OnFailure { get; init; }
 

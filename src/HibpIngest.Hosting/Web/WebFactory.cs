@@ -1,6 +1,7 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Lookup;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Web;
 using Microsoft.Extensions.Logging;
@@ -37,7 +38,7 @@ public static class WebFactory
             Keys = account.Keys,
             Passwords = PasswordsOf(account),
             Appends = account.PasswordAppends,
-            AppendQueue = account.Queues.Get(AppendMessage.Queue),
+            AppendQueue = account.Queues.Get(QueueNames.PasswordsAppend),
             Prefixes = account.Prefixes,
             AccessLog = account.AccessLog,
         };

@@ -1,40 +1,19 @@
-using System.Text.Json;
-using System.Text.Json.Serialization;
-using HibpIngest.Errors;
+using HibpIngest.Messages;
 
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// A message of queue <c>passwords-append</c>: a transaction is to be spread over messages of its parts, or one of its parts is to be
-/// added. No hash is in it.
+/// A transaction to spread over messages of its parts, or one of its parts to add. It holds no hash.
 /// </summary>
-/// <param name="Subscription">Whose it is.</param>
+/// <param name="Subscription">The subscription that sent the transaction.</param>
 /// <param name="Transaction">Its id.</param>
-/// <param name="Part">The part that is meant; null: it is to be spread.</param>
-public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null)
+/// <param name="Part">The part to add; null: the transaction is to be spread.</param>
+[Queue(QueueNames.PasswordsAppend)]
+public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null) : WorkMessage
 {
-    /// <summary>The queue's name.</summary>
-    public const string Queue = "passwords-append";
-
-    /// <summary>Reads one.</summary>
-    /// <exception cref="BadInputException">It is none.</exception>
-    public static AppendMessage Parse(string json)
-    {
-        try
-        {
-            if (JsonSerializer.Deserialize(json, AppendJson.Default.AppendMessage) is { Subscription: not null } message
-                && message.Part is null or { Number: >= 0, Offset: >= 0, Rows: > 0, Release: not null })
-                return message;
-        }
-        catch (JsonException)
-        {
-            // Said below.
-        }
-        throw new BadInputException($"a message of queue {Queue} can't be read: something else wrote it");
-    }
-
-    /// <summary>As it is sent.</summary>
-    public string ToJson() => JsonSerializer.Serialize(this, AppendJson.Default.AppendMessage);
+    /// <inheritdoc/>
+    protected override bool IsComplete() =>
+        Subscription is not null && Part is null or { Number: >= 0, Offset: >= 0, Rows: > 0, Release: not null };
 }
 
 /// <summary>Part of a transaction: all its hashes of some ranges, so that no range is in two parts.</summary>
@@ -80,9 +59,3 @@ public sealed record AppendPart(int Number, HashMode Mode, int Offset, int Rows,
         return parts;
     }
 }
-
-[JsonSourceGenerationOptions(
-    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, UseStringEnumConverter = true,
-    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
-[JsonSerializable(typeof(AppendMessage))]
-internal sealed partial class AppendJson : JsonSerializerContext;

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -8,17 +9,18 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Passwords;
 
 /// <summary>
-/// Takes messages of queue <see cref="AppendMessage.Queue"/>: spreads a confirmed transaction over messages of its parts, and adds
+/// Spreads a confirmed transaction over messages of its parts, and adds
 /// parts to the release that is served when it is spread. However often a message comes, and in whatever order, each hash of a
 /// transaction counts once; what is lost on the way <see cref="SweepAppends"/> sends again.
 /// </summary>
 /// <param name="stores">Where passwords are.</param>
 /// <param name="appends">What is to be added.</param>
-/// <param name="queue">The queue.</param>
+/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="time">The clock.</param>
 /// <param name="log">Ids and counts only.</param>
 public sealed partial class AppendPasswords(
-    PasswordStores stores, IPasswordAppends appends, IMessageQueue queue, TimeProvider time, ILogger<AppendPasswords> log)
+    PasswordStores stores, IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<AppendPasswords> log)
+    : IMessageStage<AppendMessage>
 {
     // Of a part: most of it is waiting for the store.
     private const int RangesAtOnce = 16;
@@ -28,14 +30,9 @@ public sealed partial class AppendPasswords(
 
     private volatile OpenRelease? _open;
 
-    /// <summary>Does what a message says.</summary>
-    /// <param name="body">The message.</param>
-    /// <param name="cancellationToken">Stops it; the message comes again.</param>
-    /// <exception cref="BadInputException">The message is none.</exception>
-    /// <exception cref="StoreUnavailableException">It can't be done now: the message is to be sent again.</exception>
-    public async Task RunAsync(string body, CancellationToken cancellationToken)
+    /// <inheritdoc/>
+    public async Task RunAsync(AppendMessage message, CancellationToken cancellationToken)
     {
-        var message = AppendMessage.Parse(body);
         // One that is gone has come to its end long ago.
         if (await appends.FindAsync(message.Subscription, message.Transaction, cancellationToken) is not
             { State: AppendState.Confirmed } transaction)
@@ -86,7 +83,7 @@ public sealed partial class AppendPasswords(
                 return;
             }
             foreach (var part in parts.Where(part => !IsDone(transaction, part.Number)))
-                await queue.SendAsync((message with { Part = part }).ToJson(), TimeSpan.Zero, cancellationToken);
+                await queues.SendAsync(message with { Part = part, Deferrals = 0 }, TimeSpan.Zero, cancellationToken);
             return;
         }
     }

@@ -1,3 +1,4 @@
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -9,10 +10,10 @@ namespace HibpIngest.Passwords;
 /// those that have ended a while ago, go.
 /// </summary>
 /// <param name="appends">The transactions.</param>
-/// <param name="queue">The queue <see cref="AppendMessage.Queue"/>.</param>
+/// <param name="queues">Holds the queue of <see cref="AppendMessage"/>.</param>
 /// <param name="time">The clock.</param>
 /// <param name="log">Counts only.</param>
-public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue queue, TimeProvider time, ILogger<SweepAppends> log)
+public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueues queues, TimeProvider time, ILogger<SweepAppends> log)
 {
     /// <summary>How long a transaction waits to be confirmed, as Have I Been Pwned says it does.</summary>
     public static readonly TimeSpan UnconfirmedFor = TimeSpan.FromHours(24);
@@ -45,7 +46,7 @@ public sealed partial class SweepAppends(IPasswordAppends appends, IMessageQueue
             late += now - one.CreatedAt >= LateAfter ? 1 : 0;
             if (one.SentAt is { } sent && now - sent < Longer(SendAgainAfter, sent - one.CreatedAt))
                 continue;
-            await queue.SendAsync(new AppendMessage(one.Subscription, one.Id).ToJson(), TimeSpan.Zero, cancellationToken);
+            await queues.SendAsync(new AppendMessage(one.Subscription, one.Id), TimeSpan.Zero, cancellationToken);
             await appends.UpdateAsync(one with { SentAt = now }, cancellationToken);
         }
         if (late > 0)

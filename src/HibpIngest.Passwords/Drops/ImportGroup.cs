@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
@@ -14,14 +15,25 @@ namespace HibpIngest.Passwords;
 /// <param name="plans">Where it is noted.</param>
 /// <param name="complete">Completes the import.</param>
 public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, ImportPlans plans, CompleteImport complete)
+    : IMessageStage<ImportMessage>, IDisposable
 {
+    // A group keeps a core busy and takes some 30 MB of memory and up to 200 MB of disk; hosts deliver 24 messages at once.
+    private static readonly int GroupsAtOnce = Math.Clamp(Environment.ProcessorCount, 1, 4);
+
+    // Well below the 10 minutes after which a host may cut an invocation off.
+    private static readonly TimeSpan MaxWait = TimeSpan.FromMinutes(4);
+
+    private readonly SemaphoreSlim _groups = new(GroupsAtOnce);
+
     // Each is somebody else's commit between two calls of this one.
     private const int MostRounds = 16;
 
-    /// <summary>Returns when the group is done, by whomever, or there is no such plan any more.</summary>
-    /// <exception cref="StoreUnavailableException">A store is down, or the disk is full.</exception>
+    /// <summary>Returns when the group is done, by any process, or its plan no longer exists.</summary>
+    /// <exception cref="StoreUnavailableException">A store is unavailable, the disk is full, or other groups take longer here.</exception>
     public async Task RunAsync(ImportMessage message, CancellationToken cancellationToken)
     {
+        if (!await _groups.WaitAsync(MaxWait, cancellationToken))
+            throw new StoreThrottledException("others of them take longer here");
         try
         {
             await ImportAsync(message, cancellationToken);
@@ -30,7 +42,14 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         {
             throw new StoreFullException($"the disk of '{Path.GetTempPath()}' is full: a pack needs up to 200 MB there", e);
         }
+        finally
+        {
+            _groups.Release();
+        }
     }
+
+    /// <inheritdoc/>
+    public void Dispose() => _groups.Dispose();
 
     private async Task ImportAsync(ImportMessage message, CancellationToken cancellationToken)
     {

@@ -1,11 +1,11 @@
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Passwords;
 
 /// <summary>Sends the messages of an import, a group each.</summary>
-/// <param name="queue">The queue.</param>
-/// <param name="poison">Where messages are that have used up their tries.</param>
-public sealed class ImportMessages(IMessageQueue queue, IMessageQueue poison)
+/// <param name="queues">Holds the queue of <see cref="ImportMessage"/> and its poison queue.</param>
+public sealed class ImportMessages(IMessageQueues queues)
 {
     private const int AtOnce = 16;
 
@@ -13,13 +13,21 @@ public sealed class ImportMessages(IMessageQueue queue, IMessageQueue poison)
     internal Task SendAsync(ImportPlan plan, IEnumerable<int> groups, CancellationToken cancellationToken)
     {
         var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
-        return Parallel.ForEachAsync(groups, sending, async (group, token) => await queue.SendAsync(
-            new ImportMessage(plan.Key.ToString(), plan.Mode, plan.Id, group).ToJson(), TimeSpan.Zero, token));
+        return Parallel.ForEachAsync(groups, sending, async (group, token) => await queues.SendAsync(
+            new ImportMessage(plan.Key.ToString(), plan.Mode, plan.Id, group), TimeSpan.Zero, token));
     }
 
     /// <summary>
-    /// Whether no message is under way, and none waits for an operator. The service counts those in hand too, and never too few.
+    /// Returns whether both queues are empty: no message is waiting or being worked on, and none needs an operator. The service counts
+    /// invisible messages too, and never too few.
     /// </summary>
-    internal async Task<bool> AreNoneAsync(CancellationToken cancellationToken) =>
-        (await queue.GetDepthAsync(cancellationToken)).Messages == 0 && (await poison.GetDepthAsync(cancellationToken)).Messages == 0;
+    internal async Task<bool> AreNoneAsync(CancellationToken cancellationToken)
+    {
+        foreach (var queue in (string[])[QueueNames.PasswordsImport, QueueNames.PasswordsImport + QueueNames.PoisonSuffix])
+        {
+            if ((await queues.Get(queue).GetDepthAsync(cancellationToken)).Messages > 0)
+                return false;
+        }
+        return true;
+    }
 }

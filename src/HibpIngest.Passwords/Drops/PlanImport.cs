@@ -27,6 +27,16 @@ public sealed partial class PlanImport(
 
     private const string Command = "import it by 'hibp passwords import', which reads whatever it is, and delete it";
 
+    /// <summary>Plans the present version of a file that an event announced; a version that has a plan keeps it.</summary>
+    /// <param name="file">The file's name within the container.</param>
+    /// <param name="cancellationToken">Stops it; the next scan finds the file.</param>
+    public async Task RunAsync(string file, CancellationToken cancellationToken)
+    {
+        // If it was deleted or replaced, the present version has an event of its own.
+        if (await drops.FindAsync(file, cancellationToken) is { } found)
+            await RunAsync(found, cancellationToken);
+    }
+
     /// <summary>Returns when its messages are sent, or it is refused; where it was replaced meanwhile, at once.</summary>
     public async Task RunAsync(DroppedPasswords file, CancellationToken cancellationToken)
     {

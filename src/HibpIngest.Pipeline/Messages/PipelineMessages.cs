@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
@@ -18,8 +19,8 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <param name="message">Goes to the queue of its kind.</param>
     /// <param name="delay">How long it stays hidden.</param>
     /// <param name="cancellationToken">Of the call.</param>
-    public Task SendAsync(PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
-        queues.Get(message.Queue).SendAsync(message.ToJson(), delay < LongestDelay ? delay : LongestDelay, cancellationToken);
+    public Task SendAsync(WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
+        queues.SendAsync(message, delay < LongestDelay ? delay : LongestDelay, cancellationToken);
 
     /// <summary>Sends the message that a load in its state is gone on with by, and records when.</summary>
     public async Task SendLoadMessageAsync(PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken)

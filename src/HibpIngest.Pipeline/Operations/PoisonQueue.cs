@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 
 namespace HibpIngest.Pipeline;
@@ -9,30 +10,18 @@ public sealed class StoreSetup(
     IBreachBlobs blobs, IAccountLogBlobs log, ICallbackBlobs callbacks, IMessageQueues queues, PublishCatalogue catalogue,
     ApplySuppressions suppressions, PipelineOptions options)
 {
-    private readonly SemaphoreSlim _one = new(1);
-    private volatile bool _ensured;
+    private RunOnce? _once;
+
+    /// <summary>Whether <see cref="EnsureOnceAsync"/> has succeeded.</summary>
+    public bool IsDone => _once?.IsDone == true;
 
     /// <summary>
-    /// <see cref="EnsureAsync"/>, until it has succeeded once; callers at the same time wait for one try. For a
-    /// host whose process must not end because a store is down: every piece of work begins with it.
+    /// Runs <see cref="EnsureAsync"/> until it has succeeded once. For a host whose process must not end because a store is
+    /// unavailable: every piece of work begins with it.
     /// </summary>
     /// <exception cref="StoreMismatchException">As there.</exception>
-    public async Task EnsureOnceAsync(CancellationToken cancellationToken)
-    {
-        if (_ensured)
-            return;
-        await _one.WaitAsync(cancellationToken);
-        try
-        {
-            if (!_ensured)
-                await EnsureAsync(cancellationToken);
-            _ensured = true;
-        }
-        finally
-        {
-            _one.Release();
-        }
-    }
+    public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
+        LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
 
     /// <summary>
     /// Whether the stores were set up at some time, no load is open and the catalogue isn't behind, as the register
@@ -76,11 +65,8 @@ public sealed class StoreSetup(
         if (options.Log == LogMode.On)
             await log.CreateAsync(cancellationToken);
         await callbacks.CreateAsync(cancellationToken);
-        foreach (var queue in QueueNames.All)
-        {
+        foreach (var queue in QueueNames.AllWithPoison)
             await queues.Get(queue).CreateAsync(cancellationToken);
-            await queues.Get(queue + QueueNames.PoisonSuffix).CreateAsync(cancellationToken);
-        }
         await register.CreateAsync(cancellationToken);
     }
 

@@ -2,14 +2,14 @@ namespace HibpIngest.Pipeline;
 
 /// <summary>
 /// Reports every message that is deferred because a store is unavailable, so that a one-off run can end where waiting is no use
-/// (<see cref="Errors.StoreFullException"/>), and a host can say what it waits for.
+/// (<see cref="Errors.StoreFullException"/>), and a host can report what it waits for.
 /// </summary>
 public sealed class Deferrals
 {
-    private Action<PutOff>? _subscribers;
+    private Action<DeferredMessage>? _subscribers;
 
     /// <summary>Adds a subscriber. It is called for each deferral from then on, by many threads at once.</summary>
-    public void Subscribe(Action<PutOff> subscriber) => _subscribers += subscriber;
+    public void Subscribe(Action<DeferredMessage> subscriber) => _subscribers += subscriber;
 
-    internal void Report(PutOff put) => _subscribers?.Invoke(put);
+    internal void Report(DeferredMessage message) => _subscribers?.Invoke(message);
 }

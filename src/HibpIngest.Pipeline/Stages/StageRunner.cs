@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -7,18 +8,18 @@ using Microsoft.Extensions.Logging;
 namespace HibpIngest.Pipeline;
 
 /// <summary>
-/// Runs a stage for one message, and decides for all of them what a failure means. A store that is down costs no try:
-/// the message is sent again with a growing delay and acknowledged, so that a minute without it doesn't poison a
-/// backlog of thousands. Work that is somebody else's by now is left to them. Anything else is recorded by the stage,
-/// and thrown where another try may help, so that the host tries again and, in the end, poisons.
+/// Runs a stage for one message, and decides for all stages what a failure means. A store that is unavailable costs no attempt: the
+/// message is sent again with a growing delay and acknowledged, so that a minute without the store doesn't poison a backlog of
+/// thousands. Work whose lease was lost is left to its new owner. Any other failure is recorded by the stage, and thrown if another
+/// attempt may help, so that the host retries and, in the end, dead-letters.
 /// </summary>
 /// <param name="messages">The queues.</param>
-/// <param name="trace">Which trace a load's spans are of.</param>
-/// <param name="options">For the tries.</param>
+/// <param name="trace">Finds the trace of a load's spans.</param>
+/// <param name="options">Sets the number of attempts.</param>
 /// <param name="deferrals">Reports every deferred message.</param>
-/// <param name="log">Where what was put off is logged.</param>
-/// <param name="setup">Makes sure of the stores before the first message, for a host that can't do so before it
-/// listens; its failures are settled like a stage's.</param>
+/// <param name="log">Logs every deferral.</param>
+/// <param name="setup">Sets the stores up before the first message, for a host that can't do so before it listens; its failures
+/// are treated like a stage's.</param>
 public sealed partial class StageRunner(
     PipelineMessages messages, LoadTrace trace, PipelineOptions options, Deferrals deferrals, ILogger<StageRunner> log,
     StoreSetup? setup = null)
@@ -26,10 +27,24 @@ public sealed partial class StageRunner(
     private static readonly TimeSpan FirstDelay = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LongestDelay = TimeSpan.FromMinutes(10);
 
-    /// <summary>Makes sure of the stores, once, where the host has not done so.</summary>
+    /// <summary>Sets the stores up, once, if the host has not done so.</summary>
     public Task EnsureStoresAsync(CancellationToken cancellationToken) => setup?.EnsureOnceAsync(cancellationToken) ?? Task.CompletedTask;
 
-    /// <summary>Returns when the message's work is durably done, or the message safely sent on.</summary>
+    /// <summary>Runs work that holds no lease. Returns when it is durably done, or its message is deferred.</summary>
+    public async Task RunAsync<TMessage>(TMessage message, Func<TMessage, Task> work)
+        where TMessage : WorkMessage
+    {
+        try
+        {
+            await work(message);
+        }
+        catch (StoreUnavailableException e)
+        {
+            await DeferAsync(message, 0, e);
+        }
+    }
+
+    /// <summary>Runs a stage under its lease. Returns when the message's work is durably done, or the message is deferred.</summary>
     public async Task RunAsync<TMessage, TWork>(TMessage message, IStage<TMessage, TWork> stage, CancellationToken cancellationToken)
         where TMessage : PipelineMessage
         where TWork : class, IStageWork
@@ -50,7 +65,7 @@ public sealed partial class StageRunner(
             // Which load a fresh zip is, is known from here on.
             span ??= LoadTrace.Start(message.Span, work.LoadId, await trace.FindAsync(work.LoadId, message.Traceparent, cancellationToken));
             span?.SetTag(TelemetryNames.Tags.Breach, work.Breach);
-            // A message that was put off because a store was down may not have been able to give its try back.
+            // A message that was deferred because a store was unavailable may not have been able to return its attempt.
             if (work.Attempts > options.MaxTries + message.Deferrals)
                 throw new TriesUsedUpException(stage.UsedUp(work));
             await stage.RunAsync(work, cancellationToken);
@@ -97,7 +112,18 @@ public sealed partial class StageRunner(
         {
             span?.Fail(down.Message);
             await ReleaseAsync(stage, work, down);
-            await PutOffAsync(message, ready ? work?.LoadId ?? message.LoadId : 0, down);
+            var load = ready ? work?.LoadId ?? message.LoadId : 0;
+            await DeferAsync(message, load, down);
+            if (!message.MovesLoad || load == 0)
+                return;
+            try
+            {
+                await messages.MarkSentAsync(load, CancellationToken.None);
+            }
+            catch (HibpException)
+            {
+                // Sweep then takes the message for lost and sends another, which changes nothing.
+            }
         }
     }
 
@@ -109,31 +135,22 @@ public sealed partial class StageRunner(
         where TWork : class, IStageWork =>
         work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
-    /// <param name="message">What is put off.</param>
-    /// <param name="load">Its load, where the stores are known to be those that it is of; else 0.</param>
-    /// <param name="error">Why.</param>
-    private async Task PutOffAsync(PipelineMessage message, long load, StoreUnavailableException error)
+    /// <param name="message">The message.</param>
+    /// <param name="load">Its load, if the stores are known to belong together; otherwise 0.</param>
+    /// <param name="error">Why it is deferred.</param>
+    private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)
+        where TMessage : WorkMessage
     {
-        // One that throttles has taken what it could: the rest has no need to wait longer each time.
+        // A store that throttles has taken what it could: the rest doesn't wait longer each time.
         var throttled = error is StoreThrottledException;
-        var delay = Delay(throttled ? 0 : message.Deferrals);
-        LogPutOff(log, message.Queue, delay, error.Message);
-        deferrals.Report(new PutOff(message.Queue, load, error, delay));
-        // Should the queue be down too, this throws, and the host's own visibility timeout brings the message back.
+        var (queue, delay) = (message.GetQueue(), Delay(throttled ? 0 : message.Deferrals));
+        LogDeferred(log, queue, delay, error.Message);
+        deferrals.Report(new DeferredMessage(queue, load, error, delay));
+        // If the queue is unavailable too, this throws, and the host's own visibility timeout redelivers the message.
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
-        if (!message.MovesLoad || load == 0)
-            return;
-        try
-        {
-            await messages.MarkSentAsync(load, CancellationToken.None);
-        }
-        catch (HibpException)
-        {
-            // Sweep takes the message for lost then, and sends another, which changes nothing.
-        }
     }
 
-    /// <summary>For what is tried behind an error that is the one to show, or that the next call says again.</summary>
+    /// <summary>Runs a follow-up of an error that is reported itself, or that the next call meets again.</summary>
     internal static async Task IgnoreUnavailableAsync(Func<Task> action)
     {
         try
@@ -147,8 +164,8 @@ public sealed partial class StageRunner(
     }
 
     /// <summary>
-    /// 30 seconds, doubled each time, and as much again at random, so that what was put off together doesn't
-    /// come back together; at most 10 minutes: the longest that Sweep reckons with.
+    /// Returns 30 seconds, doubled for each deferral, and up to as much again at random, so that messages deferred together don't
+    /// return together; at most 10 minutes, the longest that Sweep allows for.
     /// </summary>
     public static TimeSpan Delay(int deferrals)
     {
@@ -156,6 +173,6 @@ public sealed partial class StageRunner(
         return (least < LongestDelay / 2 ? least : LongestDelay / 2) * (1 + Random.Shared.NextDouble());
     }
 
-    [LoggerMessage(EventIds.StageRunnerPutOff, LogLevel.Warning, "a message of {Queue} is put off for {Delay}: {Reason}")]
-    private static partial void LogPutOff(ILogger log, string queue, TimeSpan delay, string reason);
+    [LoggerMessage(EventIds.StageRunnerDeferred, LogLevel.Warning, "{Queue}: message deferred for {Delay}: {Reason}")]
+    private static partial void LogDeferred(ILogger log, string queue, TimeSpan delay, string reason);
 }

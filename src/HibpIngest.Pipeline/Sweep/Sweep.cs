@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Microsoft.Extensions.Logging;
@@ -49,7 +50,7 @@ public sealed partial class Sweep(
 
     private async Task TellQueuesAsync(CancellationToken cancellationToken)
     {
-        foreach (var queue in QueueNames.All.SelectMany(name => (string[])[name, name + QueueNames.PoisonSuffix]))
+        foreach (var queue in QueueNames.AllWithPoison)
             HibpTelemetry.QueueSeen(queue, await queues.Get(queue).GetDepthAsync(cancellationToken));
     }
 

@@ -8,6 +8,7 @@ using HibpIngest.Functions;
 using HibpIngest.Functions.Api;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Azure.Functions.Worker;
@@ -60,6 +61,7 @@ public sealed partial class NameTests
         var expected = QueueNames.All.SelectMany(queue => new[] { queue, queue + QueueNames.PoisonSuffix }).Append(BlobPoisonQueue);
         Assert.Equal(expected.Order(StringComparer.Ordinal), (await NamesAsync("queueServices/queues")).Order(StringComparer.Ordinal));
         Assert.Equal(QueueNames.All.Order(StringComparer.Ordinal), Queues.Values.Order(StringComparer.Ordinal));
+        Assert.Equal(QueueNames.All, MessageRoutes.All.Select(route => route.Queue));
     }
 
     [CompiledFact]

@@ -4,6 +4,7 @@ using System.Text.RegularExpressions;
 using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 

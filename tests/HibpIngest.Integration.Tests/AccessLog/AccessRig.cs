@@ -1,6 +1,7 @@
 using System.Globalization;
 using HibpIngest.AccessLog;
 using HibpIngest.AzureStorage;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -41,7 +42,7 @@ internal sealed class AccessRig : IDisposable
     /// <summary>What Sweep says.</summary>
     public CollectingLogger Said { get; } = new();
 
-    public IMessageQueue Queue => Account.Queues.Get(AccessMessage.Queue);
+    public IMessageQueue Queue => Account.Queues.Get(QueueNames.AccessRollUp);
 
     /// <param name="say">Is told the seed.</param>
     public static async Task<AccessRig> StartAsync(Action<string> say)
@@ -95,7 +96,7 @@ internal sealed class AccessRig : IDisposable
 
     public SweepAccess NewSweep(
         TimeSpan? keptFor = null, IAccessBlobs? blobs = null, IMessageQueue? queue = null, TimeProvider? time = null) =>
-        new(blobs ?? Account.AccessLog, queue ?? Queue, keptFor, time ?? Clock, Said.For<SweepAccess>());
+        new(blobs ?? Account.AccessLog, new OneQueue(queue ?? Queue), keptFor, time ?? Clock, Said.For<SweepAccess>());
 
     public RollUpAccess NewRollUp(IAccessBlobs? blobs = null, IUsageTable? usage = null) =>
         new(blobs ?? Account.AccessLog, usage ?? Account.Usage, NullLogger<RollUpAccess>.Instance);

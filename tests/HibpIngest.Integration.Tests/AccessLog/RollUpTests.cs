@@ -1,6 +1,7 @@
 using Azure.Storage.Blobs;
 using HibpIngest.AccessLog;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
 using Xunit.Abstractions;
@@ -38,12 +39,12 @@ public sealed class RollUpTests(ITestOutputHelper output)
     public async Task A_blob_whose_message_comes_when_it_is_gone_or_written_to_yet_is_left_alone()
     {
         using var rig = await AccessRig.StartAsync(output.WriteLine);
-        await rig.NewRollUp().RunAsync(new AccessMessage("2026112210/gone-00001.log").ToJson(), None);
+        await rig.NewRollUp().RunAsync(new AccessMessage("2026112210/gone-00001.log"), None);
         await using (var process = rig.NewProcess())
         {
             await rig.LogAsync(process, 10);
             var blob = Assert.Single(await rig.BlobsAsync());
-            await rig.NewRollUp().RunAsync(new AccessMessage(blob.Name).ToJson(), None);
+            await rig.NewRollUp().RunAsync(new AccessMessage(blob.Name), None);
             Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
             // Nobody is taken for gone within the hour.
             Assert.Empty(await rig.SweepAndCountAsync());
@@ -51,7 +52,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.SweepAndCountAsync();
         await rig.AssertCountedAsync();
         foreach (var body in (string[])["", "null", "{}", "{\"blob\":\"\"}", "[1]"])
-            await Assert.ThrowsAsync<BadInputException>(() => rig.NewRollUp().RunAsync(body, None));
+            await Assert.ThrowsAsync<UnreadableMessageException>(() => rig.NewRollUp().RunAsync(body, None));
     }
 
     [Fact]
@@ -269,9 +270,9 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.Account.AccessLog.MarkAsync(
             (await rig.Account.AccessLog.FindAsync(bad, None))!, AccessBlobState.Sealed, null, None);
         var told = await Assert.ThrowsAsync<StoreMismatchException>(
-            () => rig.NewRollUp().RunAsync(new AccessMessage(bad).ToJson(), None));
+            () => rig.NewRollUp().RunAsync(new AccessMessage(bad), None));
         Assert.Contains(bad, told.Message, StringComparison.Ordinal);
-        await rig.NewRollUp().RunAsync(new AccessMessage(good.Name).ToJson(), None);
+        await rig.NewRollUp().RunAsync(new AccessMessage(good.Name), None);
         await rig.AssertCountedAsync();
     }
 }

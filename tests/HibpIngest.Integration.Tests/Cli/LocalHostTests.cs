@@ -1,6 +1,7 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Extensions.Logging;
@@ -18,6 +19,7 @@ public sealed class LocalHostTests
     // Nobody waits in a test for what a person would wait for.
     private static readonly LocalHostOptions Quick = new()
     {
+        Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
         BlobScanEvery = TimeSpan.FromMilliseconds(100),
         Queues =
             new QueueListenerOptions
@@ -111,7 +113,7 @@ public sealed class LocalHostTests
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
         var host = RunHostAsync(
-            rig.Context with { Database = database, OnPutOff = put => told.TrySetResult(put.Error) }, Quick, stop.Token);
+            rig.Context with { Database = database, OnDeferred = message => told.TrySetResult(message.Error) }, Quick, stop.Token);
         await Task.WhenAny(told.Task, host).WaitAsync(TestTimeout);
         Assert.IsType<StoreFullException>(await told.Task);
         await stop.CancelAsync();

@@ -1,5 +1,6 @@
 using System.Text.Json;
 using HibpIngest.AccountLog;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

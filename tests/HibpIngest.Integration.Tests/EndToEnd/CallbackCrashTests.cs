@@ -1,4 +1,5 @@
 using HibpIngest.Breaches;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Xunit.Abstractions;

@@ -1,5 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Clients;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

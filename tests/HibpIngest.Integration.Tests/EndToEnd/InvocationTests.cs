@@ -1,6 +1,7 @@
 using HibpIngest.Breaches;
 using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -35,16 +36,16 @@ public sealed class InvocationTests
                 Before = (queue, _) => _time.Advance(
                 queue == QueueNames.Slices ? TimeSpan.FromSeconds(1) : TimeSpan.Zero)
             };
-        var dispatcher =
+        var breaches =
             (rig.Context with { Queues = queues, Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(9))) })
-            .Get<PipelineDispatcher>();
-        await dispatcher.IngestBlobAsync("Big.zip", CancellationToken.None);
+            .Get<DroppedBreaches>();
+        await breaches.IngestAsync("Big.zip", CancellationToken.None);
         // Within the limit, so it has copied as much as its budget lets it.
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.InRange((await rig.LoadAsync(1)).LastPosition, 100, 900);
 
-        dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) })
-            .Get<PipelineDispatcher>();
+        var dispatcher = (rig.Context with { Blobs = new HookedBlobs(rig.Context.Blobs, () => AdvanceAsync(TimeSpan.FromMinutes(10))) })
+            .Get<MessageDispatcher>();
         var before = (await rig.LoadAsync(1)).LastPosition;
         await dispatcher.DispatchAsync(QueueNames.Ingest, """{"version":1,"load":1}""", CancellationToken.None);
         var failed = await rig.LoadAsync(1);
@@ -99,22 +100,22 @@ public sealed class InvocationTests
         var opened = 0;
         var open = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var atWork = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        var dispatcher = (rig.Context with
+        var breaches = (rig.Context with
         {
             Blobs = new HookedBlobs(rig.Context.Blobs, () =>
             {
                 atWork.TrySetResult();
                 return ++opened == 1 ? open.Task : Task.CompletedTask;
             }),
-        }).Get<PipelineDispatcher>();
-        var first = dispatcher.IngestBlobAsync("First.zip", CancellationToken.None);
+        }).Get<DroppedBreaches>();
+        var first = breaches.IngestAsync("First.zip", CancellationToken.None);
         await Task.WhenAny(first, atWork.Task);
         using var stop = new CancellationTokenSource();
-        var stopped = dispatcher.IngestBlobAsync("Second.zip", stop.Token);
+        var stopped = breaches.IngestAsync("Second.zip", stop.Token);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
 
-        var second = dispatcher.IngestBlobAsync("Second.zip", CancellationToken.None);
+        var second = breaches.IngestAsync("Second.zip", CancellationToken.None);
         await _time.AdvanceUntilAsync(second, TimeSpan.FromSeconds(10)).WaitAsync(TimeSpan.FromMinutes(2));
         await second;
         Assert.Equal(1, opened);
@@ -123,7 +124,7 @@ public sealed class InvocationTests
 
         open.SetResult();
         await first;
-        await dispatcher.IngestBlobAsync("Second.zip", CancellationToken.None);
+        await breaches.IngestAsync("Second.zip", CancellationToken.None);
         Assert.Equal(2, opened);
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal(1_000, load.LastPosition));
     }
@@ -132,21 +133,21 @@ public sealed class InvocationTests
     public async Task An_event_fires_once_for_a_version_whatever_its_folder()
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var breaches = rig.Context.Get<DroppedBreaches>();
         await rig.DropAsync("a/b/X.zip", _zip);
         for (var i = 0; i < 3; i++)
-            await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+            await breaches.IngestAsync("a/b/X.zip", CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, "X"), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Breach));
         // Gone from everywhere, it doesn't come back by an event that was late.
         await rig.Context.Get<RemoveBreach>().RunAsync("X", null, CancellationToken.None);
-        await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+        await breaches.IngestAsync("a/b/X.zip", CancellationToken.None);
         Assert.Empty(await rig.LoadsAsync());
         // A new version fires again.
         await rig.DropAsync("a/b/X.zip", _zip);
-        await dispatcher.IngestBlobAsync("a/b/X.zip", CancellationToken.None);
+        await breaches.IngestAsync("a/b/X.zip", CancellationToken.None);
         Assert.Single(await rig.LoadsAsync());
-        await dispatcher.IngestBlobAsync("a/b/Gone.zip", CancellationToken.None);
+        await breaches.IngestAsync("a/b/Gone.zip", CancellationToken.None);
         Assert.Single(await rig.LoadsAsync());
     }
 
@@ -157,7 +158,7 @@ public sealed class InvocationTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         await rig.DropAsync(blob, _zip);
-        await rig.Context.Get<PipelineDispatcher>().IngestBlobAsync(blob, CancellationToken.None);
+        await rig.Context.Get<DroppedBreaches>().IngestAsync(blob, CancellationToken.None);
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.Equal((LoadState.Failed, "unnamed"), (load.State, load.Breach));
         Assert.DoesNotContain("example", load.Error, StringComparison.Ordinal);

@@ -3,6 +3,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;

@@ -4,6 +4,7 @@ using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -251,11 +252,11 @@ public sealed class LogTests
     private static async Task RunWithoutLogAsync(PipelineRig rig)
     {
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         for (var any = true; any;)
         {
             any = false;
-            foreach (var queue in QueueNames.Loads.Where(name => name != QueueNames.Log).Select(rig.Context.Queues.Get))
+            foreach (var queue in PipelineRig.LoadQueues.Where(name => name != QueueNames.Log).Select(rig.Context.Queues.Get))
             {
                 foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
                 {

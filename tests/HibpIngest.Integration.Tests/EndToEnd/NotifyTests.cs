@@ -4,6 +4,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Delivery;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Testing;
@@ -166,7 +167,7 @@ public sealed class NotifyTests
             await context.Get<MailOperations>().NotifyAsync(breach, None);
 
         // Two loads, their messages at once, as two workers would have them.
-        var dispatcher = context.Get<PipelineDispatcher>();
+        var dispatcher = context.Get<MessageDispatcher>();
         await Task.WhenAll(((long[])[1, 2]).Select(load => Task.Run(() =>
             dispatcher.DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = Each }.ToJson(), None))));
 
@@ -206,7 +207,7 @@ public sealed class NotifyTests
         static async Task PumpAsync(PipelineParts context)
         {
             await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-            var dispatcher = context.Get<PipelineDispatcher>();
+            var dispatcher = context.Get<MessageDispatcher>();
             foreach (var name in QueueNames.All)
             {
                 var queue = context.Queues.Get(name);
@@ -258,7 +259,7 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("user3@example.com", null));
         var load = await MatchingAsync(rig);
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         await rig.Context.Queues.Get(QueueNames.Mail).ClearAsync(None);
         for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Notifying; tries++)
         {
@@ -283,7 +284,7 @@ public sealed class NotifyTests
         var load = await MatchingAsync(rig);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
         Assert.True(await rig.Context.Database.TryTakeLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Match]);
@@ -296,11 +297,11 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options => options.MailsPerMessage = 2);
         await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig);
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         var calls = new List<string>();
         var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
         var message = new MailMessage { Load = load, First = 1, Last = 2 };
-        await (rig.Context with { Database = database }).Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await (rig.Context with { Database = database }).Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
 
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
@@ -359,7 +360,7 @@ public sealed class NotifyTests
         await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 12))), """{"notify":"send"}""");
         await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         var ingest = Assert.Single(await context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
-        await context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
+        await context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
         await context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, None);
         Assert.Equal(5, await context.Get<MailOperations>().HoldAsync("X", None));
         await PipelineRig.RunToEndAsync(context);
@@ -424,18 +425,18 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(options => (options.MailsPerMessage, options.MailsPerSecond) = (1, 0.05));
         await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
         var load = await MatchingAsync(rig, Mails);
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         // 16 at least; 5 minutes' at this rate are 15.
         Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // A copy of the match message sends none again.
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
         var message = new MailMessage { Load = load, First = 1, Last = 1 };
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
         // The next has its time in 20 seconds: it is put back, and nothing of it is claimed.
         message = new MailMessage { Load = load, First = 2, Last = 2 };
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
         Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
             (await rig.LoadAsync(load)).Notifications));
     }
@@ -463,7 +464,7 @@ public sealed class NotifyTests
     {
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         foreach (var name in new[] { QueueNames.Ingest, QueueNames.Slices })
         {
             var queue = rig.Context.Queues.Get(name);
@@ -497,7 +498,7 @@ public sealed class NotifyTests
         };
         try
         {
-            await context.Get<PipelineDispatcher>().DispatchAsync(queue, message.ToJson(), None);
+            await context.Get<MessageDispatcher>().DispatchAsync(queue, message.ToJson(), None);
         }
         catch (CrashException)
         {

@@ -2,6 +2,7 @@ using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -28,14 +29,14 @@ public sealed class OwnershipTests
 
         // The event of the blob, as the Functions host sends it again after the crash.
         var (queues, sent) = Observe(rig);
-        await (rig.Context with { Queues = queues }).Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
+        await (rig.Context with { Queues = queues }).Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         var again = Assert.Single(sent);
-        Assert.Equal((QueueNames.Ingest, load), (again.Queue, PipelineMessage.Parse<IngestMessage>(again.Body).Load));
+        Assert.Equal((QueueNames.Ingest, load), (again.Queue, WorkMessage.Parse<IngestMessage>(again.Body).Load));
         Assert.InRange(again.Delay, rig.Options.LoadLease - TimeSpan.FromSeconds(20), rig.Options.LoadLease + TimeSpan.FromSeconds(5));
 
         // And by the message itself: the load idles for no longer than that.
         _time.Advance(again.Delay);
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, again.Body, CancellationToken.None);
         Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(load)).State);
     }
 
@@ -55,7 +56,7 @@ public sealed class OwnershipTests
         Assert.Empty(sent);
         _time.Advance(rig.Options.LoadLease);
         await sweep.RunAsync(CancellationToken.None);
-        Assert.Equal(load, PipelineMessage.Parse<IngestMessage>(Assert.Single(sent).Body).Load);
+        Assert.Equal(load, WorkMessage.Parse<IngestMessage>(Assert.Single(sent).Body).Load);
         // Not each minute: that message may wait behind another load's ingest.
         _time.Advance(rig.Options.SweepStaleAge - TimeSpan.FromMinutes(1));
         await sweep.RunAsync(CancellationToken.None);
@@ -76,7 +77,7 @@ public sealed class OwnershipTests
                 await rig.Context.Database.TryTakeLoadAsync(load, $"dead {attempt}", rig.Options.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.LoadLease);
         }
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
@@ -104,7 +105,7 @@ public sealed class OwnershipTests
                 rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"))
             };
         for (var attempt = 0; attempt < 2 * rig.Options.MaxTries; attempt++)
-            await down.Get<PipelineDispatcher>().DispatchAsync(
+            await down.Get<MessageDispatcher>().DispatchAsync(
                 QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         Assert.Equal((LoadState.Ingesting, 0), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Attempts));
     }
@@ -124,7 +125,7 @@ public sealed class OwnershipTests
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
-        await loser.Get<PipelineDispatcher>().DispatchAsync(
+        await loser.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
@@ -152,7 +153,7 @@ public sealed class OwnershipTests
                 await refused.Task;
                 throw new InvalidOperationException("a defect behind it");
             }),
-        }).Get<PipelineDispatcher>();
+        }).Get<MessageDispatcher>();
         foreach (var load in (long[])[first, second])
         {
             await dispatcher.DispatchAsync(QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None)
@@ -174,9 +175,9 @@ public sealed class OwnershipTests
             Queues = queues,
             Blobs = new HookedBlobs(rig.Context.Blobs, () => throw new InvalidOperationException("a defect")),
         };
-        await context.Get<PipelineDispatcher>().DispatchAsync(
+        await context.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
-        var again = PipelineMessage.Parse<IngestMessage>(Assert.Single(sent).Body);
+        var again = WorkMessage.Parse<IngestMessage>(Assert.Single(sent).Body);
         Assert.Equal((load, 1), (again.Load, again.Deferrals));
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, null), (found.State, found.LeaseExpiresAt));
@@ -224,8 +225,8 @@ public sealed class OwnershipTests
             .Wrap(rig.Context) with
         { Queues = queues };
         await Assert.ThrowsAsync<StoreUnavailableException>(
-            () => down.Get<PipelineDispatcher>().IngestBlobAsync(name, CancellationToken.None));
-        await (rig.Context with { Queues = queues }).Get<PipelineDispatcher>().IngestBlobAsync(name, CancellationToken.None);
+            () => down.Get<DroppedBreaches>().IngestAsync(name, CancellationToken.None));
+        await (rig.Context with { Queues = queues }).Get<DroppedBreaches>().IngestAsync(name, CancellationToken.None);
         await AssertRefusedAsync(load: 2);
         Assert.Empty(sent);
 
@@ -248,7 +249,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(SmallBut(options => options.TimeBudget = TimeSpan.FromTicks(1)), _time);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 500))));
-        await rig.Context.Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
+        await rig.Context.Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         Assert.Equal(200, (await rig.LoadAsync(1)).LastPosition);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(1_000, 100))));
         await rig.RunToEndAsync();

@@ -168,7 +168,7 @@ public sealed class PipelineTests
         await rig.DropAsync("Late.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         // Ingest, upsert, and matching reads the metadata: absent.
-        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
         await rig.RunToEndAsync();
         Assert.Equal("Late", (await rig.Context.Database.GetBreachAsync("late", CancellationToken.None))!.Name);
 

@@ -2,6 +2,7 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -22,8 +23,8 @@ public sealed class PublishingTests
         await rig.DropAsync("X.zip", Zip(0, 100));
         await rig.RunToEndAsync();
         await rig.DropAsync("X.2.zip", Zip(1_000, 300));
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
-        await dispatcher.IngestBlobAsync("X.2.zip", None);
+        await rig.Context.Get<DroppedBreaches>().IngestAsync("X.2.zip", None);
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         var slices = rig.Context.Queues.Get(QueueNames.Slices);
         foreach (var message in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
         {
@@ -122,7 +123,7 @@ public sealed class PublishingTests
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("First.zip", Zip(0, 10));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         while ((await rig.LoadsAsync()).Count == 0 || (await rig.LoadAsync(1)).State != LoadState.Notifying)
         {
             foreach (var name in QueueNames.All.Where(name => name != QueueNames.Mail))
@@ -308,7 +309,7 @@ public sealed class PublishingTests
                 version = await rig.DropAsync("X.zip", Zip(0, 10));
             }),
         };
-        await dropping.Get<PipelineDispatcher>().IngestBlobAsync("X.zip", None);
+        await dropping.Get<DroppedBreaches>().IngestAsync("X.zip", None);
         Assert.True((await rig.LoadAsync(1)).Superseded);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(old, None));
         Assert.NotNull(version);

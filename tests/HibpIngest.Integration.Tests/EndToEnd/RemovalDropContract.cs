@@ -1,5 +1,6 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using Xunit.Abstractions;

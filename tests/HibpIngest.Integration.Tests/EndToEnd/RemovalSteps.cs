@@ -34,7 +34,7 @@ internal static class RemovalSteps
 
     public static async Task TakeAsync(PipelineRig rig, string queue, int messages)
     {
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
         {
             await dispatcher.DispatchAsync(queue, message.Body, None);

@@ -2,6 +2,7 @@ using HibpIngest.Accounts;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;

@@ -4,6 +4,7 @@ using HibpIngest.AccountLog;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Testing;
@@ -394,7 +395,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             // Given to another breach, of a zip that was half-way at a backup.
             await rig.DropAsync("Wrong.zip", Zip(360));
             await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
+            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
             backups.Add(await rig.BackUpAsync("half-way"));
             await rig.RunToEndAsync();
             backups.Add(await rig.BackUpAsync("wrong"));

@@ -4,6 +4,7 @@ using System.Text;
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 using HibpIngest.Testing;
@@ -322,7 +323,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var queue = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await queue.DeleteAsync(message, CancellationToken.None);
         return rig;
     }
@@ -336,7 +337,7 @@ public sealed class SliceTests(ITestOutputHelper output)
     {
         var queue = context.Queues.Get(QueueNames.Slices);
         var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
+        await context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
         await queue.DeleteAsync(message, CancellationToken.None);
     }
 

@@ -1,6 +1,7 @@
 using HibpIngest.Breaches;
 using HibpIngest.Errors;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -22,7 +23,7 @@ public sealed class SweepTests
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         foreach (var name in QueueNames.All)
         {
             var queue = rig.Context.Queues.Get(name);
@@ -58,7 +59,7 @@ public sealed class SweepTests
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = rig.Context.Queues.Get(QueueNames.Ingest);
         var message = Assert.Single(await ingest.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
         await ingest.DeleteAsync(message, CancellationToken.None);
 
         var before = await rig.DepthsAsync();
@@ -115,7 +116,7 @@ public sealed class SweepTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
         var hooks = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"));
-        await (rig.Context with { Blobs = hooks }).Get<PipelineDispatcher>().IngestBlobAsync("X.zip", CancellationToken.None);
+        await (rig.Context with { Blobs = hooks }).Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
 
@@ -146,12 +147,12 @@ public sealed class SweepTests
         var queue = rig.Context.Queues.Get(QueueNames.Slices);
         var ingest = Assert.Single(
             await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         await rig.Context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, CancellationToken.None);
 
-        var broken = rig.Context.WithTable(new BrokenTable()).Get<PipelineDispatcher>();
+        var broken = rig.Context.WithTable(new BrokenTable()).Get<MessageDispatcher>();
         var messages = await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None);
-        var second = messages.Single(message => PipelineMessage.Parse<SliceMessage>(message.Body).Slice == 2);
+        var second = messages.Single(message => WorkMessage.Parse<SliceMessage>(message.Body).Slice == 2);
         for (var attempt = 1; attempt <= 5; attempt++)
         {
             Assert.Equal(LoadState.Upserting, (await rig.LoadAsync(1)).State);
@@ -166,7 +167,7 @@ public sealed class SweepTests
         {
             // The other slices of a failed load go on; the failed one's message is where the host put it.
             if (message != second)
-                await rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
             await queue.DeleteAsync(message, CancellationToken.None);
         }
         Assert.Equal(LoadState.Failed, (await rig.LoadAsync(1)).State);
@@ -206,7 +207,7 @@ public sealed class SweepTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var error = await Assert.ThrowsAsync<UnreadableMessageException>(
-            () => rig.Context.Get<PipelineDispatcher>().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
+            () => rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, body, CancellationToken.None));
         Assert.True(body.Length < 3 || !error.Message.Contains(body, StringComparison.Ordinal));
     }
 
@@ -224,7 +225,7 @@ public sealed class SweepTests
         Assert.Contains("drop the archive again", error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
             () => operations.RequeueSlicesAsync("X", 1, failedOnly: false, CancellationToken.None));
-        await rig.Context.Get<PipelineDispatcher>().DispatchAsync(
+        await rig.Context.Get<MessageDispatcher>().DispatchAsync(
             QueueNames.Slices, new SliceMessage { Load = 1, Slice = 1 }.ToJson(), CancellationToken.None);
         Assert.Single(await rig.FindAsync("user0@example.com"));
     }
@@ -240,7 +241,7 @@ public sealed class SweepTests
         Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // its message is the test's own
 
         await using var sender = new WaitingSender();
-        var dispatcher = (rig.Context with { Sender = sender }).Get<PipelineDispatcher>();
+        var dispatcher = (rig.Context with { Sender = sender }).Get<MessageDispatcher>();
         var message = new MailMessage { Load = 1, First = 1, Last = 1 }.ToJson();
         var first = dispatcher.DispatchAsync(QueueNames.Mail, message, CancellationToken.None);
         await sender.Entered.Task;

@@ -1,5 +1,6 @@
 using HibpIngest.AccountLog;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

@@ -106,7 +106,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync();
         await rig.DropAsync("Big.zip", zip);
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<PipelineDispatcher>());
+        await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
         return await RowsAsync(rig.DatabaseFile);
     }
 

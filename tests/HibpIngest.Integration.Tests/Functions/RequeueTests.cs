@@ -1,5 +1,6 @@
 using System.Text;
 using HibpIngest.Breaches;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
@@ -30,7 +31,7 @@ public sealed class RequeueTests
         Assert.Equal((LoadState.Failed, 4, 1), await StateAsync(host));
         Assert.Equal(400, (await RawTable.ReadAccountsAsync(host.Storage, "accounts")).Count);
         var poison = Assert.Single((await host.Queue("breach-slices-poison").PeekMessagesAsync(32)).Value).Body.ToString();
-        var message = PipelineMessage.Parse<SliceMessage>(Encoding.UTF8.GetString(Convert.FromBase64String(poison)));
+        var message = WorkMessage.Parse<SliceMessage>(Encoding.UTF8.GetString(Convert.FromBase64String(poison)));
         Assert.Equal((1, 3), (message.Load, message.Slice));
         var listed = (await host.HibpAsync("slices", "X", "--failed", "--json")).Succeeded().Output;
         Assert.Contains("rows", listed, StringComparison.Ordinal);

@@ -1,5 +1,6 @@
 using System.Text;
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -63,7 +64,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var messages = await appends.TakeAsync();
         await appends.NewHandler().RunAsync(Assert.Single(messages), None);
         var parts = await appends.TakeAsync();
-        var ntlm = parts.Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Ntlm);
+        var ntlm = parts.Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Ntlm);
         // Nothing is written of it, and all the same a mode that joins now would be without it.
         await appends.NewHandler().RunAsync(ntlm, None);
         await Assert.ThrowsAsync<NotPossibleException>(
@@ -102,7 +103,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         // transaction was added by then, whose message comes again.
         await appends.SendAsync(random, [0x00000, 0x00001], rows: 40);
         await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
-        var both = (await appends.TakeAsync()).Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Sha1);
+        var both = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
         var isForgotten = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var again = "";
         var slow = appends.NewHandler(
@@ -113,7 +114,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                     await isForgotten.Task;
                     await appends.SendAsync(random, [0x00001], rows: 1);
                     await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.TakeAsync()), None);
-                    again = (await appends.TakeAsync()).Single(part => AppendMessage.Parse(part).Part!.Mode == HashMode.Sha1);
+                    again = (await appends.TakeAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
                     // Killed before it notes that the part is done.
                     var dies = new WatchedBlobs(rig.Stores.Blobs)
                     {

@@ -240,7 +240,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         var appends = await AppendRig.StartAsync(rig, [.. Make(random)]);
         var time = new TestClock();
-        var sweep = new SweepAppends(rig.Appends, rig.AppendQueue, time, NullLogger<SweepAppends>.Instance);
+        var sweep = new SweepAppends(rig.Appends, new OneQueue(rig.AppendQueue), time, NullLogger<SweepAppends>.Instance);
         var unconfirmed = new AppendTransaction
         {
             Subscription = "somebody",

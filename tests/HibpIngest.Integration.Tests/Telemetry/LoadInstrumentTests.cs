@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using HibpIngest.Accounts;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;

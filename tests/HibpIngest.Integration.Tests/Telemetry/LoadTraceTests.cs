@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Text.Json.Nodes;
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
@@ -76,7 +77,7 @@ public sealed class LoadTraceTests
         await rig.RunToEndAsync();
         var before = spans.All.Count;
         var (slices, operations, dispatcher) =
-            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<LoadOperations>(), rig.Context.Get<PipelineDispatcher>());
+            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<LoadOperations>(), rig.Context.Get<MessageDispatcher>());
 
         // What each load has by now is one trace, and not the other's.
         var trace = await TraceAsync(rig, 2);
@@ -156,7 +157,7 @@ public sealed class LoadTraceTests
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var ingest = Assert.Single(
             await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        var dispatcher = rig.Context.Get<PipelineDispatcher>();
+        var dispatcher = rig.Context.Get<MessageDispatcher>();
         await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
         RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
 

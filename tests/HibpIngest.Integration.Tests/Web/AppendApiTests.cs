@@ -8,6 +8,7 @@ using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Integration.Tests.Cli;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using HibpIngest.Telemetry;
@@ -57,7 +58,7 @@ public sealed class AppendApiTests
             var confirmed = await rig.ConfirmAsync(id, path: confirm);
             Assert.Equal((200, 0, "no-store"), (confirmed.Status, confirmed.Body.Length, confirmed.Header("Cache-Control")));
         }
-        var message = AppendMessage.Parse(Assert.Single(await rig.MessagesAsync()));
+        var message = WorkMessage.Parse<AppendMessage>(Assert.Single(await rig.MessagesAsync()));
         Assert.Equal(new AppendMessage(ApiKey.HashOf(rig.Key), Guid.Parse(id)), message);
         row = await rig.FindAsync(id);
         Assert.Equal(AppendState.Confirmed, row.State);
@@ -180,7 +181,7 @@ public sealed class AppendApiTests
         var id = SenderRig.IdOf(await rig.PostAsync("/append", SenderRig.Json(One)));
         Assert.Equal("open", (await rig.FindAsync(id, "open")).Subscription);
         Assert.Equal(200, (await rig.PostAsync("/append/confirm", SenderRig.Json($$"""{"transactionId":"{{id}}"}"""))).Status);
-        Assert.Equal("open", AppendMessage.Parse(Assert.Single(await rig.MessagesAsync())).Subscription);
+        Assert.Equal("open", WorkMessage.Parse<AppendMessage>(Assert.Single(await rig.MessagesAsync())).Subscription);
         Assert.Equal(403, (await rig.PostAsync("/append", SenderRig.Json(One), ("X-Forwarded-For", "203.0.113.1"))).Status);
     }
 
@@ -333,8 +334,8 @@ public sealed class AppendApiTests
         Assert.Empty(await rig.MessagesAsync());
         Assert.Single(lines.Lines, line => line.Event == EventIds.SubmitAppendsNotSent);
 
-        await new SweepAppends(rig.Appends, rig.Queue, TimeProvider.System, NullLogger<SweepAppends>.Instance).RunAsync(None);
-        Assert.Equal(new AppendMessage(ApiKey.HashOf(rig.Key), Guid.Parse(id)), AppendMessage.Parse(
+        await new SweepAppends(rig.Appends, new OneQueue(rig.Queue), TimeProvider.System, NullLogger<SweepAppends>.Instance).RunAsync(None);
+        Assert.Equal(new AppendMessage(ApiKey.HashOf(rig.Key), Guid.Parse(id)), WorkMessage.Parse<AppendMessage>(
             Assert.Single(await rig.MessagesAsync())));
     }
 

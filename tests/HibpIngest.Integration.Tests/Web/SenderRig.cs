@@ -3,6 +3,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Text;
 using HibpIngest.AzureStorage;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using HibpIngest.Web;
@@ -28,7 +29,7 @@ internal sealed class SenderRig : IAsyncDisposable
 
     public IPasswordAppends Appends => Account.PasswordAppends;
 
-    public IMessageQueue Queue => Account.Queues.Get(AppendMessage.Queue);
+    public IMessageQueue Queue => Account.Queues.Get(QueueNames.PasswordsAppend);
 
     public static async Task<SenderRig> StartAsync(
         bool isOpen = false, Func<WebStores, WebStores>? stand = null, ILoggerFactory? logs = null, TimeProvider? time = null,

@@ -1,4 +1,5 @@
 using HibpIngest.Hosting;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 
@@ -53,12 +54,12 @@ internal sealed class CrashPoint(int at, bool afterwards)
         (IMessageQueue Queue, QueuedMessage Message)? held = null;
         try
         {
-            var dispatcher = dying.Get<PipelineDispatcher>();
+            var dispatcher = dying.Get<MessageDispatcher>();
             await first();
             for (var any = true; any;)
             {
                 any = false;
-                foreach (var name in QueueNames.Loads)
+                foreach (var name in PipelineRig.LoadQueues)
                 {
                     var queue = queues.Get(name);
                     foreach (var message in await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None))

@@ -1,5 +1,6 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Delivery;
+using HibpIngest.Hosting;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql;
 using HibpIngest.Stores;
@@ -60,7 +61,7 @@ internal sealed record PipelineParts
     public required ILoggerFactory Logs { get; init; }
 
     /// <summary>Called for every deferred message.</summary>
-    public Action<PutOff>? OnPutOff { get; init; }
+    public Action<DeferredMessage>? OnDeferred { get; init; }
 
     public CallSchedule Calls => Get<CallSchedule>();
 
@@ -70,10 +71,10 @@ internal sealed record PipelineParts
         get
         {
             var deferrals = new Deferrals();
-            if (OnPutOff is not null)
-                deferrals.Subscribe(OnPutOff);
+            if (OnDeferred is not null)
+                deferrals.Subscribe(OnDeferred);
             return new ServiceCollection()
-                .AddHibpPipeline()
+                .AddHibpPipeline().AddPipelineSweep().AddSingleton<MessageDispatcher>()
                 .AddSingleton(Database).AddDatabasePorts()
                 .AddSingleton(Register).AddRegisterPorts().AddSingleton(Signs)
                 .AddSingleton(Tables).AddSingleton(StoreAccounts).AddSingleton(Reads)

@@ -7,6 +7,7 @@ using HibpIngest.Delivery;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Lookup;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql.Sqlite;
 using HibpIngest.Stores;
@@ -111,7 +112,7 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task RunToEndAsync(PipelineParts context)
     {
-        var dispatcher = context.Get<PipelineDispatcher>();
+        var dispatcher = context.Get<MessageDispatcher>();
         await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         while (await PumpOnceAsync(context, dispatcher))
         {
@@ -270,12 +271,16 @@ internal sealed class PipelineRig : IAsyncDisposable
         Directory.Delete(_folder, recursive: true);
     }
 
+    /// <summary>The queues of the stages of loads.</summary>
+    public static IReadOnlyList<string> LoadQueues { get; } =
+        [.. MessageRoutes.All.Where(route => route.Message.IsSubclassOf(typeof(PipelineMessage))).Select(route => route.Queue)];
+
     /// <summary>One round over the queues; false when nothing was there.</summary>
-    public static async Task<bool> PumpOnceAsync(PipelineParts context, PipelineDispatcher dispatcher)
+    public static async Task<bool> PumpOnceAsync(PipelineParts context, MessageDispatcher dispatcher)
     {
         const int AtOnce = 32;
         var any = false;
-        foreach (var name in QueueNames.Loads)
+        foreach (var name in LoadQueues)
         {
             var queue = context.Queues.Get(name);
             foreach (var message in await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None))

@@ -1,3 +1,4 @@
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -62,7 +63,7 @@ internal sealed class AppendRig
         _counts.Keys.Select(one => (one.Mode, Convert.ToInt32(one.Hash[..HashModes.PrefixDigits], 16))).Distinct();
 
     public AppendPasswords NewHandler(IPasswordBlobs? blobs = null, TimeProvider? time = null) => new(
-        _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, _rig.AppendQueue, time ?? TimeProvider.System,
+        _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, new OneQueue(_rig.AppendQueue), time ?? TimeProvider.System,
         NullLogger<AppendPasswords>.Instance);
 
     /// <summary>Sends a transaction that is confirmed.</summary>

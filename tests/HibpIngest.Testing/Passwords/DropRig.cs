@@ -1,6 +1,7 @@
 using Azure.Storage.Blobs;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
@@ -67,7 +68,7 @@ internal sealed class DropRig : IDisposable
         drops ??= watched is null ? Drops : new WatchedDrops(Drops, watched);
         var releases = PasswordRig.ReleasesOf(Stores with { Blobs = blobs });
         var plans = new ImportPlans(blobs);
-        var messages = new ImportMessages(Queue, Poison);
+        var messages = new ImportMessages(_account.Queues);
         var complete = new CompleteImport(
             Stores with { Blobs = blobs }, releases, new ReplicatedReleases(releases, []), drops, plans, Clock,
             log?.For<CompleteImport>() ?? NullLogger<CompleteImport>.Instance);
@@ -112,7 +113,7 @@ internal sealed class DropRig : IDisposable
     {
         public Task PlanAsync(DroppedPasswords file) => plan.RunAsync(file, CancellationToken.None);
 
-        public Task ImportAsync(string message) => group.RunAsync(ImportMessage.Parse(message), CancellationToken.None);
+        public Task ImportAsync(string message) => group.RunAsync(WorkMessage.Parse<ImportMessage>(message), CancellationToken.None);
 
         public Task SweepAsync() => sweep.RunAsync(TimeSpan.Zero, CancellationToken.None);
 

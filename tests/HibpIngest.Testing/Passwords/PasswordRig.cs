@@ -1,6 +1,7 @@
 using System.Text;
 using HibpIngest.AzureStorage;
 using HibpIngest.Hosting.Web;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Stores;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -35,7 +36,7 @@ internal sealed class PasswordRig : IDisposable
     public IPasswordAppends Appends => _account.PasswordAppends;
 
     /// <summary>Messages of that.</summary>
-    public IMessageQueue AppendQueue => _account.Queues.Get(AppendMessage.Queue);
+    public IMessageQueue AppendQueue => _account.Queues.Get(QueueNames.PasswordsAppend);
 
     /// <summary>It as somebody copies to it.</summary>
     public PasswordReplica Replica => new("replica", Stores, Releases);

@@ -2,6 +2,7 @@ using System.Text.RegularExpressions;
 using HibpIngest.Breaches;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting.Local;
+using HibpIngest.Messages;
 using HibpIngest.Pipeline;
 using HibpIngest.Stores;
 

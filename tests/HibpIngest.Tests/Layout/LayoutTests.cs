@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using System.Text.RegularExpressions;
 using System.Xml.Linq;
 using HibpIngest.AzureStorage;
+using HibpIngest.Hosting;
 using HibpIngest.Hosting.Local;
 using HibpIngest.Pipeline;
 using HibpIngest.Sql;
@@ -123,7 +124,7 @@ public sealed partial class LayoutTests
     {
         // What the compiler makes of lambdas keeps what they use; nobody hands it over.
         var takers =
-            from type in new[] { typeof(PipelineDispatcher), typeof(StorageAccount), typeof(DatabaseServices), typeof(LocalHost) }
+            from type in new[] { typeof(StageRunner), typeof(StorageAccount), typeof(DatabaseServices), typeof(LocalHost) }
                 .SelectMany(one => one.Assembly.GetTypes())
             where !type.IsDefined(typeof(CompilerGeneratedAttribute), inherit: false)
             from member in type.GetMembers(
@@ -132,13 +133,14 @@ public sealed partial class LayoutTests
                 && !method.Name.Contains('<', StringComparison.Ordinal)
                 && method.GetParameters().Any(parameter => parameter.ParameterType.IsAssignableTo(typeof(IServiceProvider)))
             select $"{type.Name}.{member.Name}";
-        Assert.Equal(["HostServices.OpenStores", "LocalHost.RunAsync", "StorageServices.LogsOf"], takers.Order());
+        Assert.Equal(
+            ["HostServices.OpenStores", "LocalHost.RunAsync", "MessageDispatcher..ctor", "StorageServices.LogsOf"], takers.Order());
     }
 
     [Fact]
     public void Stages_leave_failures_to_their_runner()
     {
-        var stages = typeof(PipelineDispatcher).Assembly.GetTypes()
+        var stages = typeof(StageRunner).Assembly.GetTypes()
             .Where(type => type.GetInterfaces().Any(port => port.IsGenericType && port.GetGenericTypeDefinition() == typeof(IStage<,>)))
             .Select(type => type.Name).ToList();
         Assert.Equal(["CallClients", "DeliverCallbacks", "IngestBreach", "LogLoad", "MatchSubscribers", "SendNotifications", "UpsertSlice"],

@@ -1,4 +1,5 @@
 using HibpIngest.Errors;
+using HibpIngest.Messages;
 using HibpIngest.Passwords;
 using Xunit.Abstractions;
 
@@ -39,10 +40,10 @@ public sealed class AppendPartTests(ITestOutputHelper output)
     {
         var whole = new AppendMessage("somebody", Guid.NewGuid());
         var part = whole with { Part = new AppendPart(3, HashMode.Ntlm, 5_600, 17, "20261122") };
-        Assert.Equal(whole, AppendMessage.Parse(whole.ToJson()));
-        Assert.Equal(part, AppendMessage.Parse(part.ToJson()));
+        Assert.Equal(whole, WorkMessage.Parse<AppendMessage>(whole.ToJson()));
+        Assert.Equal(part, WorkMessage.Parse<AppendMessage>(part.ToJson()));
         foreach (var other in new[] { "", "{", "null", "{}", part.ToJson().Replace("17", "0", StringComparison.Ordinal) })
-            Assert.Throws<BadInputException>(() => AppendMessage.Parse(other));
+            Assert.Throws<UnreadableMessageException>(() => WorkMessage.Parse<AppendMessage>(other));
     }
 
     [Fact]

@@ -1,11 +1,12 @@
 using HibpIngest.AzureStorage;
 using HibpIngest.Errors;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;
 using Microsoft.Extensions.Logging;
 
-namespace HibpIngest.Hosting.Web;
+namespace HibpIngest.Hosting;
 
-/// <summary>The storage accounts that passwords are copied to (HIBP_PASSWORDS_REPLICAS), open.</summary>
+/// <summary>The storage accounts that passwords are replicated to (HIBP_PASSWORDS_REPLICAS).</summary>
 public sealed class ReplicaAccounts : IDisposable
 {
     private const string Setting = "HIBP_PASSWORDS_REPLICAS";
@@ -16,15 +17,15 @@ public sealed class ReplicaAccounts : IDisposable
     {
     }
 
-    /// <summary>As those who copy and switch take them.</summary>
+    /// <summary>The replicas, in the setting's order.</summary>
     public IReadOnlyList<PasswordReplica> Replicas { get; private set; } = [];
 
     /// <summary>Opens them; calls nothing.</summary>
-    /// <param name="primary">The installation's own, which is none of them.</param>
+    /// <param name="primary">The installation's own account, which can't be a replica.</param>
     /// <param name="options">Names them.</param>
     /// <param name="time">The clock.</param>
     /// <param name="logs">Where everything is logged.</param>
-    /// <param name="storage">How patiently they are asked; null: as the pipeline does.</param>
+    /// <param name="storage">Their retries and timeouts; null: the pipeline's.</param>
     /// <exception cref="BadInputException">One of them is no connection, or one account is named twice.</exception>
     public static ReplicaAccounts Open(
         StorageAccount primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs, StorageOptions? storage = null)
@@ -47,8 +48,10 @@ public sealed class ReplicaAccounts : IDisposable
             opened.Dispose();
             throw;
         }
-        opened.Replicas = [.. opened._accounts.Select(account => new PasswordReplica(
-            account.DisplayName, WebFactory.PasswordsOf(account), PasswordsFactory.ReleasesOf(account, time, logs)))];
+        // Caches are purged once, after the primary's switch.
+        var purge = new PurgeHook(null, null, new HttpClient(), logs.CreateLogger<PurgeHook>());
+        opened.Replicas = [.. opened._accounts.Select(account => (account, Stores: WebFactory.PasswordsOf(account)))
+            .Select(one => new PasswordReplica(one.account.DisplayName, one.Stores, new PasswordReleases(one.Stores, purge, time)))];
         return opened;
     }
 

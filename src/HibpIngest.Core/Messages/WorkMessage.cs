@@ -1,0 +1,99 @@
+using System.Collections.Concurrent;
+using System.Reflection;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using HibpIngest.Errors;
+using HibpIngest.Stores;
+using HibpIngest.Telemetry;
+
+namespace HibpIngest.Messages;
+
+/// <summary>
+/// A queue message: versioned JSON of ids and ranges, never an address. Property names are a contract: operators requeue poisoned
+/// messages by hand.
+/// </summary>
+public abstract record WorkMessage
+{
+    /// <summary>The version this program writes and reads.</summary>
+    public const int CurrentVersion = 1;
+
+    private static readonly JsonSerializerOptions Json = new()
+    {
+        PropertyNamingPolicy = JsonNamingPolicy.CamelCase,
+        DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingDefault,
+        Converters = { new JsonStringEnumConverter() },
+    };
+
+    private static readonly ConcurrentDictionary<Type, string> Queues = [];
+
+    /// <summary>The version that wrote the message; messages of versions that wrote none are of version 1.</summary>
+    public int Version { get; init; } = CurrentVersion;
+
+    /// <summary>W3C trace context of the sender.</summary>
+    public string? Traceparent { get; init; }
+
+    /// <summary>How often this message was deferred because a store was unavailable; the delay grows with it.</summary>
+    public int Deferrals { get; init; }
+
+    /// <summary>Returns the queue of a type of messages.</summary>
+    public static string QueueOf(Type message) =>
+        Queues.GetOrAdd(message, static type => type.GetCustomAttribute<QueueAttribute>()!.Name);
+
+    /// <summary>Returns the queue that carries this message.</summary>
+    public string GetQueue() => QueueOf(GetType());
+
+    /// <summary>Returns the message as JSON, with the current trace context.</summary>
+    public string ToJson() =>
+        JsonSerializer.Serialize(this with { Traceparent = HibpTelemetry.Span?.Id ?? Traceparent }, GetType(), Json);
+
+    /// <summary>Reads a message.</summary>
+    /// <exception cref="UnreadableMessageException">The body is no such message, or of another version. The body is not repeated:
+    /// what somebody put into a queue by hand could hold anything.</exception>
+    public static T Parse<T>(string body)
+        where T : WorkMessage
+    {
+        T? message;
+        try
+        {
+            message = JsonSerializer.Deserialize<T>(body, Json);
+        }
+        catch (JsonException)
+        {
+            message = null;
+        }
+        if (message is { Version: not CurrentVersion and var version })
+        {
+            throw new UnreadableMessageException(
+                $"the message has version {version}, expected {CurrentVersion}: another version of the program sent it");
+        }
+        return message?.IsComplete() == true
+            ? message : throw new UnreadableMessageException($"the message is not the JSON of {typeof(T).Name}");
+    }
+
+    /// <summary>Returns whether the fields that JSON doesn't check hold values within their range.</summary>
+    protected virtual bool IsComplete() => true;
+}
+
+/// <summary>Names the queue that carries a type of messages.</summary>
+[AttributeUsage(AttributeTargets.Class, Inherited = false)]
+public sealed class QueueAttribute(string name) : Attribute
+{
+    /// <summary>One of <see cref="QueueNames"/>.</summary>
+    public string Name { get; } = name;
+}
+
+/// <summary>A queue message that this program can't read; it ends in the poison queue after its attempts.</summary>
+public sealed class UnreadableMessageException(string message) : HibpException(message);
+
+/// <summary>Sends messages to their queues.</summary>
+public static class MessageSending
+{
+    /// <summary>Sends a message to the queue of its type.</summary>
+    /// <param name="queues">The storage account's queues.</param>
+    /// <param name="message">What is sent.</param>
+    /// <param name="delay">How long it stays invisible, at most 7 days less a margin.</param>
+    /// <param name="cancellationToken">Stops the call.</param>
+    public static Task SendAsync(
+        this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
+        queues.Get(message.GetQueue()).SendAsync(message.ToJson(), delay, cancellationToken);
+}

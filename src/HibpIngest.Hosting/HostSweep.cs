@@ -1,0 +1,48 @@
+using HibpIngest.AccessLog;
+using HibpIngest.Passwords;
+using HibpIngest.Pipeline;
+using HibpIngest.Sql.Sqlite;
+using HibpIngest.Stores;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>
+/// Work that a host with the sweep role does once a minute. Sweeps run concurrently: none waits for the stores of another.
+/// </summary>
+/// <param name="Name">Names the sweep in logs.</param>
+/// <param name="RunAsync">Runs it once.</param>
+public sealed record HostSweep(string Name, Func<CancellationToken, Task> RunAsync);
+
+/// <summary>Adds sweeps to a host's services.</summary>
+public static class HostSweeps
+{
+    /// <summary>Adds the sweep of the pipeline, which sets the stores up first if there is work for it.</summary>
+    public static IServiceCollection AddPipelineSweep(this IServiceCollection services) => services.AddSingleton(provider =>
+    {
+        var (sweep, setup) = (provider.GetRequiredService<Sweep>(), provider.GetRequiredService<StoreSetup>());
+        var file = provider.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
+        return new HostSweep("sweep", async cancellationToken =>
+        {
+            // At rest nothing else would ask the database.
+            file?.CheckFile();
+            if (!setup.IsDone && !await setup.IsAtRestAsync(cancellationToken))
+                await setup.EnsureOnceAsync(cancellationToken);
+            await sweep.RunAsync(cancellationToken);
+        });
+    });
+
+    /// <summary>Adds the sweeps of Pwned Passwords and of the access log.</summary>
+    public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
+        .AddServing<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
+        .AddServing<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))
+        .AddServing<PurgeChanges>("cache purge", (purge, token) => purge.RunAsync(token))
+        .AddServing<SweepAccess>("access log sweep", (sweep, token) => sweep.RunAsync(token));
+
+    private static IServiceCollection AddServing<T>(
+        this IServiceCollection services, string name, Func<T, CancellationToken, Task> run)
+        where T : class => services.AddSingleton(provider => new HostSweep(
+            name, cancellationToken => provider.GetRequiredService<ServingStores>().RunAsync(
+                token => run(provider.GetRequiredService<T>(), token), cancellationToken)));
+}

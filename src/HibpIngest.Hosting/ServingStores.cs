@@ -1,0 +1,44 @@
+using HibpIngest.Errors;
+using HibpIngest.Messages;
+using HibpIngest.Stores;
+
+namespace HibpIngest.Hosting;
+
+/// <summary>
+/// Runs work on Pwned Passwords and the access log, which need no database: it first creates their containers, their table and the
+/// queues. Thread-safe.
+/// </summary>
+public sealed class ServingStores(
+    IPasswordBlobs passwords, IPasswordDrops drops, IPasswordAppends appends, IAccessBlobs access, IUsageTable usage, IMessageQueues queues)
+    : IDisposable
+{
+    private readonly RunOnce _setUp = new(async cancellationToken =>
+    {
+        await passwords.CreateAsync(cancellationToken);
+        await drops.CreateAsync(cancellationToken);
+        await appends.CreateAsync(cancellationToken);
+        await access.CreateAsync(cancellationToken);
+        await usage.CreateAsync(cancellationToken);
+        foreach (var queue in QueueNames.AllWithPoison)
+            await queues.Get(queue).CreateAsync(cancellationToken);
+    });
+
+    /// <summary>Runs work.</summary>
+    /// <exception cref="NotPossibleException">The work found a damaged blob. It fails the work, where a
+    /// <see cref="StoreMismatchException"/> would end the host, which has other work.</exception>
+    public async Task RunAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _setUp.EnsureAsync(cancellationToken);
+            await work(cancellationToken);
+        }
+        catch (StoreMismatchException e)
+        {
+            throw new NotPossibleException(e.Message);
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => _setUp.Dispose();
+}

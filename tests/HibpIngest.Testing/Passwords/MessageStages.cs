@@ -1,0 +1,10 @@
+using HibpIngest.Messages;
+
+namespace HibpIngest.Testing;
+
+internal static class MessageStages
+{
+    /// <summary>Runs a stage for a message as a queue holds it.</summary>
+    public static Task RunAsync<TMessage>(this IMessageStage<TMessage> stage, string body, CancellationToken cancellationToken)
+        where TMessage : WorkMessage => stage.RunAsync(WorkMessage.Parse<TMessage>(body), cancellationToken);
+}
